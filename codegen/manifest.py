@@ -1,0 +1,101 @@
+"""``manifest.json``: what a generated package was made from. It makes the next run cheap and other packages' use of it possible."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from codegen.rows import Row
+from codegen.settings import Settings
+from toolkit.errors import GenerationError
+
+NAME: Final = "manifest.json"
+_MADE_BY: Final = "typed-toolkit"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Digests of everything read and written, and the rows of the package's own tools."""
+
+    fingerprint: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+    def text(self, settings: Settings) -> str:
+        data = {
+            "generator": _MADE_BY,
+            "package": settings.package,
+            "class": settings.class_name,
+            "fingerprint": self.fingerprint,
+            "inputs": dict(sorted(self.inputs.items())),
+            "outputs": dict(sorted(self.outputs.items())),
+            "tools": [row.as_json() for row in self.rows],
+        }
+        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest in a folder; None if there is none that we can use, whatever is wrong with it."""
+    try:
+        data: dict[str, Any] = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        if data["generator"] != _MADE_BY:
+            return None
+        rows = tuple(map(Row.from_json, data["tools"]))
+        return Manifest(data["fingerprint"], data["inputs"], data["outputs"], rows)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def included_rows(packages: Iterable[str]) -> list[Row]:
+    """The rows of installed generated packages, whose models are imported and not copied."""
+    rows: list[Row] = []
+    for package in packages:
+        folder = _folder(package)
+        manifest = read_manifest(folder) if folder is not None else None
+        if manifest is None:
+            raise GenerationError(
+                f"'include' names {package!r}, which is no generated package that can be found here;"
+                " is it installed, and was it made by `toolkit generate`? @ pyproject.toml:/tool/toolkit/include"
+            )
+        rows += manifest.rows
+    return rows
+
+
+def _folder(package: str) -> Path | None:
+    try:
+        found = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    places = list(found.submodule_search_locations or ()) if found is not None else []
+    return Path(places[0]) if places else None
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def fingerprint(settings: Settings) -> str:
+    """What besides the specs decides the output: this generator, the one beneath it, the settings, included packages."""
+    here = Path(__file__).parent
+    parts = [digest(file.read_bytes()) for file in sorted(here.rglob("*.py"))]
+    parts += [settings.package, settings.class_name, *settings.packs, *settings.include, _version_beneath()]
+    for package in settings.include:
+        folder = _folder(package)
+        parts.append(digest((folder / NAME).read_bytes()) if folder and (folder / NAME).is_file() else "")
+    return digest("\0".join(parts).encode())
+
+
+def _version_beneath() -> str:
+    try:
+        return version("datamodel-code-generator")
+    except PackageNotFoundError:
+        raise GenerationError(
+            "generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'"
+        ) from None

@@ -1,0 +1,181 @@
+"""From names on the wire to names in Python. Every identifier in generated code comes from here.
+
+A name depends on its own wire name alone; only where two would meet does one of them carry a digest of its wire name,
+never a number that moves when another spec is added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from toolkit.errors import SpecError
+
+Keep: TypeAlias = Callable[[str, str], bool]
+
+# What generated model modules import or write into annotations: a field of that name would hide it.
+_USED_IN_MODULES: Final = frozenset(
+    "Annotated Any ConfigDict ContentOutput Field Literal NotRequired Omissible Optional Required ToolModel "
+    "ToolRootModel TypeAlias TypedDict bool dict float int list str None".split()
+)
+# Attributes of pydantic.BaseModel (2.14) and names with a meaning of their own in methods.
+_TAKEN_ON_MODELS: Final = frozenset(
+    "construct copy dict from_orm json parse_file parse_obj parse_raw schema schema_json update_forward_refs validate "
+    "self cls".split()
+)
+_WINDOWS_DEVICES: Final = frozenset(
+    ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
+)
+
+
+def digest(text: str, length: int = 6) -> str:
+    """A short stable mark to keep two equal names apart."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """The Python side of one tool's name."""
+
+    wire: str
+    attribute: str
+    """``toolkit.tools.<attribute>``"""
+    module: str
+    """``<package>.models.<module>``"""
+    prefix: str
+    """``<prefix>Input``, ``<prefix>Output``, ``<prefix>Args``"""
+
+
+def name_tools(wire_names: Sequence[str], owners: Sequence[str]) -> list[ToolNames]:
+    """Names for all tools of one package; two wire names with one Python form are refused, naming both owners."""
+    attributes = [attribute_name(wire) for wire in wire_names]
+    _refuse_meeting(wire_names, attributes, owners)
+    prefixes = _apart(wire_names, [camel(wire) for wire in wire_names], keep=_is_snake_of)
+    modules = _apart(wire_names, [_module_name(a) for a in attributes], keep=lambda wire, _: wire == wire.lower(), fold=True)
+    return [
+        ToolNames(wire, attribute, module.replace("-", "_"), prefix)
+        for wire, attribute, module, prefix in zip(wire_names, attributes, modules, prefixes, strict=True)
+    ]
+
+
+def attribute_name(wire: str) -> str:
+    """The method name for a tool.
+
+    >>> [attribute_name(name) for name in ("hubspot-list-objects", "math.factorial", "class", "_hidden", "3d")]
+    ['hubspot_list_objects', 'math_factorial', 'class_', 'tool_hidden', 'tool_3d']
+    """
+    name = re.sub(r"\W", "_", wire, flags=re.ASCII)
+    if not name[0].isalpha():
+        name = "tool_" + name.lstrip("_")
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def camel(text: str) -> str:
+    """A class name's part for any text; inner capitals stay.
+
+    >>> [camel(name) for name in ("read_file", "getHTTP-page", "3d", "größe")]
+    ['ReadFile', 'GetHTTPPage', 'Tool3d', 'Größe']
+    """
+    words = [word for word in re.split(r"[\W_]+", text) if word]
+    name = "".join(word[:1].upper() + word[1:] for word in words)
+    if not name.isidentifier() or unicodedata.normalize("NFKC", name) != name:
+        name = "Tool" + re.sub(r"\W", "", name, flags=re.ASCII) if name.isascii() else f"X{digest(text)}"
+    return name
+
+
+def field_names(wire_names: Iterable[str]) -> dict[str, str]:
+    """The attribute name of each property of one object; those that would meet carry a digest, but for the plain one.
+
+    >>> field_names(["path", "class", "_id", "$meta", "schema", "list"])
+    {'path': 'path', 'class': 'class_', '_id': 'id_', '$meta': 'meta', 'schema': 'schema_', 'list': 'list_'}
+    >>> field_names(["a-b", "a_b"])
+    {'a-b': 'a_b_d44362', 'a_b': 'a_b'}
+    """
+    wires = list(wire_names)
+    names = _apart(wires, [_field_name(wire) for wire in wires], keep=lambda wire, name: wire == name)
+    return dict(zip(wires, names, strict=True))
+
+
+def _field_name(wire: str) -> str:
+    name = re.sub(r"\W", "_", wire)
+    if wire.startswith("_"):
+        name = name.strip("_") + "_"
+    elif not wire[:1].isalnum():
+        name = name.strip("_")
+    if not name or name == "_":
+        return f"field_{digest(wire)}"
+    if name[0].isdigit():
+        name = f"field_{name}"
+    if not name.isidentifier() or unicodedata.normalize("NFKC", name) != name:
+        return f"field_{digest(wire)}"
+    taken = keyword.iskeyword(name) or name in _USED_IN_MODULES or name in _TAKEN_ON_MODELS or name.startswith("model_")
+    return f"{name}_" if taken else name
+
+
+def singular(text: str) -> str:
+    """What one item of a list of that name is called, as far as English is regular.
+
+    >>> [singular(word) for word in ("matches", "entries", "paths", "status", "children")]
+    ['match', 'entry', 'path', 'statusItem', 'childrenItem']
+    """
+    if len(text) > 4 and text.endswith("ies"):
+        return text[:-3] + "y"
+    if len(text) > 4 and text.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return text[:-2]
+    if len(text) > 2 and text.endswith("s") and not text.endswith(("ss", "us", "is")):
+        return text[:-1]
+    return text + "Item"
+
+
+def is_plain_key(wire: str) -> bool:
+    """Whether a property can be a key in a TypedDict's class body without hiding a name its annotations use."""
+    return (
+        wire.isidentifier()
+        and not keyword.iskeyword(wire)
+        and unicodedata.normalize("NFKC", wire) == wire
+        and wire not in _USED_IN_MODULES
+        and not wire.startswith("__")
+    )
+
+
+def _module_name(attribute: str) -> str:
+    return f"{attribute}_tool" if attribute.lower() in _WINDOWS_DEVICES else attribute
+
+
+def _is_snake_of(wire: str, prefix: str) -> bool:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", prefix).lower() == wire
+
+
+def _apart(wires: Sequence[str], names: Sequence[str], *, keep: Keep, fold: bool = False) -> list[str]:
+    """The names, those that meet told apart by a digest; ``keep`` says which one of them stays as it is."""
+    groups: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        groups.setdefault(name.casefold() if fold else name, []).append(index)
+    result = list(names)
+    for indexes in groups.values():
+        if len(indexes) == 1:
+            continue
+        keeper = next((i for i in indexes if keep(wires[i], names[i])), min(indexes, key=lambda i: wires[i]))
+        for index in indexes:
+            if index != keeper:
+                result[index] = f"{names[index]}_{digest(wires[index])}"
+    return result
+
+
+def _refuse_meeting(wires: Sequence[str], attributes: Sequence[str], owners: Sequence[str]) -> None:
+    first: dict[str, int] = {}
+    problems = []
+    for index, attribute in enumerate(attributes):
+        other = first.setdefault(attribute, index)
+        if other != index:
+            problems.append(
+                f"tools {wires[other]!r} ({owners[other]}) and {wires[index]!r} are both 'tools.{attribute}' in Python;"
+                f" give one of them another name with 'rename', or a 'prefix' to its pack @ {owners[index]}"
+            )
+    if problems:
+        raise SpecError(problems)

@@ -1,0 +1,185 @@
+"""``Toolkit`` and ``AsyncToolkit``: the run time's road with a typed door for every tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codegen.render.literal import docstring, literal
+from codegen.render.modules import header
+from codegen.rows import Parameter, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Flavour:
+    """What differs between the two facades."""
+
+    prefix: str
+    runner: str
+    module: str
+    define: str
+    wait: str
+    factory: str
+
+
+SYNC = Flavour("", "Runner", "toolkit.runtime.runner", "def", "", "create_agent_toolkit")
+ASYNC = Flavour("Async", "AsyncRunner", "toolkit.runtime.async_runner", "async def", "await ", "create_async_agent_toolkit")
+
+
+class Scope:
+    """Names of the module inside the class of tools: a method of the same name would hide them there, so that such a name
+    is imported with an underscore, which no tool has."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.attributes = {row.attribute for row in rows}
+
+    def __call__(self, name: str) -> str:
+        return f"_{name}" if name in self.attributes else name
+
+    def imported(self, names: Sequence[str]) -> str:
+        return ", ".join(f"{name} as _{name}" if name in self.attributes else name for name in sorted(names))
+
+
+def render_facade(rows: Sequence[Row], package: str, class_name: str, packs: Sequence[str], flavour: Flavour) -> str:
+    """One facade module."""
+    scope = Scope(rows)
+    head = header(f"The typed {flavour.prefix}Toolkit.".replace("The typed Async", "The typed async "))
+    name = f"{flavour.prefix}{class_name}"
+    alias = "" if class_name == "Toolkit" else f"\n\n{flavour.prefix}Toolkit: TypeAlias = {name}"
+    return f"""# mypy: ignore-errors
+{head}
+import builtins{f" as {scope('builtins')}" if scope('builtins') != 'builtins' else ""}
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, {scope.imported(["Any", "Literal", "TypeAlias"])}, overload
+
+from {package}.catalog import CATALOG
+from {flavour.module} import {flavour.runner}
+from toolkit.runtime.omit import {scope.imported(["OMIT", "Omit"])}
+from toolkit.runtime.table import Pack
+from toolkit.wire.json_types import JsonObject
+
+if TYPE_CHECKING:
+    from {package}.context import ToolkitContext
+    from {package}.unions import AnyToolMessage
+{_imports(rows, scope)}    from toolkit.runtime.message import ToolMessage
+
+PACKS: tuple[str, ...] = {literal(list(packs)).replace("[", "(").replace("]", ",)" if packs else ")")}
+
+
+{_tools(rows, scope, flavour)}
+
+
+class {name}({flavour.runner}):
+    \"\"\"Every tool by name: `invoke` with a literal name gives that tool's output type.\"\"\"
+
+    @property
+    def tools(self) -> {flavour.prefix}Tools:
+        \"\"\"Every tool as a method with keyword arguments.\"\"\"
+        return {flavour.prefix}Tools(self._call_tool)
+
+    if TYPE_CHECKING:
+{_invoke(rows, scope, flavour)}
+
+        {flavour.define} execute_raw(self, name: str, text: str) -> AnyToolMessage:
+            \"\"\"`invoke` for argument text a model wrote.\"\"\"
+            return {flavour.wait}self._execute_raw(name, text)
+
+    else:
+        invoke = {flavour.runner}._invoke
+        execute_raw = {flavour.runner}._execute_raw{alias}
+
+
+def {flavour.factory}(context: ToolkitContext, *, packs: Iterable[Pack | str] = PACKS) -> {name}:
+    \"\"\"A toolkit over a workspace and a policy; `packs` says who handles the tools.\"\"\"
+    return {name}(CATALOG, context, packs)
+"""
+
+
+def _imports(rows: Sequence[Row], scope: Scope) -> str:
+    lines = []
+    for row in rows:
+        names = [f"{row.prefix}{suffix}" for suffix in ("Args", "Input", "Output")]
+        lines.append(f"    from {row.module} import {scope.imported(list(dict.fromkeys([*names, *row.imports])))}\n")
+    return "".join(lines)
+
+
+def _tools(rows: Sequence[Row], scope: Scope, flavour: Flavour) -> str:
+    methods = "".join(f"\n{_method(row, scope, flavour)}" for row in rows)
+    any_ = scope("Any")
+    builtin = scope("builtins")
+    return f"""class {flavour.prefix}Tools:
+    \"\"\"Every tool as a method; nothing else lives here.\"\"\"
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[[{builtin}.str, {builtin}.dict[{builtin}.str, {any_}]], {any_}]) -> None:
+        self._call = call
+{methods}""".rstrip()
+
+
+def _method(row: Row, scope: Scope, flavour: Flavour) -> str:
+    output = scope(f"{row.prefix}Output")
+    parameters = "".join(f"        {_parameter(parameter, row, scope)},\n" for parameter in row.parameters)
+    signature = f"(\n        self,\n        *,\n{parameters}    )" if parameters else "(self)"
+    given = "".join(f"                {literal(p.wire)}: {p.name},\n" for p in row.parameters)
+    arguments = f"{{\n{given}            }}" if given else "{}"
+    return f"""    {flavour.define} {row.attribute}{signature} -> {output}:
+{docstring(_doc(row), "        ")}
+        content: {output} = {flavour.wait}self._call(
+            {literal(row.name)},
+            {arguments},
+        )
+        return content
+"""
+
+
+def _parameter(parameter: Parameter, row: Row, scope: Scope) -> str:
+    kind = parameter.type
+    for word in ("builtins", "Any", "Literal", *row.imports):
+        if scope(word) != word:
+            kind = _replaced(kind, word, scope(word))
+    if parameter.required:
+        return f"{parameter.name}: {kind}"
+    if parameter.default is not None:
+        return f"{parameter.name}: {kind} = {parameter.default}"
+    return f"{parameter.name}: {kind} | {scope('Omit')} = {scope('OMIT')}"
+
+
+def _replaced(source: str, word: str, other: str) -> str:
+    """``word`` spelled ``other`` wherever it is a name in the expression; texts inside a Literal stay."""
+    import ast
+
+    class Rename(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.Name:
+            return ast.Name(other) if node.id == word else node
+
+    return ast.unparse(Rename().visit(ast.parse(source, mode="eval")))
+
+
+def _doc(row: Row) -> str:
+    lines = [row.description.strip() or f"Runs the tool {row.name!r}."]
+    described = [(p.name, " ".join(p.description.split())) for p in row.parameters if p.description]
+    if described:
+        lines += ["", *(f":param {name}: {words}" for name, words in described)]
+    return "\n".join(lines)
+
+
+def _invoke(rows: Sequence[Row], scope: Scope, flavour: Flavour) -> str:
+    overloads = [_overload(row, scope, flavour) for row in rows]
+    dynamic = f"        {flavour.define} invoke(self, name: str, args: JsonObject) -> AnyToolMessage:"
+    doc = '            """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""'
+    if not rows:
+        return f"{dynamic}\n{doc}\n            return {flavour.wait}self._invoke(name, args)"
+    literal_any = scope("Any")
+    overloads.append(f"        @overload\n{dynamic} ...")
+    body = f"        {flavour.define} invoke(self, name: str, args: {literal_any}) -> {literal_any}:"
+    return "\n".join([*overloads, "", body, doc, f"            return {flavour.wait}self._invoke(name, args)"])
+
+
+def _overload(row: Row, scope: Scope, flavour: Flavour) -> str:
+    kind = f"{scope('Literal')}[{literal(row.name)}]"
+    models = f"{scope(row.prefix + 'Input')} | {scope(row.prefix + 'Args')}"
+    return f"""        @overload
+        {flavour.define} invoke(
+            self, name: {kind}, args: {models}
+        ) -> ToolMessage[{kind}, {scope(row.prefix + "Output")}]: ..."""

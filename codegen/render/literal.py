@@ -1,0 +1,48 @@
+"""Values from specs as Python source: inert by construction."""
+
+from __future__ import annotations
+
+import ast
+
+
+def literal(value: object) -> str:
+    """Source text whose value is ``value``.
+
+    >>> literal({"a": [1, None, "it's"]})
+    '{"a": [1, None, "it\\'s"]}'
+    """
+    if isinstance(value, str):
+        return text_literal(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(literal, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{literal(key)}: {literal(item)}" for key, item in value.items()) + "}"
+    return repr(value)
+
+
+def text_literal(text: str) -> str:
+    """A string literal in double quotes where that needs no more escapes than single ones (as formatters write it)."""
+    single = repr(text)
+    if single[0] == '"' or '"' in text:
+        return single
+    return f'"{single[1:-1]}"'
+
+
+def docstring(text: str, indent: str) -> str:
+    """A readable docstring whose value is ``text`` up to the white space a docstring reader strips."""
+    lines = [_escaped(line) for line in text.strip().split("\n")]
+    lines = [lines[0], *(f"{indent}{line}" if line else "" for line in lines[1:])]
+    body = "\n".join(lines) if len(lines) == 1 else "\n".join(lines) + f"\n{indent}"
+    # A quote or backslash at the very end would run into the closing quotes.
+    if body.endswith('"'):
+        body = body[:-1] + '\\"'
+    source = f'"""{body}"""'
+    if not isinstance(ast.literal_eval(source), str):
+        raise ValueError("a docstring must be a string")
+    return indent + source
+
+
+def _escaped(line: str) -> str:
+    """The line with everything escaped that could end the literal or that an editor would not show."""
+    escaped = line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').rstrip()
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in escaped)

@@ -1,0 +1,119 @@
+"""One tool as plain data: everything rendering needs, kept in the manifest so that unchanged specs are not read again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from codegen import naming
+from codegen.naming import ToolNames
+from codegen.render.literal import literal
+from codegen.render.typed_dicts import args_name
+from codegen.render.typeexpr import TypeText
+from codegen.schema import Document
+from toolkit.spec.model import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One keyword of ``tools.<name>(...)``."""
+
+    name: str
+    wire: str
+    type: str
+    """Source text; builtins as ``builtins.x``, other names bare."""
+    required: bool
+    default: str | None
+    """Source text of the default, where the schema gives one that a signature can show."""
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tool. Field names are those of the manifest."""
+
+    name: str
+    attribute: str
+    module: str
+    prefix: str
+    title: str | None
+    description: str
+    longDescription: str | None
+    annotations: dict[str, Any]
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    parallel: bool
+    blocking: bool
+    inputSchema: dict[str, Any]
+    outputSchema: dict[str, Any] | None
+    parameters: tuple[Parameter, ...]
+    imports: tuple[str, ...]
+    """Names from the tool's model module that its parameter types use."""
+    source: str
+    descriptionSource: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Row:
+        parameters = tuple(Parameter(**parameter) for parameter in data["parameters"])
+        lists = {key: tuple(data[key]) for key in ("required", "optional", "imports")}
+        return Row(**{**data, **lists, "parameters": parameters})
+
+
+def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document) -> Row:
+    """The row of a spec whose input schema has been made flat."""
+    used: set[str] = set()
+    parameters = tuple(_parameters(inputs, names.prefix, used))
+    return Row(
+        name=names.wire,
+        attribute=names.attribute,
+        module=f"{package}.models.{names.module}",
+        prefix=names.prefix,
+        title=spec.title,
+        description=spec.description,
+        longDescription=spec.long_description,
+        annotations=spec.annotations,
+        required=spec.required,
+        optional=spec.optional,
+        parallel=spec.parallel,
+        blocking=spec.blocking,
+        inputSchema=spec.input_schema,
+        outputSchema=spec.output_schema,
+        parameters=parameters,
+        imports=tuple(sorted(used)),
+        source=spec.source,
+        descriptionSource=spec.description_source,
+    )
+
+
+def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter]:
+    def name(word: str) -> str:
+        if word in ("Any", "Literal"):
+            return word
+        word = args_name(word, prefix)
+        used.add(word)
+        return word
+
+    text = TypeText(inputs, builtin=lambda word: f"builtins.{word}", name=name)
+    properties = inputs.root.get("properties", {})
+    names = naming.field_names(properties)
+    required = inputs.root.get("required", ())
+    found = [
+        Parameter(
+            name=names[wire],
+            wire=wire,
+            type=text.of(node),
+            required=wire in required,
+            default=literal(node["default"]) if _shows(node) else None,
+            description=node.get("description", ""),
+        )
+        for wire, node in properties.items()
+    ]
+    return sorted(found, key=lambda parameter: not parameter.required)
+
+
+def _shows(node: dict[str, Any]) -> bool:
+    """Whether a signature can show the default: a mutable one there would be shared between calls."""
+    return "default" in node and not isinstance(node["default"], list | dict)

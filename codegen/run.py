@@ -1,0 +1,30 @@
+"""The two things to do with a plan: make it so, or say what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codegen.manifest import NAME
+from codegen.plan import Plan, Progress, is_current, make_plan, read_inputs
+from codegen.settings import Settings
+from codegen.write import compare, surplus_files, write
+
+
+def generate(settings: Settings, progress: Progress | None = None) -> list[str]:
+    """Writes the package; gives the paths that changed. Without a change nothing is parsed, imported or written."""
+    inputs = read_inputs(settings, from_scratch=False)
+    if inputs.previous is not None and is_current(settings, inputs):
+        untouched = dict.fromkeys([*inputs.previous.outputs, NAME], "")
+        if not surplus_files(Plan(settings.output, untouched)):
+            return []
+    return write(make_plan(settings, inputs, progress))
+
+
+def check(settings: Settings, progress: Progress | None = None) -> str:
+    """What differs between the specs and the committed package, as a readable diff; made from scratch, trusting nothing."""
+    return compare(make_plan(settings, read_inputs(settings, from_scratch=True), progress))
+
+
+def shown(folder: Path, root: Path) -> str:
+    """A folder as people of the project call it."""
+    return folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.name

@@ -1,0 +1,98 @@
+"""The gate behind the generator: a model module may hold classes, aliases and literals, and nothing that runs.
+
+Whatever a spec managed to smuggle past the keyword table, code cannot come out: a node that is not in these lists stops
+the build.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from toolkit.errors import GenerationError
+
+_IMPORTS: Final[dict[str, frozenset[str]]] = {
+    "typing": frozenset({"Annotated", "Any", "Literal", "Optional", "TypeAlias"}),
+    "typing_extensions": frozenset({"NotRequired", "TypedDict"}),
+    "pydantic": frozenset({"ConfigDict", "Field"}),
+    "toolkit.wire.model": frozenset({"Omissible", "ToolModel", "ToolRootModel"}),
+    "toolkit.wire.content": frozenset({"ContentOutput"}),
+}
+_BASES: Final = frozenset({"ToolModel", "ToolRootModel", "ContentOutput", "TypedDict"})
+_CALLS: Final = frozenset({"Field", "ConfigDict", "TypedDict"})
+_METHODS: Final = frozenset({"model_rebuild", "model_validate"})
+_LITERALS: Final = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
+_TYPE_NODES: Final = (*_LITERALS, ast.Name, ast.Subscript, ast.BinOp, ast.BitOr, ast.Call, ast.keyword)
+
+
+def check_module(source: str, path: str) -> ast.Module:
+    """The parsed module, if it holds nothing but what a model module may hold; else ``GenerationError``."""
+    try:
+        module = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        raise GenerationError(f"the generated module is no Python: {error} @ {path}") from None
+    for statement in module.body:
+        if not _allowed(statement):
+            raise GenerationError(
+                f"the generated module holds a statement that no model needs (line {statement.lineno}:"
+                f" {type(statement).__name__}); its spec is refused @ {path}"
+            )
+    return module
+
+
+def _allowed(node: ast.stmt) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        names = _IMPORTS.get(node.module or "", frozenset())
+        return node.level == 0 and all(alias.name in names and alias.asname is None for alias in node.names)
+    if isinstance(node, ast.ClassDef):
+        return _allowed_class(node)
+    if isinstance(node, ast.AnnAssign):
+        return _is_type(node.annotation) and node.value is not None and _is_type(node.value)
+    if isinstance(node, ast.Assign):
+        return isinstance(node.value, ast.Call) and _is_type(node.value)
+    return _is_text(node) or isinstance(node, ast.Expr) and _is_method_call(node.value)
+
+
+def _allowed_class(node: ast.ClassDef) -> bool:
+    bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+    named = all(isinstance(base, ast.Name) and base.id in _BASES for base in bases)
+    plain = not node.decorator_list and all(isinstance(word.value, ast.Constant) for word in node.keywords)
+    return named and plain and all(map(_is_type, node.bases)) and all(map(_allowed_member, node.body))
+
+
+def _allowed_member(node: ast.stmt) -> bool:
+    if isinstance(node, ast.AnnAssign):
+        value = node.value
+        return _is_type(node.annotation) and (value is None or _is_literal(value) or _is_method_call(value))
+    if isinstance(node, ast.Assign):
+        targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        return targets == ["model_config"] and _is_type(node.value)
+    return isinstance(node, ast.Pass) or _is_text(node)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    return all(isinstance(part, _LITERALS) for part in ast.walk(node))
+
+
+def _is_type(node: ast.expr) -> bool:
+    for part in ast.walk(node):
+        if not isinstance(part, _TYPE_NODES):
+            return False
+        if isinstance(part, ast.Call) and not (isinstance(part.func, ast.Name) and part.func.id in _CALLS):
+            return False
+    return True
+
+
+def _is_method_call(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _METHODS
+        and isinstance(node.func.value, ast.Name)
+        and not node.keywords
+        and all(map(_is_literal, node.args))
+    )

@@ -1,0 +1,86 @@
+"""A second process exchanges two names without pause while this one reads through them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.guard.fs import SandboxFS
+from toolkit.guard.resolve import ResolverName
+
+READS = 10_000
+INSIDE = b"inside"
+SECRET = b"SECRET"
+
+# Ends when its input does, so that it never outlives the test.
+SWAPPER = """
+import ctypes, os, select, sys
+exchange, here = 2, -100
+first, second = map(os.fsencode, sys.argv[1:])
+renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+if renameat2(here, first, here, second, exchange):
+    sys.exit(os.strerror(ctypes.get_errno()))
+print("swapping", flush=True)
+while not select.select([sys.stdin], [], [], 0)[0]:
+    for _ in range(100):
+        renameat2(here, first, here, second, exchange)
+"""
+
+
+@contextmanager
+def swapping(first: Path, second: Path) -> Iterator[None]:
+    command = [sys.executable, "-c", SWAPPER, str(first), str(second)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as swapper:
+        assert swapper.stdin and swapper.stdout and swapper.stderr
+        if not swapper.stdout.readline():
+            pytest.skip(f"two names cannot be exchanged here: {swapper.stderr.read().decode().splitlines()[-1]}")
+        yield
+        assert swapper.poll() is None, "the swapper ended before the reads did"
+        swapper.stdin.close()
+
+
+def read_again_and_again(root: Path, texts: list[str], resolver: ResolverName) -> Counter[bytes]:
+    seen: Counter[bytes] = Counter()
+    with SandboxFS(root, resolver=resolver) as fs:
+        for turn in range(READS):
+            try:
+                with fs.open_file(texts[turn % len(texts)]) as file:
+                    seen[file.read(100)] += 1
+            except (SandboxViolation, ToolFailed):
+                seen[b"refused"] += 1
+    return seen
+
+
+def test_a_directory_swapped_with_a_link_never_leaks(tmp_path: Path, resolver: ResolverName) -> None:
+    root = tmp_path / "ws"
+    for folder, content in ((root / "dir", INSIDE), (tmp_path / "outside", SECRET)):
+        folder.mkdir(parents=True)
+        (folder / "file").write_bytes(content)
+    (root / "link").symlink_to("../outside")
+    assert (root / "link/file").read_bytes() == SECRET
+
+    with swapping(root / "dir", root / "link"):
+        seen = read_again_and_again(root, ["dir/file", "dir/../dir/file", "link/file"], resolver)
+
+    assert set(seen) == {INSIDE, b"refused"}, seen
+
+
+def test_a_directory_moved_out_under_dot_dot_never_leaks(tmp_path: Path, resolver: ResolverName) -> None:
+    root = tmp_path / "ws"
+    for folder in (root / "a/moving", tmp_path / "x/moving"):
+        folder.mkdir(parents=True)
+    (root / "file").write_bytes(INSIDE)
+    (tmp_path / "file").write_bytes(SECRET)
+    assert (tmp_path / "x/moving/../../file").read_bytes() == SECRET
+
+    with swapping(root / "a/moving", tmp_path / "x/moving"):
+        seen = read_again_and_again(root, ["a/moving/../../file", "a/moving/../../" * 8 + "file"], resolver)
+
+    assert seen[INSIDE] and set(seen) <= {INSIDE, b"refused"}, seen

@@ -1,0 +1,52 @@
+"""The advice of ``lint``, one row a finding."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolkit.spec.lint import Finding, lint
+from toolkit.spec.load import load_spec_text
+from toolkit.spec.model import Json
+
+BARE: Json = {"type": "string"}
+TOLD: Json = {"type": "string", "description": "Told."}
+
+ROWS: list[tuple[str, dict[str, Json], list[str]]] = [
+    ("is_content", {"inputSchema": {"properties": {"a": TOLD}}}, []),
+    ("misses_the_description", {"description": ""}, ["the tool has no description @ t.json:"]),
+    ("misses_it_in_blanks", {"description": " \n"}, ["the tool has no description @ t.json:"]),
+    ("takes_40_tokens", {"description": "\u00e9" * 80}, []),
+    ("counts_41_tokens", {"description": "\u00e9" * 80 + "x"}, ["the description has 41 tokens: at most 40 are good, the rest belongs into a 'descriptionFile' @ t.json:/description"]),
+    ("sees_a_fence", {"description": "Runs.\n```\nx\n```"}, ["the description holds code: say in words what the tool does @ t.json:/description"]),
+    ("sees_a_prompt", {"description": "Runs.\n  >>> x"}, ["the description holds code: say in words what the tool does @ t.json:/description"]),
+    ("lets_single_ticks_be", {"description": "Reads `path`; a >>> b."}, []),
+    ("misses_a_property", {"inputSchema": {"properties": {"b": BARE, "a": True}}}, ["the property 'b' has no description @ t.json:/inputSchema/properties/b", "the property 'a' has no description @ t.json:/inputSchema/properties/a"]),
+    ("looks_into_items", {"inputSchema": {"properties": {"a": {"description": "x", "items": {"properties": {"b/c": BARE}}}}}}, ["the property 'b/c' has no description @ t.json:/inputSchema/properties/a/items/properties/b~1c"]),
+    ("looks_into_definitions", {"inputSchema": {"type": "object", "$defs": {"D": {"properties": {"a": BARE}}}}}, ["the property 'a' has no description @ t.json:/inputSchema/$defs/D/properties/a"]),
+    ("looks_into_choices", {"inputSchema": {"type": "object", "anyOf": [{}, {"properties": {"a": BARE}}]}}, ["the property 'a' has no description @ t.json:/inputSchema/anyOf/1/properties/a"]),
+    ("takes_defaults_for_data", {"inputSchema": {"type": "object", "default": {"properties": {"a": BARE}}}}, []),
+    ("leaves_the_output_alone", {"outputSchema": {"properties": {"a": BARE}}}, []),
+    ("doubts_a_read_only_writer", {"permissions": ["read", "write"], "annotations": {"readOnlyHint": True}}, ["'readOnlyHint' is true for a tool that may write @ t.json:/annotations/readOnlyHint"]),
+    ("doubts_an_optional_right", {"permissions": {"optional": ["execute", "write"]}, "annotations": {"readOnlyHint": True}}, ["'readOnlyHint' is true for a tool that may write and execute @ t.json:/annotations/readOnlyHint"]),
+    ("believes_a_reader", {"permissions": ["read", "network"], "annotations": {"readOnlyHint": True}}, []),
+    ("keeps_the_order", {"description": "```", "inputSchema": {"properties": {"a": {}}}, "permissions": ["write"], "annotations": {"readOnlyHint": True}}, ["the description holds code: say in words what the tool does @ t.json:/description", "the property 'a' has no description @ t.json:/inputSchema/properties/a", "'readOnlyHint' is true for a tool that may write @ t.json:/annotations/readOnlyHint"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_lint(keys: dict[str, Json], expected: list[str]) -> None:
+    text = json.dumps({"name": "t", "description": "Does it.", "inputSchema": {}, **keys})
+    (spec,) = load_spec_text(text, "t.json", None)
+    assert [str(finding) for finding in lint(spec)] == expected
+
+
+def test_points_into_a_list_and_counts_as_told() -> None:
+    text = json.dumps({"tools": [{"name": "t", "description": "a b", "inputSchema": {"properties": {"a": {}}}}]})
+    (spec,) = load_spec_text(text, "t.json", None)
+    tokens = "the description has 99 tokens: at most 40 are good, the rest belongs into a 'descriptionFile'"
+    assert lint(spec, count_tokens=lambda _: 99) == [
+        Finding(tokens, "t.json", "/tools/0/description"),
+        Finding("the property 'a' has no description", "t.json", "/tools/0/inputSchema/properties/a"),
+    ]

@@ -1,0 +1,102 @@
+"""Statically typed tools for LLM agents.
+
+>>> from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+>>> policy = SecurityPolicy(default="deny", tools={"done": "allow"})
+>>> with create_agent_toolkit(ToolkitContext(workspace=".", policy=policy)) as toolkit:
+...     toolkit.invoke("done", {"message": "hello"}).content.message
+'hello'
+
+Everything here is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from generated import AnyToolCall as AnyToolCall
+    from generated import AnyToolMessage as AnyToolMessage
+    from generated import AsyncToolkit as AsyncToolkit
+    from generated import Rule as Rule
+    from generated import SecurityPolicy as SecurityPolicy
+    from generated import Toolkit as Toolkit
+    from generated import ToolkitContext as ToolkitContext
+    from generated import ToolName as ToolName
+    from generated import create_agent_toolkit as create_agent_toolkit
+    from generated import create_async_agent_toolkit as create_async_agent_toolkit
+    from generated import is_tool_name as is_tool_name
+    from generated import parse_call as parse_call
+    from toolkit.errors import ErrorCode as ErrorCode
+    from toolkit.errors import FailureReason as FailureReason
+    from toolkit.errors import GenerationError as GenerationError
+    from toolkit.errors import InternalError as InternalError
+    from toolkit.errors import InvalidArguments as InvalidArguments
+    from toolkit.errors import InvalidArgumentsType as InvalidArgumentsType
+    from toolkit.errors import PolicyError as PolicyError
+    from toolkit.errors import SandboxViolation as SandboxViolation
+    from toolkit.errors import SetupError as SetupError
+    from toolkit.errors import SpecError as SpecError
+    from toolkit.errors import ToolCancelled as ToolCancelled
+    from toolkit.errors import ToolFailed as ToolFailed
+    from toolkit.errors import ToolkitError as ToolkitError
+    from toolkit.errors import ToolNotAllowed as ToolNotAllowed
+    from toolkit.errors import ToolNotFound as ToolNotFound
+    from toolkit.errors import ToolTimeout as ToolTimeout
+    from toolkit.guard.fs import SandboxFS as SandboxFS
+    from toolkit.guard.path import SandboxPath as SandboxPath
+    from toolkit.guard.permission import Permission as Permission
+    from toolkit.guard.policy import Decision as Decision
+    from toolkit.runtime.context import ToolContext as ToolContext
+    from toolkit.runtime.message import ParsedCall as ParsedCall
+    from toolkit.runtime.message import ToolMessage as ToolMessage
+    from toolkit.runtime.omit import OMIT as OMIT
+    from toolkit.runtime.omit import Omit as Omit
+    from toolkit.runtime.signals import CancelSignal as CancelSignal
+    from toolkit.runtime.table import Handler as Handler
+    from toolkit.runtime.table import Pack as Pack
+    from toolkit.wire.call import ToolCall as ToolCall
+    from toolkit.wire.content import ContentBlock as ContentBlock
+    from toolkit.wire.content import ContentOutput as ContentOutput
+    from toolkit.wire.definition import ToolDefinition as ToolDefinition
+    from toolkit.wire.json_types import JsonObject as JsonObject
+    from toolkit.wire.result import ToolResult as ToolResult
+else:
+    _BY_MODULE = {
+        "generated": """AnyToolCall AnyToolMessage AsyncToolkit Rule SecurityPolicy ToolName Toolkit ToolkitContext
+            create_agent_toolkit create_async_agent_toolkit is_tool_name parse_call""",
+        "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType
+            PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolFailed ToolNotAllowed ToolNotFound
+            ToolTimeout ToolkitError""",
+        "toolkit.guard.fs": "SandboxFS",
+        "toolkit.guard.path": "SandboxPath",
+        "toolkit.guard.permission": "Permission",
+        "toolkit.guard.policy": "Decision",
+        "toolkit.runtime.context": "ToolContext",
+        "toolkit.runtime.message": "ParsedCall ToolMessage",
+        "toolkit.runtime.omit": "OMIT Omit",
+        "toolkit.runtime.signals": "CancelSignal",
+        "toolkit.runtime.table": "Handler Pack",
+        "toolkit.wire.call": "ToolCall",
+        "toolkit.wire.content": "ContentBlock ContentOutput",
+        "toolkit.wire.definition": "ToolDefinition",
+        "toolkit.wire.json_types": "JsonObject",
+        "toolkit.wire.result": "ToolResult",
+    }
+    _MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
+    __all__ = sorted(_MODULES)
+
+    def __getattr__(name):
+        module = _MODULES.get(name)
+        if module is None:
+            raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
+        from importlib import import_module
+
+        if module == "generated":
+            from toolkit.runtime.shadow import import_generated
+
+            value = getattr(import_generated(), name)
+        else:
+            value = getattr(import_module(module), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted([*globals(), *_MODULES])

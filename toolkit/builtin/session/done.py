@@ -1,0 +1,15 @@
+"""``done``: the model says it is finished. Loops can end on it, they never have to."""
+
+from __future__ import annotations
+
+from generated import DoneInput, DoneOutput
+from toolkit.runtime.context import ToolContext
+
+
+def run(args: DoneInput, ctx: ToolContext) -> DoneOutput:
+    ctx.metadata(title="Done", completed=True)
+    return DoneOutput(message=args.message)
+
+
+def text(output: DoneOutput) -> str:
+    return output.message

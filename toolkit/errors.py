@@ -1,0 +1,198 @@
+"""Every error this toolkit raises, and the closed list of codes.
+
+::
+
+    Exception
+    ├── ToolkitError                 one call gave no result; ``code`` says why
+    │   ├── ToolNotFound             TOOL_NOT_FOUND
+    │   ├── ToolNotAllowed           TOOL_NOT_ALLOWED
+    │   ├── InvalidArgumentsType     INVALID_TOOL_ARGUMENTS_TYPE
+    │   ├── InvalidArguments         INVALID_TOOL_ARGUMENTS
+    │   ├── SandboxViolation         SANDBOX_VIOLATION
+    │   ├── ToolFailed               TOOL_FAILED, with a ``reason``
+    │   ├── ToolTimeout              TOOL_TIMEOUT
+    │   ├── ToolCancelled            TOOL_CANCELLED
+    │   └── InternalError            INTERNAL
+    └── SetupError (ValueError)      nothing was called yet: the set-up is wrong
+        ├── SpecError                mistakes in spec files, all of them at once
+        ├── PolicyError              a policy that cannot mean what it says
+        └── GenerationError          the generator refuses, or its output is stale
+
+Messages of ``ToolkitError`` are read by models: they never hold a host path outside the
+workspace, an environment value or a rejected argument's value.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
+
+ErrorCode: TypeAlias = Literal[
+    "TOOL_NOT_FOUND",
+    "TOOL_NOT_ALLOWED",
+    "INVALID_TOOL_ARGUMENTS_TYPE",
+    "INVALID_TOOL_ARGUMENTS",
+    "SANDBOX_VIOLATION",
+    "TOOL_FAILED",
+    "TOOL_TIMEOUT",
+    "TOOL_CANCELLED",
+    "INTERNAL",
+]
+
+FailureReason: TypeAlias = Literal[
+    "NOT_FOUND",
+    "NOT_FILE",
+    "NOT_DIRECTORY",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "BINARY_NOT_SUPPORTED",
+    "TOO_LARGE",
+    "CONFLICT",
+    "NO_MATCH",
+    "AMBIGUOUS",
+    "INVALID_PATCH",
+    "COMMAND_NOT_FOUND",
+    "NOT_EXECUTABLE",
+    "NOT_GIT_REPOSITORY",
+    "INVALID_REGEX",
+    "NETWORK",
+    "REMOTE",
+    "IO",
+    "INVALID_OUTPUT",
+    "NO_HANDLER",
+    "LLM_ASSIST_REQUIRED",
+]
+
+ERROR_CODES: Final[tuple[ErrorCode, ...]] = get_args(ErrorCode)
+FAILURE_REASONS: Final[tuple[FailureReason, ...]] = get_args(FailureReason)
+
+
+class ToolkitError(Exception):
+    """A call that gave no result.
+
+    ``tool_name`` is filled in by the road when the raiser (a guard, a handler) does not know it.
+
+    >>> error = ToolNotFound("no tool is called 'read_flie'", tool_name="read_flie")
+    >>> error.code, error.tool_name, error.retriable
+    ('TOOL_NOT_FOUND', 'read_flie', False)
+    """
+
+    code: ClassVar[ErrorCode] = "INTERNAL"
+    retriable: bool = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        tool_name: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.tool_name = tool_name
+        self.details: dict[str, object] = dict(details or {})
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+class ToolNotFound(ToolkitError):
+    """No tool of that name is in the catalog."""
+
+    code = "TOOL_NOT_FOUND"
+
+
+class ToolNotAllowed(ToolkitError):
+    """The policy denies the call, or asks and nobody approved."""
+
+    code = "TOOL_NOT_ALLOWED"
+
+
+class InvalidArgumentsType(ToolkitError):
+    """The arguments are not an object."""
+
+    code = "INVALID_TOOL_ARGUMENTS_TYPE"
+
+
+class InvalidArguments(ToolkitError):
+    """The tool's own validator refused; ``details["errors"]`` holds what it said."""
+
+    code = "INVALID_TOOL_ARGUMENTS"
+
+
+class SandboxViolation(ToolkitError):
+    """A path, command or address outside what the sandbox gives."""
+
+    code = "SANDBOX_VIOLATION"
+
+
+class ToolFailed(ToolkitError):
+    """An expected failure, raised by handlers.
+
+    Built-in handlers use the closed list ``FailureReason``; your own handlers may add words of their own.
+
+    >>> raise ToolFailed("NOT_FOUND", "no file 'a.py'", path="a.py")
+    Traceback (most recent call last):
+    toolkit.errors.ToolFailed: TOOL_FAILED: NOT_FOUND: no file 'a.py'
+    """
+
+    code = "TOOL_FAILED"
+
+    def __init__(self, reason: FailureReason | str, message: str, **details: object) -> None:
+        super().__init__(message, details={"reason": reason, **details})
+        self.reason = reason
+        self.retriable = reason in ("NETWORK", "REMOTE", "CONFLICT")
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.reason}: {self.message}"
+
+
+class ToolTimeout(ToolkitError):
+    """The call's deadline passed; ``details["abandoned"]`` is true when the handler is still running."""
+
+    code = "TOOL_TIMEOUT"
+    retriable = True
+
+
+class ToolCancelled(ToolkitError):
+    """The caller ended the call."""
+
+    code = "TOOL_CANCELLED"
+
+
+class InternalError(ToolkitError):
+    """Anything else: the message carries a short id, the log (logger ``toolkit``) the traceback under that id."""
+
+    code = "INTERNAL"
+
+
+class SetupError(ValueError):
+    """Something is wrong before any tool is called."""
+
+
+class SpecError(SetupError):
+    """Mistakes in tool specs; ``problems`` holds every one as ``message @ file:pointer``."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems: tuple[str, ...] = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class PolicyError(SetupError):
+    """A policy that names what does not exist or contradicts itself."""
+
+
+class GenerationError(SetupError):
+    """The generator refuses to go on, or what it wrote earlier cannot be used."""
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """``" Did you mean 'read_file'?"`` for a near miss, else an empty text: to be put behind a sentence.
+
+    >>> nearest("read_flie", ["done", "read_file"])
+    " Did you mean 'read_file'?"
+    """
+    # A name of a hostile length would make the comparison quadratic.
+    close = difflib.get_close_matches(name[:200], candidates, n=1, cutoff=0.6)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,107 @@
+"""Path texts: which ones are accepted, and how a name is shown.
+
+Nothing here touches the disk. A ``SandboxPath`` is well formed, not proven safe: whether it stays inside
+the workspace is decided while it is being opened (``resolve.py``), never by looking at its text.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Final
+
+from toolkit.errors import InvalidArguments, SandboxViolation
+
+# The kernel's 4096 count the closing NUL.
+MAX_PATH_BYTES: Final = 4095
+MAX_NAME_BYTES: Final = 255
+
+# Controls, format characters (bidi overrides, invisible tags), surrogates, line and paragraph separators.
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# Format characters too, but Persian, Indic scripts and emoji cannot be spelled without them.
+_JOINERS: Final = frozenset("\u200c\u200d")
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPath:
+    """A path relative to the workspace, as its caller wrote it.
+
+    Promise (of ``parse``): no NUL, no half characters, no part or whole longer than the kernel takes, not
+    absolute. ``~``, ``$HOME``, ``%2e`` and backslashes are letters like any others.
+    Limit: ``..`` parts are kept, because only the kernel knows where ``link/..`` leads.
+    """
+
+    parts: tuple[str, ...]
+    wants_directory: bool = False
+
+    @property
+    def text(self) -> str:
+        """The parts joined by ``/``; ``.`` for the workspace itself."""
+        return "/".join(self.parts) or "."
+
+    @classmethod
+    def parse(cls, text: object, root: str) -> SandboxPath:
+        """Check ``text``; an absolute path below ``root``, compared name by name, is made relative.
+
+        >>> SandboxPath.parse("/ws/src//./a.py", root="/ws").text
+        'src/a.py'
+        """
+        if not isinstance(text, str):
+            raise InvalidArguments(f"a path must be text, not {type(text).__name__}")
+        _refuse_malformed(text)
+        names = _names(text)
+        if text.startswith("/"):
+            top = _names(root)
+            if names[: len(top)] != top:
+                raise outside(text)
+            names = names[len(top) :]
+        return cls(tuple(names), wants_directory=text.endswith(("/", "/.")))
+
+
+def outside(text: str) -> SandboxViolation:
+    """The one refusal of every escape. An absolute path is not repeated: it would tell about the host."""
+    subject = "the absolute path" if text.startswith("/") else f"'{display(text)}'"
+    return SandboxViolation(
+        f"{subject} leads outside the workspace (absolute links count as outside); give a path relative to its root"
+    )
+
+
+def display(text: str) -> str:
+    """``text`` on one line, with everything invisible or undecodable written as ``\\xNN`` or ``\\uNNNN``.
+
+    Limit: not reversible, because a backslash stays a backslash; open such a file by its raw name.
+
+    >>> display("two\\nlines"), display("not utf-8: \\udcff")
+    ('two\\\\x0alines', 'not utf-8: \\\\xff')
+    """
+    return text if text.isprintable() else "".join(map(_display_character, text))
+
+
+def _display_character(character: str) -> str:
+    if unicodedata.category(character) not in _HIDDEN or character in _JOINERS:
+        return character
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # how Python carries a byte that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _refuse_malformed(text: str) -> None:
+    if not text:
+        raise InvalidArguments("a path must not be empty; '.' is the workspace itself")
+    if "\0" in text:
+        raise InvalidArguments("a path must not hold a NUL character")
+    try:
+        data = text[: MAX_PATH_BYTES + 1].encode()  # no copy of a hostile length
+    except UnicodeEncodeError:
+        raise InvalidArguments("a path must not hold lone surrogates") from None
+    if len(data) > MAX_PATH_BYTES:
+        raise InvalidArguments(f"a path must not be longer than {MAX_PATH_BYTES} bytes")
+    if max(map(len, data.split(b"/"))) > MAX_NAME_BYTES:
+        raise InvalidArguments(f"a name in a path must not be longer than {MAX_NAME_BYTES} bytes")
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split("/") if name not in ("", ".")]

@@ -1,0 +1,61 @@
+"""Reading the argument text a model wrote: JSON, and nothing that two readers could read differently."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, NoReturn
+
+from toolkit.errors import InvalidArguments
+
+MAX_CHARACTERS: Final = 64 * 1024 * 1024
+MAX_DEPTH: Final = 200
+
+# An unclosed text runs to the end, so that no input is scanned twice.
+_BRACKET_OR_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
+
+
+def parse_arguments(text: object) -> Any:
+    """The value of a JSON text; duplicate keys, NaN, trailing data, over-deep or over-long text are refused."""
+    if not isinstance(text, str):
+        raise InvalidArguments(f"the arguments must be JSON text, not {type(text).__name__}")
+    if len(text) > MAX_CHARACTERS:
+        raise _refused(f"longer than {MAX_CHARACTERS} characters")
+    if text.count("{") + text.count("[") > MAX_DEPTH:
+        _check_depth(text)
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise _refused(f"{error.msg} at line {error.lineno} column {error.colno}") from None
+    except (ValueError, RecursionError) as error:
+        # ValueError: an integer of thousands of digits, which Python will not read
+        raise _refused(str(error).partition(";")[0] or "too deep") from None
+
+
+def _refused(why: str) -> InvalidArguments:
+    return InvalidArguments(f"the arguments are not valid JSON: {why}. Send one JSON object.")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _refused(f"the key {twice[:100]!r} stands there twice")
+    return found
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise _refused(f"{word} is no JSON number")
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for token in _BRACKET_OR_TEXT.finditer(text):
+        mark = token[0]
+        if mark in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _refused(f"nested more than {MAX_DEPTH} levels deep")
+        elif mark in "]}":
+            depth -= 1

@@ -1,0 +1,148 @@
+"""The async road: the same steps as ``runner``, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import groupby
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import BaseModel
+
+from toolkit.errors import ToolkitError, ToolTimeout
+from toolkit.runtime import steps
+from toolkit.runtime.context import ToolContext
+from toolkit.runtime.core import View
+from toolkit.runtime.message import ToolMessage
+from toolkit.runtime.omit import OMIT
+from toolkit.runtime.runner import GRACE_SECONDS
+from toolkit.runtime.signals import NEVER, CallSignal
+from toolkit.runtime.table import Tool
+from toolkit.wire.call import ToolCall
+from toolkit.wire.result import ToolResult
+
+
+class AsyncRunner(View):
+    """Runs tools by name; a sync handler runs in a worker thread unless its spec says ``blocking: false``."""
+
+    # -- the road ----------------------------------------------------------------------------------------------------
+
+    async def _run(
+        self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
+    ) -> ToolMessage[Any, Any]:
+        core, options = self._core, self._options
+        tool, args, repairs = core.prepare(name, arguments, is_text=is_text)
+        if tool.handler is None:
+            raise steps.no_handler(tool)
+        free = options.deadline is None and options.signal is None
+        threaded = not tool.is_async and (tool.info.blocking or not free)
+        # A thread is not told of the task's cancellation unless a signal of its own tells it.
+        signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
+        ctx = ToolContext(tool.name, core.fs_for(tool), core.context, call_id, signal)
+        try:
+            if threaded or not free:
+                value = await self._supervised(tool, args, ctx, threaded=threaded)
+            elif tool.is_async:
+                value = await tool.handler(args, ctx)
+            else:
+                value = tool.handler(args, ctx)
+            return steps.conclude(tool, value, ctx, repairs)
+        except (Exception, SystemExit) as error:
+            raise steps.named(error, tool.name) from error.__cause__
+
+    async def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext, *, threaded: bool) -> object:
+        """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""
+        ctx.signal.check()
+        running = self._started(tool, args, ctx, threaded=threaded)
+        outer = self._options.signal
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        forget = outer.listen(lambda: loop.call_soon_threadsafe(stop.set)) if outer else None
+        stopping = asyncio.ensure_future(stop.wait()) if outer else None
+        try:
+            waiting = {running, stopping} if stopping else {running}
+            await asyncio.wait(waiting, timeout=ctx.signal.remaining, return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                await self._stopped(running, ctx)
+            return running.result()
+        except asyncio.CancelledError:
+            ctx.signal.stop()
+            running.cancel()
+            raise
+        finally:
+            if stopping is not None:
+                stopping.cancel()
+            if forget is not None:
+                forget()
+
+    def _started(self, tool: Tool, args: BaseModel, ctx: ToolContext, *, threaded: bool) -> asyncio.Future[Any]:
+        handler = tool.handler
+        assert handler is not None
+        if threaded:
+            return asyncio.wrap_future(self._core.workers.submit(lambda: handler(args, ctx)))
+        return asyncio.ensure_future(handler(args, ctx))
+
+    async def _stopped(self, running: asyncio.Future[Any], ctx: ToolContext) -> None:
+        """Returns if the handler ended within its grace; else raises the error that says so."""
+        error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
+        if isinstance(running, asyncio.Task):
+            running.cancel()
+        await asyncio.wait({running}, timeout=GRACE_SECONDS)
+        if not running.done() or running.cancelled():
+            error.details["abandoned"] = not running.done()
+            running.add_done_callback(_left_behind)
+            raise error
+
+    # -- the ways in -------------------------------------------------------------------------------------------------
+
+    async def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
+        return await self._run(name, args)
+
+    async def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
+        return await self._run(name, text, is_text=True)
+
+    async def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
+        given = {key: value for key, value in arguments.items() if value is not OMIT}
+        return (await self._run(name, given)).content
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Runs a model's call; what fails becomes ``kind="error"``. Only the task's own cancellation is raised."""
+        text = call.raw_arguments
+        try:
+            arguments = call.arguments if text is None else text
+            message = await self._run(call.name, arguments, call.id, is_text=text is not None)
+            return message.to_result(call.id)
+        except ToolkitError as error:
+            return ToolResult(call.id, call.name, "error", str(error))
+        except Exception as error:  # a text form that fails is the tool's failure, too
+            return ToolResult(call.id, call.name, "error", str(steps.named(error, call.name)))
+
+    async def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Runs calls in their order; neighbours that may run in parallel do. No failure loses another's result."""
+        results: list[ToolResult] = []
+        for parallel, group in groupby(calls, key=self._is_parallel):
+            some = list(group)
+            if parallel and len(some) > 1:
+                results += await asyncio.gather(*map(self.call, some))
+            else:
+                results += [await self.call(call) for call in some]
+        return results
+
+    async def close(self) -> None:
+        """Ends what the toolkit keeps open; calls after it fail."""
+        self._core.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _left_behind(running: asyncio.Future[Any]) -> None:
+    """Takes note of an abandoned handler's end, so that asyncio does not report its error as forgotten."""
+    if not running.cancelled():
+        running.exception()

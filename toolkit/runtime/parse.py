@@ -1,0 +1,22 @@
+"""A model's call before it runs: its name known, its arguments validated, its type narrowed by ``.name``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolkit.runtime import steps
+from toolkit.runtime.message import ParsedCall
+from toolkit.runtime.table import Catalog, Tool
+from toolkit.wire.call import ToolCall
+
+
+def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:
+    """The call with validated arguments; policy is not asked and nothing runs. Raises as ``invoke`` does."""
+    info = catalog.tools.get(call.name) if isinstance(call.name, str) else None
+    if info is None:
+        raise steps.not_found(call.name, catalog.tools)
+    model = catalog.model(info, "Input")
+    tool = Tool(info, None, None, "off", None, input_model=model, output_model=model)
+    text = call.raw_arguments
+    arguments = steps.as_object(tool, call.arguments if text is None else text, is_text=text is not None)
+    return ParsedCall(call.id, tool.name, steps.validate(tool, arguments)[0])

@@ -1,0 +1,142 @@
+"""The sync road of one tool call. Generated ``Toolkit`` classes are this class with typed signatures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from itertools import groupby
+from types import TracebackType
+from typing import Any, Final, Self
+
+from pydantic import BaseModel
+
+from toolkit.errors import ToolkitError, ToolTimeout
+from toolkit.runtime import steps
+from toolkit.runtime.context import ToolContext
+from toolkit.runtime.core import View
+from toolkit.runtime.message import ToolMessage
+from toolkit.runtime.omit import OMIT
+from toolkit.runtime.signals import NEVER, CallSignal
+from toolkit.runtime.table import Tool
+from toolkit.runtime.workers import Job
+from toolkit.wire.call import ToolCall
+from toolkit.wire.result import ToolResult
+
+GRACE_SECONDS: Final = 0.5
+"""How long a handler that was told to stop may take to do so before the caller goes on without it."""
+
+
+class Runner(View):
+    """Runs tools by name: resolve, admit, validate, run in the sandbox, conclude."""
+
+    # -- the road ----------------------------------------------------------------------------------------------------
+
+    def _run(self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False) -> ToolMessage[Any, Any]:
+        core, options = self._core, self._options
+        tool, args, repairs = core.prepare(name, arguments, is_text=is_text)
+        if tool.handler is None:
+            raise steps.no_handler(tool)
+        # Inline and with the shared signal unless somebody may end the call from outside.
+        inline = options.deadline is None and options.signal is None and not tool.is_async
+        signal = NEVER if inline else CallSignal(options.signal, options.deadline)
+        ctx = ToolContext(tool.name, core.fs_for(tool), core.context, call_id, signal)
+        try:
+            if not inline:
+                value = self._supervised(tool, args, ctx)
+            else:
+                value = tool.handler(args, ctx)
+            return steps.conclude(tool, value, ctx, repairs)
+        except (Exception, SystemExit) as error:
+            raise steps.named(error, tool.name) from error.__cause__
+
+    def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> object:
+        """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""
+        ctx.signal.check()
+        future, stop = self._started(tool, args, ctx)
+        changed = threading.Event()
+        future.add_done_callback(lambda _: changed.set())
+        outer = self._options.signal
+        forget = _nothing if outer is None else outer.listen(changed.set)
+        try:
+            changed.wait(ctx.signal.remaining)
+            if not future.done():
+                self._stopped(future, stop, ctx)
+            return future.result()
+        except KeyboardInterrupt:
+            ctx.signal.stop()
+            stop()
+            raise
+        finally:
+            forget()
+
+    def _started(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> tuple[Future[Any], Job]:
+        handler = tool.handler
+        assert handler is not None
+        if tool.is_async:
+            return self._core.loop.submit(handler(args, ctx))
+        return self._core.workers.submit(lambda: handler(args, ctx)), _nothing
+
+    def _stopped(self, future: Future[Any], stop: Job, ctx: ToolContext) -> None:
+        """Returns if the handler ended with a result or error of its own within its grace; else raises what says so."""
+        error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
+        stop()
+        ended = threading.Event()
+        future.add_done_callback(lambda _: ended.set())
+        ended.wait(GRACE_SECONDS)
+        if not future.done() or future.cancelled():
+            error.details["abandoned"] = not future.done()
+            raise error
+
+    # -- the ways in -------------------------------------------------------------------------------------------------
+
+    def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
+        return self._run(name, args)
+
+    def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
+        return self._run(name, text, is_text=True)
+
+    def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
+        given = {key: value for key, value in arguments.items() if value is not OMIT}
+        return self._run(name, given).content
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Runs a model's call and never raises: what fails becomes ``kind="error"`` with the text ``CODE: message``."""
+        text = call.raw_arguments
+        try:
+            message = self._run(call.name, call.arguments if text is None else text, call.id, is_text=text is not None)
+            return message.to_result(call.id)
+        except ToolkitError as error:
+            return ToolResult(call.id, call.name, "error", str(error))
+        except Exception as error:  # a text form that fails is the tool's failure, too
+            return ToolResult(call.id, call.name, "error", str(steps.named(error, call.name)))
+
+    def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Runs calls in their order; neighbours that may run in parallel do. No failure loses another's result."""
+        results: list[ToolResult] = []
+        for parallel, group in groupby(calls, key=self._is_parallel):
+            some = list(group)
+            if parallel and len(some) > 1:
+                results += self._core.workers.map(self.call, some)
+            else:
+                results += map(self.call, some)
+        return results
+
+    def close(self) -> None:
+        """Ends what the toolkit keeps open; calls after it fail."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _nothing() -> None:
+    return None
+
+

@@ -1,0 +1,108 @@
+"""How a call is told to stop: cancelled by its caller, or past its deadline.
+
+Both are cooperative for Python code: ``ctx.signal.check()`` and every operation of ``ctx.fs`` raise.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
+
+
+class CancelSignal:
+    """Held by the caller; ``cancel()`` ends every call it was given to, from any thread.
+
+    >>> signal = CancelSignal()
+    >>> signal.cancel("the user pressed stop")
+    >>> signal.cancelled
+    True
+    """
+
+    __slots__ = ("_listeners", "_lock", "_reason")
+
+    def __init__(self) -> None:
+        self._reason: str | None = None
+        self._listeners: dict[object, Callable[[], None]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def cancelled(self) -> bool:
+        return self._reason is not None
+
+    @property
+    def reason(self) -> str:
+        return self._reason or ""
+
+    def cancel(self, reason: str = "cancelled by the caller") -> None:
+        """Ends the calls; the first reason stays."""
+        with self._lock:
+            if self._reason is not None:
+                return
+            self._reason = reason
+            listeners = list(self._listeners.values())
+            self._listeners.clear()
+        for listener in listeners:
+            listener()
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Calls ``listener`` once on cancellation, at once if that has happened; gives what stops listening."""
+        key = object()
+        with self._lock:
+            waiting = self._reason is None
+            if waiting:
+                self._listeners[key] = listener
+        if not waiting:
+            listener()
+        return lambda: self._forget(key)
+
+    def _forget(self, key: object) -> None:
+        with self._lock:
+            self._listeners.pop(key, None)
+
+
+class CallSignal:
+    """What a handler sees of all this as ``ctx.signal``: one call's own view."""
+
+    __slots__ = ("_expires", "_outer", "_seconds", "_stopped")
+
+    def __init__(self, outer: CancelSignal | None, seconds: float | None) -> None:
+        self._outer = outer
+        self._seconds = seconds
+        self._expires = None if seconds is None else time.monotonic() + seconds
+        self._stopped = False
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the deadline, None without one."""
+        return None if self._expires is None else max(0.0, self._expires - time.monotonic())
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler should stop."""
+        return self.error() is not None
+
+    def check(self) -> None:
+        """Raises if the call is over; cheap enough for inner loops."""
+        error = self.error()
+        if error is not None:
+            raise error
+
+    def stop(self) -> None:
+        """Told by the road: the awaiting task was cancelled."""
+        self._stopped = True
+
+    def error(self) -> ToolkitError | None:
+        if self._stopped:
+            return ToolCancelled("the call was cancelled")
+        if self._outer is not None and self._outer.cancelled:
+            return ToolCancelled(self._outer.reason)
+        if self._expires is not None and time.monotonic() >= self._expires:
+            return ToolTimeout(f"the call took longer than its deadline of {self._seconds:g} s")
+        return None
+
+
+NEVER = CallSignal(None, None)
+"""The signal of calls that nobody can cancel: shared, so that they pay nothing for it."""

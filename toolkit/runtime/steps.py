@@ -1,0 +1,171 @@
+"""The steps of one call, in the order of the road. Pure functions: the sync and async runners only drive them.
+
+``resolve`` the name, ``admit`` by name, ``as_object``, ``validate``, [rules on arguments and approval stand here], run,
+``conclude``.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from toolkit.errors import (
+    InternalError,
+    InvalidArguments,
+    InvalidArgumentsType,
+    ToolFailed,
+    ToolkitError,
+    ToolNotAllowed,
+    ToolNotFound,
+    nearest,
+)
+from toolkit.runtime.argument_text import parse_arguments
+from toolkit.runtime.coerce import Repair, repaired
+from toolkit.runtime.context import ToolContext, logger
+from toolkit.runtime.message import ToolMessage
+from toolkit.runtime.table import Tool
+
+MAX_LISTED_ERRORS: Final = 50
+_MAX_NAMED_ERRORS: Final = 5
+
+
+def not_found(name: object, known: Mapping[str, object]) -> ToolNotFound:
+    """The error for a name the catalog does not have; ``admit`` has not looked, so it says nothing of policy."""
+    if not isinstance(name, str):
+        return ToolNotFound(f"a tool's name is text, not {type(name).__name__}")
+    shown = name if len(name) <= 100 else name[:100] + "…"
+    return ToolNotFound(f"no tool is called {shown!r}.{nearest(name, known)}", tool_name=name)
+
+
+def admit(tool: Tool) -> None:
+    """Policy and permissions by name, before the arguments are looked at: a forbidden tool reveals nothing."""
+    if tool.refusal is not None:
+        raise ToolNotAllowed(tool.refusal, tool_name=tool.name)
+
+
+def as_object(tool: Tool, arguments: object, *, is_text: bool) -> dict[str, Any] | BaseModel:
+    """The arguments as an object: a dict, the tool's own input model, or JSON text of an object."""
+    if is_text:
+        try:
+            arguments = parse_arguments(arguments)
+        except InvalidArguments as error:
+            error.tool_name = tool.name
+            raise
+    if isinstance(arguments, dict | tool.input_model):
+        return arguments
+    if isinstance(arguments, Mapping):
+        return dict(arguments)
+    raise InvalidArgumentsType(
+        f"the arguments of {tool.name!r} must be an object, not {_json_word(arguments)}", tool_name=tool.name
+    )
+
+
+def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseModel, list[Repair]]:
+    """The arguments as the tool's input model, accepted exactly when its JSON Schema accepts them."""
+    model = tool.input_model
+    try:
+        if isinstance(arguments, model):
+            return _again(model, arguments), []
+        # By alias only: the wire knows the spec's names, Python's names for them are no second spelling.
+        return model.__pydantic_validator__.validate_python(arguments, by_alias=True, by_name=False), []
+    except ValidationError as error:
+        if tool.input_schema is not None and isinstance(arguments, dict):
+            return _validate_repaired(tool, tool.input_schema(), arguments, error)
+        raise invalid_arguments(tool, error) from None
+
+
+def _validate_repaired(
+    tool: Tool, schema: Mapping[str, object], arguments: dict[str, Any], error: ValidationError
+) -> tuple[BaseModel, list[Repair]]:
+    mended, repairs = repaired(arguments, schema)
+    try:
+        validator = tool.input_model.__pydantic_validator__
+        return validator.validate_python(mended, by_alias=True, by_name=False), repairs
+    except ValidationError:
+        # What the model sent is what it must correct: the errors of the repaired copy would confuse it.
+        raise invalid_arguments(tool, error) from None
+
+
+def _again(model: type[BaseModel], value: BaseModel) -> BaseModel:
+    """A fresh check of an instance, which may have been made without one (``model_construct``)."""
+    fields, given = value.__dict__, value.__pydantic_fields_set__
+    if model.__pydantic_root_model__:
+        return model.__pydantic_validator__.validate_python(fields.get("root"))
+    # Unset fields stay out: they may hold None where the schema refuses null.
+    content = fields if len(fields) == len(given) else {key: fields[key] for key in fields if key in given}
+    extra = value.__pydantic_extra__
+    content = {**content, **extra} if extra else content
+    return model.__pydantic_validator__.validate_python(content, by_alias=False, by_name=True)
+
+
+def invalid_arguments(tool: Tool, error: ValidationError) -> InvalidArguments:
+    """What the validator said, as data and as a sentence a model can act on; rejected values are never repeated."""
+    count = error.error_count()
+    errors = error.errors(include_input=False, include_url=False, include_context=count <= MAX_LISTED_ERRORS)
+    known = [field.alias or name for name, field in tool.input_model.model_fields.items()]
+    words = "; ".join(_sentence(item, known) for item in errors[:_MAX_NAMED_ERRORS])
+    more = f"; and {count - _MAX_NAMED_ERRORS} more" if count > _MAX_NAMED_ERRORS else ""
+    details = {"errors": errors[:MAX_LISTED_ERRORS], "error_count": count}
+    return InvalidArguments(f"{words}{more}", tool_name=tool.name, details=details)
+
+
+def _sentence(error: Any, known: list[str]) -> str:
+    place = ".".join(str(part)[:100] for part in error["loc"])
+    hint = nearest(place, known) if error["type"] == "extra_forbidden" and len(error["loc"]) == 1 else ""
+    return f"{place}: {error['msg']}{hint}"
+
+
+def no_handler(tool: Tool) -> ToolFailed:
+    """The error for a tool that none of the toolkit's packs handles."""
+    failed = ToolFailed("NO_HANDLER", f"none of this toolkit's packs handles {tool.name!r}")
+    failed.tool_name = tool.name
+    return failed
+
+
+def conclude(tool: Tool, value: object, ctx: ToolContext, repairs: list[Repair]) -> ToolMessage[Any, Any]:
+    """Checks the output and makes the message; ``content`` is the handler's value itself where it is a model."""
+    model = tool.output_model
+    if tool.output_check != "off":
+        value = _checked_output(tool, model, value)
+    metadata = ctx._metadata
+    if repairs:
+        metadata = {**(metadata or {}), "repairs": [repair.as_json() for repair in repairs]}
+    if metadata is None and ctx._title is None and not ctx._attachments:
+        return ToolMessage(tool.name, value, render=tool.render)
+    return ToolMessage(tool.name, value, ctx._title, metadata or {}, ctx._attachments, render=tool.render)
+
+
+def _checked_output(tool: Tool, model: type[BaseModel], value: object) -> object:
+    try:
+        if isinstance(value, model):
+            _again(model, value)
+            return value
+        return model.__pydantic_validator__.validate_python(value, by_alias=True, by_name=False)
+    except ValidationError as error:
+        count = error.error_count()
+        words = f"the tool answered what its output schema refuses ({count} place{'s' * (count > 1)})"
+        errors = error.errors(include_input=False, include_url=False)[:MAX_LISTED_ERRORS]
+        if tool.output_check == "warn":
+            logger.warning("%s: %s: %s", tool.name, words, errors)
+            return value
+        raise ToolFailed("INVALID_OUTPUT", words, errors=errors, error_count=count) from None
+
+
+def named(error: BaseException, tool_name: str) -> ToolkitError:
+    """Any error of a handler as one of ours; what was not expected goes to the log under a short id."""
+    if isinstance(error, ToolkitError):
+        error.tool_name = error.tool_name or tool_name
+        return error
+    mark = secrets.token_hex(4)
+    logger.error("internal error %s in tool %r", mark, tool_name, exc_info=error)
+    return InternalError(
+        f"the tool failed unexpectedly; the log holds the cause under {mark}", tool_name=tool_name, details={"id": mark}
+    )
+
+
+def _json_word(value: object) -> str:
+    words: dict[type, str] = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "text", list: "a list"}
+    return words.get(type(value), type(value).__name__)

@@ -1,0 +1,153 @@
+"""Threads that can be left behind: for handlers that must not block their caller, and a loop for async handlers.
+
+The standard executors join their threads when the interpreter ends; a handler that was abandoned at its deadline would
+then keep the process alive. These threads are daemons, reused while idle.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+Job = Callable[[], None]
+
+_MAX_AT_ONCE = 16
+
+
+class Workers:
+    """Runs functions in daemon threads, with the caller's context variables."""
+
+    def __init__(self) -> None:
+        self._idle: list[SimpleQueue[Job | None]] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def submit(self, function: Callable[[], T]) -> Future[T]:
+        """Starts ``function`` in an idle thread, or a new one."""
+        future: Future[T] = Future()
+        context = contextvars.copy_context()
+
+        def job() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = context.run(function)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        with self._lock:
+            inbox = self._idle.pop() if self._idle else None
+        if inbox is None:
+            inbox = SimpleQueue()
+            threading.Thread(target=self._work, args=(inbox,), name="toolkit-worker", daemon=True).start()
+        inbox.put(job)
+        return future
+
+    def map(self, function: Callable[[T], U], items: Iterable[T]) -> list[U]:
+        """``function`` of every item, at most 16 at once, in order; ``function`` must not raise."""
+        running: list[Future[U]] = []
+        for index, item in enumerate(items):
+            if index >= _MAX_AT_ONCE:
+                running[index - _MAX_AT_ONCE].result()
+            running.append(self.submit(lambda item=item: function(item)))  # type: ignore[misc]
+        return [future.result() for future in running]
+
+    def close(self) -> None:
+        """Ends the idle threads; busy ones end with their job."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for inbox in idle:
+            inbox.put(None)
+
+    def _work(self, inbox: SimpleQueue[Job | None]) -> None:
+        while (job := inbox.get()) is not None:
+            job()
+            del job
+            with self._lock:
+                if self._closed:
+                    return
+                self._idle.append(inbox)
+
+
+class LoopThread:
+    """An event loop in a thread of its own, started at first use: async handlers under the sync toolkit run there,
+    all in the same loop, so that what they keep between calls stays usable; also when the caller runs in a loop itself."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> tuple[Future[T], Job]:
+        """Starts the coroutine there; gives its future, done when the coroutine really ended, and what cancels it."""
+        loop = self._started()
+        future: Future[T] = Future()
+        tasks: list[asyncio.Task[T]] = []
+
+        def start() -> None:
+            # call_soon copied the caller's context variables, and the task copies them from here.
+            tasks.append(loop.create_task(coroutine))
+            tasks[0].add_done_callback(finish)
+
+        def finish(task: asyncio.Task[T]) -> None:
+            if task.cancelled():
+                future.cancel()
+                future.set_running_or_notify_cancel()
+            elif (error := task.exception()) is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(task.result())
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+
+        loop.call_soon_threadsafe(start)
+        return future, stop
+
+    def close(self) -> None:
+        """Cancels what still runs, lets it finish its clean-up, ends the loop."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(timeout=5)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        import asyncio
+
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolkit-loop", daemon=True)
+                self._thread.start()
+            return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    import asyncio
+
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=2))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()

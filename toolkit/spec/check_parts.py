@@ -1,0 +1,90 @@
+"""The two structured keys of our own: ``permissions`` and ``examples``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import PurePosixPath
+
+from toolkit.errors import nearest
+from toolkit.guard.permission import PERMISSIONS, Permission
+from toolkit.spec.fields import Fields
+from toolkit.spec.model import SpecExample
+from toolkit.spec.problems import below, kind, shown
+
+_EXAMPLE_KEYS = ("title", "arguments", "files", "output", "error")
+_ERROR_WORD = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+def check_permissions(fields: Fields) -> tuple[tuple[Permission, ...], tuple[Permission, ...]]:
+    """Required and optional permissions; a plain list is the required ones."""
+    value = fields.value.get("permissions")
+    if not isinstance(value, dict):
+        return _check_words(fields, "permissions", taken=()), ()
+    parts = Fields(value, fields.at("permissions"), fields.problems)
+    parts.refuse_unknown(("required", "optional"))
+    required = _check_words(parts, "required", taken=())
+    return required, _check_words(parts, "optional", taken=required)
+
+
+def _check_words(fields: Fields, key: str, *, taken: Collection[Permission]) -> tuple[Permission, ...]:
+    """The permissions listed under ``key``, in the order of ``PERMISSIONS``."""
+    found: set[Permission] = set()
+    for index, word in enumerate(fields.items(key)):
+        permission = next((known for known in PERMISSIONS if known == word), None)
+        pointer = below(fields.at(key), index)
+        if permission is None:
+            text = word if isinstance(word, str) else ""
+            given = shown(text) if text else kind(word)
+            message = f"unknown permission {given}: the four are {', '.join(PERMISSIONS)}.{nearest(text, PERMISSIONS)}"
+            fields.problems.add(message, pointer)
+        elif permission in found:
+            fields.problems.add(f"the permission {permission!r} is there twice", pointer)
+        elif permission in taken:
+            fields.problems.add(f"the permission {permission!r} is both required and optional", pointer)
+        else:
+            found.add(permission)
+    return tuple(permission for permission in PERMISSIONS if permission in found)
+
+
+def check_examples(fields: Fields) -> tuple[SpecExample, ...]:
+    examples: list[SpecExample] = []
+    for index, value in enumerate(fields.items("examples")):
+        pointer = below(fields.at("examples"), index)
+        if isinstance(value, dict):
+            examples.append(_check_example(Fields(value, pointer, fields.problems)))
+        else:
+            fields.problems.add(f"an example must be an object, not {kind(value)}", pointer)
+    return tuple(examples)
+
+
+def _check_example(fields: Fields) -> SpecExample:
+    fields.refuse_unknown(_EXAMPLE_KEYS)
+    fields.require("title", "it names the example when it fails")
+    if ("output" in fields.value) == ("error" in fields.value):
+        fields.problems.add("an example has either 'output' or 'error'", fields.pointer)
+    error = fields.string("error")
+    if error is not None and not _ERROR_WORD.fullmatch(error):
+        fields.add(f"{shown(error)} is no error code or reason: those are written like 'NOT_FOUND'", "error")
+    return SpecExample(
+        title=fields.string("title") or "",
+        arguments=fields.mapping("arguments") or {},
+        files=_check_files(fields),
+        output=fields.mapping("output"),
+        error=error,
+    )
+
+
+def _check_files(fields: Fields) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for path, text in (fields.mapping("files") or {}).items():
+        pointer = below(fields.at("files"), path)
+        parts = PurePosixPath(path).parts
+        # These are written into a fresh workspace by whoever runs the example: none may lie outside it.
+        if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+            fields.problems.add(f"{shown(path)} is no relative file name without '..'", pointer)
+        elif isinstance(text, str):
+            texts[path] = text
+        else:
+            fields.problems.add(f"the text of a file must be a string, not {kind(text)}", pointer)
+    return texts

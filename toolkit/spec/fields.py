@@ -1,0 +1,67 @@
+"""Reading the keys of one object, typed: a wrong one is put on the list and replaced, so that reading goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from toolkit.errors import nearest
+from toolkit.spec.model import Json
+from toolkit.spec.problems import Problems, below, kind, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The keys of the object at ``pointer``; an absent key reads as None, or as an empty list."""
+
+    value: dict[str, Json]
+    pointer: str
+    problems: Problems
+
+    def at(self, key: str) -> str:
+        return below(self.pointer, key)
+
+    def add(self, message: str, key: str) -> None:
+        self.problems.add(message, self.at(key))
+
+    def refuse_unknown(self, known: Collection[str]) -> None:
+        for key in self.value:
+            if key not in known and not key.startswith("x-"):
+                way_out = nearest(key, known) or " Keys of your own start with 'x-'."
+                self.add(f"unknown key {shown(key)}.{way_out}", key)
+
+    def require(self, key: str, why: str) -> None:
+        if key not in self.value:
+            self.problems.add(f"{key!r} is missing: {why}", self.pointer)
+
+    def string(self, key: str) -> str | None:
+        value = self.value.get(key)
+        if isinstance(value, str):
+            return value
+        self._refuse(key, "a string")
+        return None
+
+    def boolean(self, key: str) -> bool | None:
+        value = self.value.get(key)
+        if isinstance(value, bool):
+            return value
+        self._refuse(key, "true or false")
+        return None
+
+    def items(self, key: str) -> list[Json]:
+        value = self.value.get(key)
+        if isinstance(value, list):
+            return value
+        self._refuse(key, "a list")
+        return []
+
+    def mapping(self, key: str) -> dict[str, Json] | None:
+        value = self.value.get(key)
+        if isinstance(value, dict):
+            return value
+        self._refuse(key, "an object")
+        return None
+
+    def _refuse(self, key: str, wanted: str) -> None:
+        if key in self.value:
+            self.add(f"{key!r} must be {wanted}, not {kind(self.value[key])}", key)

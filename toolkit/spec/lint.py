@@ -1,0 +1,79 @@
+"""Advice on specs that load well but serve a model badly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from toolkit.spec.model import Json, ToolSpec
+from toolkit.spec.problems import Finding, below, shown
+
+__all__ = ["Finding", "estimate_tokens", "lint"]
+
+MAX_DESCRIPTION_TOKENS: Final = 40
+
+# Where a schema holds further schemas. Values such as `default` and `enum` are data and are not looked into.
+_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+_SINGLE = ("items", "additionalProperties", "contains", "not", "if", "then", "else")
+
+
+def estimate_tokens(text: str) -> int:
+    """A quarter of the UTF-8 bytes, rounded up."""
+    return -(-len(text.encode()) // 4)
+
+
+def lint(spec: ToolSpec, count_tokens: Callable[[str], int] = estimate_tokens) -> list[Finding]:
+    """What to better in ``spec``; the same list every time, in the order of the file."""
+    places = [
+        *_lint_description(spec, count_tokens),
+        *_undescribed(spec.input_schema, below(spec.pointer, "inputSchema")),
+        *_lint_annotations(spec),
+    ]
+    return [Finding(message, spec.source, pointer) for message, pointer in places]
+
+
+def _lint_description(spec: ToolSpec, count_tokens: Callable[[str], int]) -> Iterator[tuple[str, str]]:
+    pointer = below(spec.pointer, "description")
+    if not spec.description.strip():
+        yield "the tool has no description", spec.pointer
+        return
+    tokens = count_tokens(spec.description)
+    if tokens > MAX_DESCRIPTION_TOKENS:
+        limit = f"at most {MAX_DESCRIPTION_TOKENS} are good, the rest belongs into a 'descriptionFile'"
+        yield f"the description has {tokens} tokens: {limit}", pointer
+    if "```" in spec.description or any(line.lstrip().startswith(">>>") for line in spec.description.splitlines()):
+        yield "the description holds code: say in words what the tool does", pointer
+
+
+def _undescribed(schema: Json, pointer: str) -> Iterator[tuple[str, str]]:
+    """Every property without a description, nested ones too; the loader has bounded the depth."""
+    if not isinstance(schema, dict):
+        return
+    for keyword in _NAMED:
+        group = schema.get(keyword)
+        for name, inner in group.items() if isinstance(group, dict) else ():
+            place = below(below(pointer, keyword), name)
+            if keyword == "properties" and not _is_described(inner):
+                yield f"the property {shown(name)} has no description", place
+            yield from _undescribed(inner, place)
+    for keyword in _LISTED:
+        listed = schema.get(keyword)
+        for index, inner in enumerate(listed if isinstance(listed, list) else ()):
+            yield from _undescribed(inner, below(below(pointer, keyword), index))
+    for keyword in _SINGLE:
+        yield from _undescribed(schema.get(keyword), below(pointer, keyword))
+
+
+def _is_described(schema: Json) -> bool:
+    description = schema.get("description") if isinstance(schema, dict) else None
+    return isinstance(description, str) and bool(description.strip())
+
+
+def _lint_annotations(spec: ToolSpec) -> Iterator[tuple[str, str]]:
+    changes = [word for word in (*spec.required, *spec.optional) if word in ("write", "execute")]
+    if changes and spec.annotations.get("readOnlyHint") is True:
+        yield (
+            f"'readOnlyHint' is true for a tool that may {' and '.join(changes)}",
+            below(below(spec.pointer, "annotations"), "readOnlyHint"),
+        )

@@ -1,0 +1,136 @@
+"""Spec files -> ToolSpecs. All mistakes of all files are raised at once, each as ``message @ file:pointer``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from toolkit.errors import SpecError
+from toolkit.spec.check import check_document
+from toolkit.spec.files import read_plain_file, refuse_bom
+from toolkit.spec.json_text import read_json
+from toolkit.spec.model import ToolSpec
+from toolkit.spec.problems import Finding, Problems, Unreadable, below, shown
+from toolkit.spec.yaml_text import read_yaml
+
+MAX_FILE_BYTES: Final = 4 * 1024 * 1024
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+def load_specs(paths: Sequence[Path], *, base: Path) -> list[ToolSpec]:
+    """The tools of all these files, and of all spec files in these directories and below, in that order.
+
+    ``source`` of each spec, and the file in each problem, is relative to ``base``.
+    """
+    findings: list[Finding] = []
+    specs: list[ToolSpec] = []
+    for path, source in _unique_files(paths, base, findings):
+        specs += _load_file(path, source, findings)
+    return _finish(specs, findings)
+
+
+def spec_files(paths: Sequence[Path], *, base: Path) -> list[tuple[Path, str]]:
+    """The files ``load_specs`` would read, each with its ``source``, without reading them."""
+    findings: list[Finding] = []
+    files = list(_unique_files(paths, base, findings))
+    if findings:
+        raise SpecError(map(str, findings))
+    return files
+
+
+def load_spec_text(text: str, source: str, directory: Path | None) -> list[ToolSpec]:
+    """The tools of one text: JSON when ``source`` ends in ``.json``, else YAML.
+
+    ``directory`` is where a ``descriptionFile`` is looked for; without one such a key is a mistake.
+    """
+    findings: list[Finding] = []
+    specs = _load_text(text, source, directory, findings)
+    return _finish(specs, findings)
+
+
+def _unique_files(paths: Sequence[Path], base: Path, findings: list[Finding]) -> Iterator[tuple[Path, str]]:
+    seen: set[str] = set()
+    for path in (file for given in paths for file in _spec_files(given, base, findings)):
+        absolute = os.path.abspath(path)
+        if absolute not in seen:
+            seen.add(absolute)
+            yield path, _source(path, base)
+
+
+def _spec_files(given: Path, base: Path, findings: list[Finding]) -> list[Path]:
+    """The file itself, or the spec files in and below the directory."""
+    if os.path.isdir(given):
+        return _search(given, base, findings)
+    if given.suffix in SUFFIXES:
+        return [given]
+    exists = os.path.lexists(given)
+    message = "a spec file ends in .yaml, .yml or .json" if exists else "no such file or directory"
+    findings.append(Finding(message, _source(given, base), ""))
+    return []
+
+
+def _search(directory: Path, base: Path, findings: list[Finding]) -> list[Path]:
+    def complain(error: OSError) -> None:
+        findings.append(Finding("the directory cannot be read", _source(Path(error.filename), base), ""))
+
+    files: list[Path] = []
+    for folder, folders, names in os.walk(directory, onerror=complain):
+        folders.sort()
+        files += (Path(folder, name) for name in names if name.endswith(SUFFIXES))
+        for linked in (path for name in folders if (path := Path(folder, name)).is_symlink()):
+            # os.walk does not enter these; silence would look as if their specs were loaded.
+            findings.append(Finding("a link: only real directories are searched", _source(linked, base), ""))
+    return sorted(files, key=lambda file: file.relative_to(directory).as_posix())
+
+
+def _source(path: Path, base: Path) -> str:
+    relative = os.path.relpath(path, base).replace(os.sep, "/")
+    # A file name that is no UTF-8 could not be printed otherwise.
+    return os.fsencode(relative).decode("utf-8", "backslashreplace")
+
+
+def _load_file(path: Path, source: str, findings: list[Finding]) -> list[ToolSpec]:
+    try:
+        text = read_plain_file(path, MAX_FILE_BYTES)
+    except Unreadable as error:
+        findings.append(Finding(str(error), source, ""))
+        return []
+    return _load_text(text, source, path.parent, findings)
+
+
+def _load_text(text: str, source: str, directory: Path | None, findings: list[Finding]) -> list[ToolSpec]:
+    problems = Problems(source)
+    read = read_json if source.endswith(".json") else read_yaml
+    specs: list[ToolSpec] = []
+    try:
+        if len(text) > MAX_FILE_BYTES:
+            raise Unreadable(f"the text has more than {MAX_FILE_BYTES} characters")
+        refuse_bom(text)
+        specs = check_document(read(text, problems), problems, directory)
+    except Unreadable as reason:
+        problems.stop(reason)
+    findings += problems.found
+    return specs
+
+
+def _finish(specs: list[ToolSpec], findings: list[Finding]) -> list[ToolSpec]:
+    findings += _same_names(specs)
+    if findings:
+        raise SpecError(map(str, findings))
+    return specs
+
+
+def _same_names(specs: Iterable[ToolSpec]) -> list[Finding]:
+    findings: list[Finding] = []
+    first: dict[str, str] = {}
+    for spec in specs:
+        pointer = below(spec.pointer, "rename" if spec.rename else "name")
+        place = f"{spec.source}:{pointer}"
+        taken = first.setdefault(spec.wire_name, place)
+        # A spec whose name is itself a mistake has none here.
+        if spec.wire_name and taken != place:
+            message = f"the name {shown(spec.wire_name)} is taken by {taken}: give one of the two a 'rename'"
+            findings.append(Finding(message, spec.source, pointer))
+    return findings

@@ -1,0 +1,176 @@
+"""YAML text -> value, by rules that leave no room for surprise.
+
+PyYAML only splits the text into events. What they mean is decided here: plain words by the core rules of
+YAML 1.2 (``yes``, ``on``, dates and ``012`` are strings), no tags, no anchors, no aliases, no equal keys, no
+key that is not a string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from toolkit.spec.model import Json
+from toolkit.spec.problems import Problems, Unreadable, kind, pointer_of, shown
+from toolkit.spec.scalars import MAX_DEPTH, NOT_UNICODE, is_unicode, number, too_deep
+
+if TYPE_CHECKING:
+    import yaml
+
+_WRITE_IT_OUT = "write it out, or use '$defs' and '$ref'"
+_ODD_KEY = "?"  # what a pointer shows for a key that is no text
+
+_WORDS: Final[dict[str, bool | None]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+# What YAML does not allow unescaped. PyYAML checks it too, but names bytes where we name line and column.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# PyYAML takes these for line ends, as YAML 1.1 did; in YAML 1.2 they are text.
+_OLD_LINE_ENDS = "\x85\u2028\u2029"
+
+
+def read_yaml(text: str, problems: Problems) -> Json:
+    """The value of ``text``; mistakes go to ``problems``, ``Unreadable`` ends it."""
+    import yaml
+
+    _refuse_unprintable(text)
+    text, restore = _shield_line_ends(text)
+    try:
+        events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return _Composer(events, restore, problems).document()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise Unreadable(f"not YAML: {error.problem}{place}") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        # The pure-Python scanner lets int() and chr() fail on absurd version numbers and escapes.
+        raise Unreadable(f"not YAML: {shown(str(error))}") from None
+
+
+def _refuse_unprintable(text: str) -> None:
+    match = _UNPRINTABLE.search(text)
+    if match:
+        at = match.start()
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        raise Unreadable(
+            f"not YAML: the character U+{ord(match.group()):04X} must be escaped (line {line}, column {column})"
+        )
+
+
+def _shield_line_ends(text: str) -> tuple[str, dict[int, str]]:
+    """Put private characters that the text does not use in place of ``_OLD_LINE_ENDS``; also how to undo it."""
+    present = [end for end in _OLD_LINE_ENDS if end in text]
+    if not present:
+        return text, {}
+    lower = text.lower()
+    # Neither the character itself nor the digits of its escape may occur, or undoing would hit those too.
+    unused = (code for code in range(0xE000, 0xE100) if chr(code) not in text and f"{code:x}" not in lower)
+    restore = dict(zip(unused, present, strict=False))
+    if len(restore) < len(present):
+        raise Unreadable("not YAML: write U+0085, U+2028 and U+2029 as escapes in double quotes")
+    return text.translate({ord(end): code for code, end in restore.items()}), restore
+
+
+def _plain(text: str) -> bool | int | float | str | None:
+    """An unquoted scalar; ``ValueError`` holds a sentence about a number nobody can use."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _NUMBER.fullmatch(text):
+        return number(text)
+    if _NOT_FINITE.fullmatch(text):
+        raise ValueError(f"{text} is no JSON number: quote it if it is text")
+    return text
+
+
+class _Composer:
+    """Builds the value of one document; recursion is bounded by ``MAX_DEPTH``."""
+
+    def __init__(self, events: Iterator[yaml.Event], restore: dict[int, str], problems: Problems) -> None:
+        self._events = events
+        self._restore = restore
+        self._problems = problems
+        self._path: list[str | int] = []
+
+    def document(self) -> Json:
+        import yaml
+
+        next(self._events)  # the start of the stream
+        if isinstance(next(self._events), yaml.StreamEndEvent):
+            return None
+        value = self._node(next(self._events))
+        next(self._events)  # the end of the document
+        event = next(self._events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            self._problems.misread(f"a second YAML document starts here (line {event.start_mark.line + 1})", "")
+        return value
+
+    def _node(self, event: yaml.Event) -> Json:
+        import yaml
+
+        if isinstance(event, yaml.AliasEvent):
+            self._misread(f"aliases are not read: {_WRITE_IT_OUT}")
+            return None
+        assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
+        if event.anchor is not None:
+            self._add(f"anchors are not read: {_WRITE_IT_OUT}")
+        if event.tag is not None:
+            self._misread(f"tags are not read: leave {shown(event.tag)} out")
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event)
+        if len(self._path) >= MAX_DEPTH:
+            raise Unreadable(too_deep(event.start_mark.line + 1, event.start_mark.column + 1))
+        return self._mapping() if isinstance(event, yaml.MappingStartEvent) else self._sequence()
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Json:
+        text = self._text(event)
+        if not is_unicode(text):
+            self._misread(NOT_UNICODE)
+        plain, _ = event.implicit
+        try:
+            return _plain(text) if plain else text
+        except ValueError as error:
+            self._misread(str(error))
+            return None
+
+    def _sequence(self) -> list[Json]:
+        import yaml
+
+        items: list[Json] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            self._path.append(len(items))
+            items.append(self._node(event))
+            self._path.pop()
+        return items
+
+    def _mapping(self) -> dict[str, Json]:
+        import yaml
+
+        result: dict[str, Json] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            self._path.append(self._text(event) if isinstance(event, yaml.ScalarEvent) else _ODD_KEY)
+            key = self._node(event)
+            if not isinstance(key, str):
+                way_out = "" if isinstance(key, list | dict) else ": quote it"
+                self._add(f"a key must be a string, not {kind(key)}{way_out}")
+            elif key in result:
+                self._add(f"the key {shown(key)} is there twice")
+            value = self._node(next(self._events))
+            self._path.pop()
+            if isinstance(key, str):
+                result.setdefault(key, value)
+        return result
+
+    def _text(self, event: yaml.ScalarEvent) -> str:
+        return event.value.translate(self._restore)
+
+    def _add(self, message: str) -> None:
+        self._problems.add(message, pointer_of(self._path))
+
+    def _misread(self, message: str) -> None:
+        self._problems.misread(message, pointer_of(self._path))

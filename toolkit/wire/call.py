@@ -1,0 +1,43 @@
+"""A model's wish to run a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolkit.wire.json_types import JsonObject
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ToolCall:
+    """One tool call, whatever provider it came from.
+
+    ``raw_arguments`` is the argument text as the provider sent it. When it is there the road reads *it*, so that
+    text which is no JSON is refused as such instead of passing for an empty object.
+
+    >>> call = ToolCall("call_1", "read_file", {"path": "a.py"})
+    >>> call.arguments["path"]
+    'a.py'
+    """
+
+    id: str
+    name: str
+    arguments: JsonObject
+    metadata: Mapping[str, object]
+    raw_arguments: str | None
+
+    def __init__(
+        self,
+        id: str,
+        name: str,
+        arguments: Mapping[str, object],
+        metadata: Mapping[str, object] | None = None,
+        raw_arguments: str | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "id", id)
+        put(self, "name", name)
+        # Not copied when it is a dict already: values are kept as they are.
+        put(self, "arguments", arguments if isinstance(arguments, dict) else dict(arguments))
+        put(self, "metadata", {} if metadata is None else metadata)
+        put(self, "raw_arguments", raw_arguments)

@@ -1,0 +1,213 @@
+"""Core schemas that accept a value exactly when its JSON Schema does.
+
+Generated models are written with plain types (``int``, ``str``, ``Literal["a"]``) so that people and checkers read
+them easily. Plain pydantic would take ``"7"`` for an integer in lax mode and refuse ``1.0`` in strict mode; JSON Schema
+says the opposite of both. ``exact`` therefore rebuilds the core schema of a model once, when its class is made:
+
+===================  ==============================================  ==================
+JSON Schema          accepted                                        refused
+===================  ==============================================  ==================
+integer              1, 1.0 (becomes 1)                              "1", true, 1.5
+number               1 (kept an int), 1.5                            "1", true, NaN
+string               text                                            lone surrogates, bytes
+enum, const          equal JSON values (1 and 1.0 are equal)         true for 1
+array, object        list, dict                                      tuple, set, generator
+optional, not null   absent (the attribute is then None)             null
+===================  ==============================================  ==================
+
+Everything but non-text enums and untyped values stays inside pydantic-core: no Python runs per value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+MAX_DEPTH: Final = 200
+"""How deep an untyped value may nest: what pydantic-core's own parser allows."""
+
+
+def exact(schema: CoreSchema) -> CoreSchema:
+    """The same schema with every leaf accepting what JSON Schema accepts; kinds it does not know stay untouched."""
+    rebuild = _REBUILD.get(schema["type"])
+    return schema if rebuild is None else rebuild(schema)
+
+
+def _integer(schema: Any) -> CoreSchema:
+    """An int, or a float without a fraction; limits are judged on the int."""
+    whole = core_schema.chain_schema([core_schema.float_schema(strict=True), core_schema.int_schema()])
+    either = core_schema.union_schema([core_schema.int_schema(strict=True), whole], mode="left_to_right")
+    plain = core_schema.custom_error_schema(either, custom_error_type="int_type")
+    limits = {key: schema[key] for key in ("ge", "gt", "le", "lt", "multiple_of") if key in schema}
+    return core_schema.chain_schema([plain, core_schema.int_schema(**limits)]) if limits else plain
+
+
+def _number(schema: Any) -> CoreSchema:
+    """An int stays an int (no digit is lost), a float must be finite."""
+    limits = {key: schema[key] for key in ("ge", "gt", "le", "lt", "multiple_of") if key in schema}
+    either = core_schema.union_schema(
+        [core_schema.int_schema(strict=True), core_schema.float_schema(strict=True, allow_inf_nan=False)],
+        mode="left_to_right",
+    )
+    plain = core_schema.custom_error_schema(either, custom_error_type="float_type")
+    if not limits:
+        return plain
+    # The limits are checked on a float, the value itself goes on unchanged.
+    checked = core_schema.float_schema(allow_inf_nan=False, **limits)
+    return core_schema.chain_schema([plain, core_schema.no_info_wrap_validator_function(_checked_only, checked)])
+
+
+def _checked_only(value: Any, check: Callable[[Any], object]) -> Any:
+    check(value)
+    return value
+
+
+def _string(schema: Any) -> CoreSchema:
+    # Any limit makes pydantic-core read the text as UTF-8, which refuses lone surrogates.
+    return {**schema, "strict": True, "min_length": schema.get("min_length", 0)}
+
+
+def _strict(schema: Any) -> CoreSchema:
+    return {**schema, "strict": True}
+
+
+def _array(schema: Any) -> CoreSchema:
+    return {**schema, "strict": True, "items_schema": exact(schema["items_schema"])}
+
+
+def _mapping(schema: Any) -> CoreSchema:
+    keys, values = exact(schema["keys_schema"]), exact(schema["values_schema"])
+    return {**schema, "strict": True, "keys_schema": keys, "values_schema": values}
+
+
+def _literal(schema: Any) -> CoreSchema:
+    """Text needs no care; other values are compared as JSON: true is not 1, but 1.0 is."""
+    expected = schema["expected"]
+    if all(isinstance(value, str) for value in expected):
+        return core_schema.literal_schema(expected)
+    words = " or ".join(repr(value) for value in expected)
+
+    def same(value: Any) -> Any:
+        for wanted in expected:
+            if same_json(value, wanted):
+                return wanted
+        raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": words})
+
+    return core_schema.no_info_plain_validator_function(same, serialization=core_schema.simple_ser_schema("any"))
+
+
+def same_json(one: object, other: object) -> bool:
+    """Whether two JSON values are equal as JSON Schema understands it.
+
+    >>> same_json(1, 1.0), same_json(1, True), same_json([1], [1.0])
+    (True, False, True)
+    """
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return type(one) in _NUMBERS and type(other) in _NUMBERS and one == other or type(one) is type(other) and one == other
+
+
+_NUMBERS: Final = (int, float)
+
+
+def _anything(_: Any) -> CoreSchema:
+    return core_schema.no_info_plain_validator_function(
+        checked_json, serialization=core_schema.simple_ser_schema("any")
+    )
+
+
+def checked_json(value: Any) -> Any:
+    """The value itself if it is JSON through and through: no foreign types, NaN, surrogates or cycles."""
+    pending: list[tuple[Any, int]] = [(value, 0)]
+    while pending:
+        item, depth = pending.pop()
+        kind = type(item)
+        if kind is str:
+            if not item.isascii():
+                _refuse_surrogates(item)
+        elif kind is dict:
+            _refuse_depth(depth)
+            for key in item:
+                if type(key) is not str:
+                    raise PydanticCustomError("json_value", "Object keys should be text")
+                _refuse_surrogates(key)
+            pending.extend((child, depth + 1) for child in item.values())
+        elif kind is list:
+            _refuse_depth(depth)
+            pending.extend((child, depth + 1) for child in item)
+        elif kind is float:
+            if not math.isfinite(item):
+                raise PydanticCustomError("finite_number", "Input should be a finite number")
+        elif item is not None and kind is not int and kind is not bool:
+            raise PydanticCustomError("json_value", "Input should be a JSON value")
+    return value
+
+
+def _refuse_depth(depth: int) -> None:
+    # Also what stops a value that contains itself.
+    if depth >= MAX_DEPTH:
+        raise PydanticCustomError("json_depth", "Input should nest at most {most} levels deep", {"most": MAX_DEPTH})
+
+
+def _refuse_surrogates(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError(
+            "string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string"
+        ) from None
+
+
+def _inside(schema: Any) -> CoreSchema:
+    return {**schema, "schema": exact(schema["schema"])}
+
+
+def _union(schema: Any) -> CoreSchema:
+    """Branches carry the JSON name of their type, which is what an error's location shows."""
+    choices = [choice[0] if isinstance(choice, tuple) else choice for choice in schema["choices"]]
+    named = [(exact(choice), _JSON_NAMES.get(choice["type"])) for choice in choices]
+    return {**schema, "choices": [(choice, name) if name else choice for choice, name in named]}
+
+
+_JSON_NAMES: Final = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "list": "array", "dict": "object"}
+
+
+def _definitions(schema: Any) -> CoreSchema:
+    return {**_inside(schema), "definitions": [exact(part) for part in schema["definitions"]]}
+
+
+def _fields(schema: Any) -> CoreSchema:
+    # A nested model has been made exact by its own class already.
+    marked = {**schema, "metadata": _DONE}
+    if schema.get("metadata") != _DONE:
+        marked["fields"] = {name: _inside(field) for name, field in schema["fields"].items()}
+        if "extras_schema" in schema:
+            marked["extras_schema"] = exact(schema["extras_schema"])
+    return marked
+
+
+_DONE: Final = {"toolkit_exact": True}
+
+_REBUILD: Final[dict[str, Callable[[Any], CoreSchema]]] = {
+    "int": _integer,
+    "float": _number,
+    "str": _string,
+    "bool": _strict,
+    "list": _array,
+    "dict": _mapping,
+    "literal": _literal,
+    "any": _anything,
+    "nullable": _inside,
+    "default": _inside,
+    "union": _union,
+    "definitions": _definitions,
+    "model": _inside,
+    "model-fields": _fields,
+}
