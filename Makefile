@@ -33,9 +33,11 @@ corpus: $(READY) ## the generator over all shared specs, as a table
 
 generate: $(READY) ## make generated/ from the specs of the built-in tools
 	$(BIN)/toolkit generate
+	$(BIN)/toolkit generate --project tests/downstream
 
 check-generated: $(READY) ## fail with a diff if generated/ is not what the specs give
 	$(BIN)/toolkit check
+	$(BIN)/toolkit check --project tests/downstream
 
 typecheck: $(READY) ## mypy --strict over all our code
 	$(BIN)/mypy $(CHECKED) generated

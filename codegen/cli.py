@@ -88,8 +88,5 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-
 def main() -> None:
     app()
-
-

@@ -24,7 +24,9 @@ ANNOTATION: Final = frozenset(
 )  # fmt: skip
 
 _RUNS_CODE: Final = "it can name Python code to import, and a spec is data"
-_NOT_TYPED: Final = "the generated model could not enforce it; express it with types, enums or limits, or check it in the handler"
+_NOT_TYPED: Final = (
+    "the generated model could not enforce it; express it with types, enums or limits, or check it in the handler"
+)
 
 REFUSED: Final[dict[str, str]] = {
     "customBasePath": _RUNS_CODE,

@@ -1,4 +1,4 @@
-"""``manifest.json``: what a generated package was made from. It makes the next run cheap and other packages' use of it possible."""
+"""``manifest.json``: what a generated package was made from; it makes the next run cheap and the package includable."""
 
 from __future__ import annotations
 

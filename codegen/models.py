@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,7 @@ def _options() -> GenerateConfig:
         disable_future_imports=True,
         disable_timestamp=True,
         field_constraints=True,
+        skip_root_model=True,
         strict_nullable=True,
         use_annotated=True,
         use_double_quotes=True,
@@ -60,8 +61,10 @@ def _options() -> GenerateConfig:
 
 def render_models(source: str, prefix: str, description: str, inputs: Document, outputs: Document | None) -> str:
     """The text of ``models/<tool>.py``: ``<prefix>Input``, ``<prefix>Output``, ``<prefix>Args`` and what they nest."""
-    answer = _classes(outputs) if outputs is not None else _content_output(prefix, description)
-    body = "\n\n\n".join([_classes(inputs), answer, render_args(inputs, prefix)])
+    parts = [_classes([inputs] if outputs is None else [inputs, outputs])]
+    if outputs is None:
+        parts.append(_content_output(prefix, description))
+    body = "\n\n\n".join([*parts, render_args(inputs, prefix)])
     text = "\n".join([HEADER.format(source=source.replace("\\", "/")), "", _imports(body), "", "", body, ""])
     check_module(text, source)
     return text
@@ -85,18 +88,16 @@ def _imports(body: str) -> str:
     return "\n\n".join("\n".join(group) for group in groups if group)
 
 
-def _classes(document: Document) -> str:
-    """The generator's classes for one document, with our splices."""
+def _classes(documents: Sequence[Document]) -> str:
+    """The generator's classes for a tool's documents, with our splices; one run for both, half of its cost is fixed."""
     from datamodel_code_generator import generate
 
-    plain = {name: _plain(node) for name, node in {**document.objects, **document.aliases}.items()}
-    root = {**_plain(document.root), "$defs": plain}
-    config = _options().model_copy(update={"class_name": document.name})
-    text = generate(json.dumps(root), config=config)
+    nodes = {name: node for document in documents for name, node in document.nodes().items()}
+    text = generate(json.dumps({"$defs": {name: _plain(node) for name, node in nodes.items()}}), config=_options())
     if not isinstance(text, str):
         raise TypeError("the generator gave several modules for one document")
-    module = ast.parse(text)
-    edits = list(_edits(document, module, text))
+    roots = {document.name for document in documents}
+    edits = list(_edits(nodes, roots, ast.parse(text), text))
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return _without_imports(text)
@@ -134,7 +135,9 @@ def _is_model_default(node: Schema) -> bool:
     return isinstance(node.get("default"), dict) and "$ref" in node
 
 
-def _edits(document: Document, module: ast.Module, text: str) -> Iterator[tuple[int, int, str]]:
+def _edits(
+    nodes: Mapping[str, Schema], roots: set[str], module: ast.Module, text: str
+) -> Iterator[tuple[int, int, str]]:
     offsets = _line_offsets(text)
 
     def span(node: ast.expr | ast.stmt) -> tuple[int, int]:
@@ -144,22 +147,22 @@ def _edits(document: Document, module: ast.Module, text: str) -> Iterator[tuple[
         return start, end
 
     lines = text.splitlines(keepends=True)
-    schemas = {**document.objects, document.name: document.root}
     for statement in module.body:
         if isinstance(statement, ast.ClassDef):
-            yield from _class_edits(statement, schemas[statement.name], text, span)
+            yield from _class_edits(statement, nodes[statement.name], text, span)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic sees through while the class is made
             target, call = statement.targets[0], statement.value
             assert isinstance(target, ast.Name)
             start, end = span(call.args[1])
-            yield (*span(statement), _alias(document, target.id, text[start:end]))
+            value = text[start:end]
+            is_root = target.id in roots
+            yield (*span(statement), _root(target.id, value, nodes) if is_root else f"{target.id}: TypeAlias = {value}")
 
 
-def _alias(document: Document, name: str, value: str) -> str:
-    if name != document.name:
-        return f"{name}: TypeAlias = {value}"
-    doc = docstring(document.root.get("description") or "The value is ``root``.", "    ")
+def _root(name: str, value: str, nodes: Mapping[str, Schema]) -> str:
+    """The class of a schema whose root is no object."""
+    doc = docstring(nodes[name].get("description") or "The value is ``root``.", "    ")
     return f"class {name}(ToolRootModel[{value}]):\n{doc}"
 
 
@@ -176,7 +179,9 @@ def _class_edits(node: ast.ClassDef, schema: Schema, text: str, span: Any) -> It
             yield from _field_edits(field, wire, schema, text, span)
 
 
-def _field_edits(field: ast.AnnAssign, wire: str, schema: Schema, text: str, span: Any) -> Iterator[tuple[int, int, str]]:
+def _field_edits(
+    field: ast.AnnAssign, wire: str, schema: Schema, text: str, span: Any
+) -> Iterator[tuple[int, int, str]]:
     assert isinstance(field.target, ast.Name)
     node = schema["properties"][wire]
     start, end = span(field.annotation)

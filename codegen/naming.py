@@ -20,14 +20,18 @@ Keep: TypeAlias = Callable[[str, str], bool]
 
 # What generated model modules import or write into annotations: a field of that name would hide it.
 _USED_IN_MODULES: Final = frozenset(
-    "Annotated Any ConfigDict ContentOutput Field Literal NotRequired Omissible Optional Required ToolModel "
-    "ToolRootModel TypeAlias TypedDict bool dict float int list str None".split()
-)
+    {
+        "Annotated", "Any", "ConfigDict", "ContentOutput", "Field", "Literal", "None", "NotRequired", "Omissible",
+        "Optional", "ToolModel", "ToolRootModel", "TypeAlias", "TypedDict", "bool", "dict", "float", "int", "list", "str",
+    }
+)  # fmt: skip
 # Attributes of pydantic.BaseModel (2.14) and names with a meaning of their own in methods.
 _TAKEN_ON_MODELS: Final = frozenset(
-    "construct copy dict from_orm json parse_file parse_obj parse_raw schema schema_json update_forward_refs validate "
-    "self cls".split()
-)
+    {
+        "cls", "construct", "copy", "from_orm", "json", "parse_file", "parse_obj", "parse_raw", "schema", "schema_json",
+        "self", "update_forward_refs", "validate",
+    }
+)  # fmt: skip
 _WINDOWS_DEVICES: Final = frozenset(
     ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
 )
@@ -56,7 +60,9 @@ def name_tools(wire_names: Sequence[str], owners: Sequence[str]) -> list[ToolNam
     attributes = [attribute_name(wire) for wire in wire_names]
     _refuse_meeting(wire_names, attributes, owners)
     prefixes = _apart(wire_names, [camel(wire) for wire in wire_names], keep=_is_snake_of)
-    modules = _apart(wire_names, [_module_name(a) for a in attributes], keep=lambda wire, _: wire == wire.lower(), fold=True)
+    modules = _apart(
+        wire_names, [_module_name(a) for a in attributes], keep=lambda wire, _: wire == wire.lower(), fold=True
+    )
     return [
         ToolNames(wire, attribute, module.replace("-", "_"), prefix)
         for wire, attribute, module, prefix in zip(wire_names, attributes, modules, prefixes, strict=True)

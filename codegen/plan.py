@@ -138,7 +138,10 @@ def _names(own: list[Row | ToolSpec], included: list[Row]) -> list[ToolNames]:
     seen = {row.name: f"included {row.module}" for row in included}
     for wire, item in zip(wires, own, strict=True):
         if wire in seen:
-            problems.append(f"a tool named {wire!r} is there already: {seen[wire]}; give one of them another name with 'rename' @ {item.source}")
+            problems.append(
+                f"a tool named {wire!r} is there already: {seen[wire]};"
+                f" give one of them another name with 'rename' @ {item.source}"
+            )
         seen[wire] = item.source
     if problems:
         raise SpecError(problems)
@@ -146,7 +149,9 @@ def _names(own: list[Row | ToolSpec], included: list[Row]) -> list[ToolNames]:
     return name_tools([*wires, *(row.name for row in included)], owners)[: len(own)]
 
 
-def _kept(settings: Settings, inputs: Inputs, item: Row | ToolSpec, name: ToolNames, path: str) -> tuple[Row, str] | None:
+def _kept(
+    settings: Settings, inputs: Inputs, item: Row | ToolSpec, name: ToolNames, path: str
+) -> tuple[Row, str] | None:
     """The row and models of an earlier run, if its names still hold and its file is untouched."""
     if not isinstance(item, Row) or inputs.previous is None:
         return None
@@ -163,7 +168,13 @@ def _reread(settings: Settings, inputs: Inputs, row: Row) -> ToolSpec:
 
 
 def _generate(
-    settings: Settings, spec: ToolSpec, name: ToolNames, path: str, files: dict[str, str], rows: list[Row], problems: list[str]
+    settings: Settings,
+    spec: ToolSpec,
+    name: ToolNames,
+    path: str,
+    files: dict[str, str],
+    rows: list[Row],
+    problems: list[str],
 ) -> None:
     place = f"{spec.source}:{spec.pointer}"
     inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", f"{place}/inputSchema")

@@ -32,21 +32,18 @@ class Document:
     objects: dict[str, Schema] = field(default_factory=dict)
     aliases: dict[str, Schema] = field(default_factory=dict)
 
-    def resolve(self, node: Schema) -> Schema:
-        """The node, or what it refers to."""
-        if "$ref" not in node:
-            return node
-        name = node["$ref"].rpartition("/")[2]
-        if name == self.name:
-            return self.root
-        return self.objects.get(name) or self.aliases[name]
+    def nodes(self) -> dict[str, Schema]:
+        """Everything that has a name."""
+        return {**self.objects, **self.aliases, self.name: self.root}
 
 
 def flatten(schema: Schema, name: str, base: str) -> tuple[Document, list[str]]:
     """The document for ``schema`` with classes named ``name``, ``name + place``; and its mistakes, ``message @ pointer``."""
     walk = _Walk(schema, name)
     root = walk.object(schema, "", name) if _is_object(schema) else walk.node(schema, "", name)
-    return Document(name, root, walk.objects, walk.aliases), [f"{text} @ {base}{pointer}" for text, pointer in walk.problems]
+    return Document(name, root, walk.objects, walk.aliases), [
+        f"{text} @ {base}{pointer}" for text, pointer in walk.problems
+    ]
 
 
 def _is_object(schema: Schema) -> bool:
@@ -113,7 +110,9 @@ class _Walk:
             self.problem(f"{word!r} has no place beside {words[0]!r}; move it into the schema that is meant", pointer)
 
     def with_default(self, flat: Schema, schema: Schema, pointer: str) -> Schema:
-        described = {**flat, "description": schema["description"]} if isinstance(schema.get("description"), str) else flat
+        described = (
+            {**flat, "description": schema["description"]} if isinstance(schema.get("description"), str) else flat
+        )
         if "default" not in schema:
             return described
         default = schema["default"]
@@ -132,7 +131,9 @@ class _Walk:
         ref = schema["$ref"]
         found = _LOCAL_REF.fullmatch(ref) if isinstance(ref, str) else None
         if found is None:
-            return self.problem("only references to '#/$defs/<name>' are followed; nothing is read from elsewhere", f"{pointer}/$ref")
+            return self.problem(
+                "only references to '#/$defs/<name>' are followed; nothing is read from elsewhere", f"{pointer}/$ref"
+            )
         section, key = found[1], found[2].replace("~1", "/").replace("~0", "~")
         target = self.root.get(section, {})
         if not isinstance(target, dict) or key not in target:
@@ -159,7 +160,11 @@ class _Walk:
         if "const" in schema and "enum" in schema:
             values = [value for value in values if any(same_json(value, other) for other in schema["enum"])]
         kinds = _types(schema)
-        values = [v for v in values if kinds is None or json_type(v) in kinds or json_type(v) == "integer" and "number" in kinds]
+        values = [
+            v
+            for v in values
+            if kinds is None or json_type(v) in kinds or json_type(v) == "integer" and "number" in kinds
+        ]
         unlike = [v for i, v in enumerate(values) if not any(same_json(v, other) for other in values[:i])]
         if not unlike:
             return self.problem("no value of 'enum' fits its 'type'", pointer)
@@ -174,7 +179,9 @@ class _Walk:
             return self.problem(f"{word!r} must be a list with at least one schema", f"{pointer}/{word}")
         named = sum(1 for branch in branches if not _is_null(branch)) == 1
         flat = [
-            self.node(branch, f"{pointer}/{word}/{i}", name if named else f"{name}{_branch_name(branch, i)}", nested=True)
+            self.node(
+                branch, f"{pointer}/{word}/{i}", name if named else f"{name}{_branch_name(branch, i)}", nested=True
+            )
             for i, branch in enumerate(branches)
         ]
         if word == "oneOf" and not self.disjoint(flat):

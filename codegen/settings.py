@@ -47,7 +47,7 @@ def find_settings(start: Path) -> Settings:
             if table is not None:
                 return read_settings(folder, table)
     raise SetupError(
-        'no pyproject.toml here or above has a [tool.toolkit] table; add one with at least\n\n    [tool.toolkit]\n'
+        "no pyproject.toml here or above has a [tool.toolkit] table; add one with at least\n\n    [tool.toolkit]\n"
         '    specs = "acme/tools"\n    package = "acme.generated"'
     )
 
@@ -64,7 +64,9 @@ def _table(file: Path) -> dict[str, Any] | None:
 def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     """The table as settings; every mistake in it is reported at once."""
     problems = [
-        f"unknown key {key!r}.{nearest(key, _KEYS)} @ pyproject.toml:/tool/toolkit/{key}" for key in table if key not in _KEYS
+        f"unknown key {key!r}.{nearest(key, _KEYS)} @ pyproject.toml:/tool/toolkit/{key}"
+        for key in table
+        if key not in _KEYS
     ]
     specs = _texts(table, "specs", problems)
     package = table.get("package", "")
@@ -72,7 +74,9 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     if not specs:
         problems.append("'specs' must name at least one file or folder @ pyproject.toml:/tool/toolkit/specs")
     if not isinstance(package, str) or not all(part.isidentifier() for part in package.split(".")):
-        problems.append("'package' must be a dotted module name, such as acme.generated @ pyproject.toml:/tool/toolkit/package")
+        problems.append(
+            "'package' must be a dotted module name, such as acme.generated @ pyproject.toml:/tool/toolkit/package"
+        )
     if not isinstance(class_name, str) or not class_name.isidentifier() or class_name.startswith("_"):
         problems.append("'class' must be a class name @ pyproject.toml:/tool/toolkit/class")
     include, packs = _texts(table, "include", problems), _texts(table, "packs", problems)

@@ -18,7 +18,16 @@ from codegen.plan import MARK, Plan
 from toolkit.errors import GenerationError
 
 _STAGING: Final = ".toolkit-staging"
-_ORDER: Final = ("models/", "names.py", "unions.py", "context.py", "catalog.py", "bind.py", "facade.py", "async_facade.py")
+_ORDER: Final = (
+    "models/",
+    "names.py",
+    "unions.py",
+    "context.py",
+    "catalog.py",
+    "bind.py",
+    "facade.py",
+    "async_facade.py",
+)
 
 
 def write(plan: Plan) -> list[str]:

@@ -122,11 +122,15 @@ def invoke(
             words = message.text()
     except ToolkitError as error:
         failure = {"code": error.code, "tool_name": error.tool_name, "message": error.message, "details": error.details}
-        typer.echo(json.dumps(failure, default=str, ensure_ascii=False, indent=2) if as_json else str(error), err=not as_json)
+        typer.echo(
+            json.dumps(failure, default=str, ensure_ascii=False, indent=2) if as_json else str(error), err=not as_json
+        )
         raise typer.Exit(1) from None
     except SetupError as error:
         _usage(str(error))
-    typer.echo(json.dumps({**data, "content": content}, default=str, ensure_ascii=False, indent=2) if as_json else words)
+    typer.echo(
+        json.dumps({**data, "content": content}, default=str, ensure_ascii=False, indent=2) if as_json else words
+    )
 
 
 def _package(name: str | None) -> Any:

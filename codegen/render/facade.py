@@ -23,7 +23,9 @@ class Flavour:
 
 
 SYNC = Flavour("", "Runner", "toolkit.runtime.runner", "def", "", "create_agent_toolkit")
-ASYNC = Flavour("Async", "AsyncRunner", "toolkit.runtime.async_runner", "async def", "await ", "create_async_agent_toolkit")
+ASYNC = Flavour(
+    "Async", "AsyncRunner", "toolkit.runtime.async_runner", "async def", "await ", "create_async_agent_toolkit"
+)
 
 
 class Scope:
@@ -48,7 +50,7 @@ def render_facade(rows: Sequence[Row], package: str, class_name: str, packs: Seq
     alias = "" if class_name == "Toolkit" else f"\n\n{flavour.prefix}Toolkit: TypeAlias = {name}"
     return f"""# mypy: ignore-errors
 {head}
-import builtins{f" as {scope('builtins')}" if scope('builtins') != 'builtins' else ""}
+import builtins{f" as {scope('builtins')}" if scope("builtins") != "builtins" else ""}
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, {scope.imported(["Any", "Literal", "TypeAlias"])}, overload
 

@@ -17,7 +17,8 @@ def header(what: str, *, future: bool = True) -> str:
 def model_imports(rows: Iterable[Row], suffixes: Sequence[str], indent: str = "    ") -> str:
     """``from <package>.models.<tool> import ...`` for every row, to stand under TYPE_CHECKING."""
     return "\n".join(
-        f"{indent}from {row.module} import {', '.join(sorted(row.prefix + suffix for suffix in suffixes))}" for row in rows
+        f"{indent}from {row.module} import {', '.join(sorted(row.prefix + suffix for suffix in suffixes))}"
+        for row in rows
     )
 
 
@@ -43,16 +44,21 @@ def is_tool_name(name: str) -> TypeIs[ToolName]:
 def render_unions(rows: Sequence[Row]) -> str:
     messages = "".join(f"        ToolMessage[Literal[{literal(r.name)}], {r.prefix}Output],\n" for r in rows)
     calls = "".join(f"        ParsedCall[Literal[{literal(r.name)}], {r.prefix}Input],\n" for r in rows)
-    typing = f"    from typing import Literal, Union\n\n{model_imports(rows, ('Input', 'Output'))}\n"
-    union = f"{typing}\n    AnyToolMessage: TypeAlias = Union[\n{messages}    ]\n    AnyToolCall: TypeAlias = Union[\n{calls}    ]"
-    never = "    from typing import Never\n\n    AnyToolMessage: TypeAlias = ToolMessage[Never, Never]\n    AnyToolCall: TypeAlias = ParsedCall[Never, Never]"
+    if rows:
+        imports = f"    from typing import Literal, Union\n\n{model_imports(rows, ('Input', 'Output'))}\n"
+        message, call = f"Union[\n{messages}    ]", f"Union[\n{calls}    ]"
+    else:
+        imports = "    from typing import Never\n"
+        message, call = "ToolMessage[Never, Never]", "ParsedCall[Never, Never]"
     return f"""{header("Every tool's message and call in one type each; both narrow by `.name`.", future=False)}
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolkit.runtime.message import ParsedCall, ToolMessage
 
 if TYPE_CHECKING:
-{union if rows else never}
+{imports}
+    AnyToolMessage: TypeAlias = {message}
+    AnyToolCall: TypeAlias = {call}
 else:
     # The classes behind the unions: naming every model here would import them all.
     AnyToolMessage = ToolMessage
@@ -160,7 +166,9 @@ def render_package(rows: Sequence[Row], package: str, class_name: str) -> str:
         for suffix in ("Args", "Input", "Output")
     )
     table = "".join(
-        f"        {text_literal(name)}: {text_literal(f'{package}.{module}')},\n" for module, names in exports.items() for name in names
+        f"        {text_literal(name)}: {text_literal(f'{package}.{module}')},\n"
+        for module, names in exports.items()
+        for name in names
     )
     prefixes = "".join(f"        {text_literal(row.prefix)}: {text_literal(row.module)},\n" for row in rows)
     return f"""{header("A statically typed toolkit. Everything here is loaded when it is first used.", future=False)}

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.wire.model import ToolModel
+from toolkit.wire.model import Omissible, ToolModel
 
 
 class ReadFileInput(ToolModel):
@@ -35,7 +35,7 @@ class ReadFileOutput(ToolModel):
     line_count: int
     """How many lines content holds."""
     total_lines: int | None
-    """Lines in the whole file; null when it is over 32 MiB and was not read to its end."""
+    """Lines in the whole file; null when it is over 32 MiB and was not read to its end, or is no text."""
     truncated: bool
     """Whether something of the file follows, or a long line was clipped."""
     next_start_line: int | None
@@ -50,6 +50,8 @@ class ReadFileOutput(ToolModel):
     """Whether the file starts with a byte order mark, which content leaves out."""
     clipped_lines: list[int] = []
     """Lines that were too long and end in a note."""
+    media_type: Omissible[str] = None
+    """What the file is when it came as an attachment, such as image/png; absent for text."""
 
 
 class ReadFileArgs(TypedDict, closed=True):

@@ -99,9 +99,9 @@ class SecurityPolicy(Generic[NameT]):
                 if rule.decision == decision and rule.covers(name, permissions):
                     words = f" ({rule.justification})" if rule.justification else ""
                     return Verdict(rule.decision, f"a rule of the policy says {decision}{words}")
-        own: Mapping[str, Decision] = {**self.tools}
-        if name in own:
-            return Verdict(own[name], f"the policy says {own[name]} for this tool")
+        for tool, own in self.tools.items():
+            if tool == name:
+                return Verdict(own, f"the policy says {own} for this tool")
         return Verdict(self.default, f"the policy's default is {self.default}")
 
     def check_names(self, known: Collection[str]) -> None:
@@ -109,4 +109,5 @@ class SecurityPolicy(Generic[NameT]):
         named = [*self.tools, *(tool for rule in self.rules for tool in rule.tools or ())]
         unknown = [name for name in dict.fromkeys(named) if name not in known]
         if unknown:
-            raise PolicyError("\n".join(f"the policy names {name!r}, which is no tool.{nearest(name, known)}" for name in unknown))
+            lines = (f"the policy names {name!r}, which is no tool.{nearest(name, known)}" for name in unknown)
+            raise PolicyError("\n".join(lines))

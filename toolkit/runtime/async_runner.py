@@ -57,7 +57,11 @@ class AsyncRunner(View):
         running = self._started(tool, args, ctx, threaded=threaded)
         outer = self._options.signal
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        forget = outer.listen(lambda: loop.call_soon_threadsafe(stop.set)) if outer else None
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(stop.set)
+
+        forget = outer.listen(tell) if outer else None
         stopping = asyncio.ensure_future(stop.wait()) if outer else None
         try:
             waiting = {running, stopping} if stopping else {running}
@@ -80,7 +84,8 @@ class AsyncRunner(View):
         assert handler is not None
         if threaded:
             return asyncio.wrap_future(self._core.workers.submit(lambda: handler(args, ctx)))
-        return asyncio.ensure_future(handler(args, ctx))
+        running: asyncio.Future[Any] = asyncio.ensure_future(handler(args, ctx))
+        return running
 
     async def _stopped(self, running: asyncio.Future[Any], ctx: ToolContext) -> None:
         """Returns if the handler ended within its grace; else raises the error that says so."""

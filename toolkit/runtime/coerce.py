@@ -32,7 +32,9 @@ def repaired(arguments: dict[str, Any], schema: Mapping[str, Any]) -> tuple[dict
     return mended, repairs
 
 
-def _object(value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str, repairs: list[Repair]) -> dict[str, Any]:
+def _object(
+    value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str, repairs: list[Repair]
+) -> dict[str, Any]:
     properties = schema.get("properties", {})
     required = schema.get("required", ())
     mended: dict[str, Any] = {}
@@ -80,7 +82,11 @@ def _kind(value: Any) -> str:
         return "integer"
     if isinstance(value, float):
         return "integer" if value.is_integer() else "number"
-    return {dict: "object", list: "array", str: "string"}.get(type(value), "null")
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, dict | list):
+        return "object" if isinstance(value, dict) else "array"
+    return "null"
 
 
 def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:

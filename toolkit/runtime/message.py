@@ -28,6 +28,9 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
     __slots__ = ("attachments", "content", "metadata", "name", "output_ref", "render", "title")
 
     role: ClassVar[Literal["function"]] = "function"
+    # Declared, not inferred: that is what lets checkers narrow a union of messages by `.name`.
+    name: NameT_co
+    content: ContentT_co
 
     def __init__(
         self,
@@ -39,8 +42,8 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         output_ref: str | None = None,
         render: Callable[[Any], str] | None = None,
     ) -> None:
-        self.name: Final = name
-        self.content: Final = content
+        self.name = name
+        self.content = content
         self.title: Final = title
         self.metadata: Final = metadata
         self.attachments: Final = attachments

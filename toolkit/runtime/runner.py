@@ -32,7 +32,9 @@ class Runner(View):
 
     # -- the road ----------------------------------------------------------------------------------------------------
 
-    def _run(self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False) -> ToolMessage[Any, Any]:
+    def _run(
+        self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
+    ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
         tool, args, repairs = core.prepare(name, arguments, is_text=is_text)
         if tool.handler is None:
@@ -138,5 +140,3 @@ class Runner(View):
 
 def _nothing() -> None:
     return None
-
-

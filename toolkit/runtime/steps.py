@@ -92,13 +92,17 @@ def _validate_repaired(
 def _again(model: type[BaseModel], value: BaseModel) -> BaseModel:
     """A fresh check of an instance, which may have been made without one (``model_construct``)."""
     fields, given = value.__dict__, value.__pydantic_fields_set__
+    validate = model.__pydantic_validator__.validate_python
+    checked: BaseModel
     if model.__pydantic_root_model__:
-        return model.__pydantic_validator__.validate_python(fields.get("root"))
+        checked = validate(fields.get("root"))
+        return checked
     # Unset fields stay out: they may hold None where the schema refuses null.
     content = fields if len(fields) == len(given) else {key: fields[key] for key in fields if key in given}
     extra = value.__pydantic_extra__
     content = {**content, **extra} if extra else content
-    return model.__pydantic_validator__.validate_python(content, by_alias=False, by_name=True)
+    checked = validate(content, by_alias=False, by_name=True)
+    return checked
 
 
 def invalid_arguments(tool: Tool, error: ValidationError) -> InvalidArguments:
@@ -167,5 +171,13 @@ def named(error: BaseException, tool_name: str) -> ToolkitError:
 
 
 def _json_word(value: object) -> str:
-    words: dict[type, str] = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "text", list: "a list"}
-    return words.get(type(value), type(value).__name__)
+    words = {
+        "NoneType": "null",
+        "bool": "a boolean",
+        "int": "a number",
+        "float": "a number",
+        "str": "text",
+        "list": "a list",
+    }
+    kind = type(value).__name__
+    return words.get(kind, kind)

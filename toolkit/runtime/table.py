@@ -54,17 +54,23 @@ class Catalog:
 
     @cached_property
     def definitions(self) -> Mapping[str, Mapping[str, Any]]:
-        """Name -> title, description and schemas of each tool, from the package's manifest."""
-        data = pkgutil.get_data(self.package, "manifest.json")
-        if data is None:
-            raise GenerationError(f"the generated package {self.package!r} has lost its manifest.json; run `toolkit generate`")
-        rows = json.loads(data)["tools"]
-        return {row["name"]: row for row in rows}
+        """Name -> title, description and schemas of each tool, from the manifests of the packages they come from."""
+        packages = dict.fromkeys(tool.module.rpartition(".models.")[0] for tool in self.tools.values())
+        found = {row["name"]: row for package in packages for row in _manifest_rows(package)}
+        return {name: found[name] for name in self.tools}
 
     def input_schema(self, name: str) -> JsonObject:
         """The JSON Schema of a tool's arguments, as its spec has it."""
         schema: JsonObject = self.definitions[name]["inputSchema"]
         return schema
+
+
+def _manifest_rows(package: str) -> list[dict[str, Any]]:
+    data = pkgutil.get_data(package, "manifest.json")
+    if data is None:
+        raise GenerationError(f"the package {package!r} has lost its manifest.json; run `toolkit generate`")
+    rows: list[dict[str, Any]] = json.loads(data)["tools"]
+    return rows
 
 
 class Pack:
@@ -109,8 +115,8 @@ class Tool:
 
 
 def _is_async(handler: Callable[..., Any]) -> bool:
-    call = getattr(handler, "__call__", None)  # noqa: B004  (an object with an async __call__ is a handler, too)
-    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call)
+    # An object with an async __call__ is a handler, too.
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
 
 
 def _beside(handler: Callable[..., Any] | None, name: str) -> Callable[[Any], Any] | None:
@@ -126,9 +132,13 @@ def merge_packs(packs: Iterable[Pack], catalog: Catalog) -> dict[str, Callable[.
     for pack in packs:
         for name, handler in pack.handlers.items():
             if name not in catalog.tools:
-                raise SetupError(f"a pack handles {name!r}, which is no tool of this toolkit.{nearest(name, catalog.tools)}")
+                raise SetupError(
+                    f"a pack handles {name!r}, which is no tool of this toolkit.{nearest(name, catalog.tools)}"
+                )
             if name in merged:
-                raise SetupError(f"two packs handle {name!r}: {_owner(merged[name])} and {_owner(handler)}; drop one with `without`")
+                raise SetupError(
+                    f"two packs handle {name!r}: {_owner(merged[name])} and {_owner(handler)}; drop one with `without`"
+                )
             merged[name] = handler
     return merged
 

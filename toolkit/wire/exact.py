@@ -111,10 +111,8 @@ def same_json(one: object, other: object) -> bool:
         return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same_json, one, other))
-    return type(one) in _NUMBERS and type(other) in _NUMBERS and one == other or type(one) is type(other) and one == other
-
-
-_NUMBERS: Final = (int, float)
+    alike = type(one) is type(other) or (isinstance(one, int | float) and isinstance(other, int | float))
+    return alike and one == other
 
 
 def _anything(_: Any) -> CoreSchema:
@@ -176,7 +174,14 @@ def _union(schema: Any) -> CoreSchema:
     return {**schema, "choices": [(choice, name) if name else choice for choice, name in named]}
 
 
-_JSON_NAMES: Final = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "list": "array", "dict": "object"}
+_JSON_NAMES: Final = {
+    "int": "integer",
+    "float": "number",
+    "str": "string",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+}
 
 
 def _definitions(schema: Any) -> CoreSchema:

@@ -1,0 +1,29 @@
+"""What all tests share: the setting for the shared corpus, and the switch for the slow ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--everything", action="store_true", help="run whole corpora instead of a fixed sample")
+
+
+@pytest.fixture(scope="session")
+def everything(request: pytest.FixtureRequest) -> bool:
+    """Whether whole corpora are wanted (``make test-all``)."""
+    return bool(request.config.getoption("--everything"))
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The shared corpus: real specs, traffic and schemas from outside; TOOLKIT_CORPUS says where it is."""
+    folder = Path(os.environ.get("TOOLKIT_CORPUS") or Path(__file__).parents[2] / "shared" / "corpus")
+    if not folder.is_dir():
+        if os.environ.get("TOOLKIT_CORPUS_REQUIRED"):
+            pytest.fail("the shared corpus is required here and was not found; set TOOLKIT_CORPUS to its folder")
+        pytest.skip("the shared corpus is not on this machine; set TOOLKIT_CORPUS to its folder to run these tests")
+    return folder

@@ -1,0 +1,115 @@
+"""Small projects of users, made on disk: specs, settings, and what is generated from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codegen.run import generate
+from codegen.settings import Settings, find_settings
+
+REPOSITORY = Path(__file__).parent.parent
+DOWNSTREAM = REPOSITORY / "tests" / "downstream"
+
+AWKWARD_NAMES = (
+    "list", "str", "type", "set", "dict", "int", "object", "builtins", "Any", "Literal", "OMIT", "Omit", "class", "None",
+    "invoke", "tools", "self", "name", "args", "read-file", "math.factorial", "Pack", "overload", "property", "3d", "_x",
+)  # fmt: skip
+
+
+def tool(name: str, **keys: Any) -> dict[str, Any]:
+    """A small but not trivial spec."""
+    return {
+        "name": name,
+        "description": f"Tool {name}.",
+        "inputSchema": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["query"],
+            "properties": {
+                "query": {"type": "string", "description": "What to look for."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10},
+                "tags": {"type": "array", "items": {"type": "string", "minLength": 1}},
+                "mode": {"enum": ["fast", "exact"], "default": "fast"},
+                "filter": {"type": "object", "properties": {"type": {"type": "string"}, "list": {"type": "array"}}},
+            },
+        },
+        "outputSchema": {
+            "type": "object",
+            "required": ["rows", "total"],
+            "properties": {
+                "rows": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["id"],
+                        "properties": {"id": {"type": "integer"}, "score": {"type": ["number", "null"]}},
+                    },
+                },
+                "total": {"type": "integer"},
+            },
+        },
+        **keys,
+    }
+
+
+def many_tools(count: int) -> list[dict[str, Any]]:
+    """Tools with awkward names first, then plain ones."""
+    names = [*AWKWARD_NAMES, *(f"tool_{index}" for index in range(count))][:count]
+    return [tool(name) for name in names]
+
+
+class Project:
+    """A project of its own in a folder; ``acme`` is its package."""
+
+    def __init__(self, root: Path, specs: Sequence[Mapping[str, Any]] = (), **settings: Any) -> None:
+        self.root = root
+        self.write("acme/__init__.py", "")
+        self.write("acme/tools/tools.json", json.dumps({"tools": list(specs)}))
+        table = {"specs": "acme/tools", "package": "acme.generated", "class": "AcmeToolkit", **settings}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+        self.write("pyproject.toml", "\n".join(["[tool.toolkit]", *lines, ""]))
+
+    def write(self, path: str, text: str) -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    @property
+    def settings(self) -> Settings:
+        return find_settings(self.root)
+
+    @property
+    def output(self) -> Path:
+        return self.root / "acme" / "generated"
+
+    def generate(self) -> list[str]:
+        return generate(self.settings)
+
+    def files(self) -> dict[str, bytes]:
+        """Every generated file but bytecode."""
+        return {
+            file.relative_to(self.output).as_posix(): file.read_bytes()
+            for file in sorted(self.output.rglob("*"))
+            if file.is_file() and "__pycache__" not in file.parts
+        }
+
+    def python(self, code: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Runs code as the project would, in an interpreter of its own."""
+        return run([sys.executable, "-c", code], self.root, check=check)
+
+
+def run(command: Sequence[str], folder: Path, *, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """A command in a folder whose packages it can import, beside ours."""
+    places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
+    environment = {**os.environ, "PYTHONPATH": places, "MYPYPATH": places, "NO_COLOR": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+    if check and done.returncode:
+        raise AssertionError(f"{command[0]} ended with {done.returncode}\n{done.stdout[-8000:]}\n{done.stderr[-4000:]}")
+    return done

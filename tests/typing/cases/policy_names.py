@@ -1,0 +1,29 @@
+"""A policy that names what is no tool is a type error."""
+
+from typing import assert_type
+
+import generated
+import toolkit
+from generated import Rule, SecurityPolicy, ToolkitContext
+from toolkit import ToolDefinition, create_agent_toolkit
+
+
+def takes_known_names() -> None:
+    policy = SecurityPolicy(default="deny", tools={"read_file": "allow"}, rules=[Rule("deny", tools=["tree"])])
+    made = create_agent_toolkit(ToolkitContext(workspace=".", policy=policy))
+    assert_type(made, generated.Toolkit)
+    assert_type(made.get_allowed_tools(), list[ToolDefinition])
+    toolkit.create_agent_toolkit(
+        toolkit.ToolkitContext(workspace=".", policy=toolkit.SecurityPolicy(default="deny", tools={"read_file": "allow"}))
+    )
+
+
+def refuses_unknown_names() -> None:
+    SecurityPolicy(tools={"read_flie": "allow"})  # error
+    SecurityPolicy(tools={"read_file": "alow"})  # error
+    SecurityPolicy(default="maybe")  # error
+    Rule("deny", tools=["read_flie"])  # error
+    Rule("deny", permission="reed")  # error
+    toolkit.SecurityPolicy(tools={"read_flie": "allow"})  # error
+    ToolkitContext(workspace=".", policy=None)  # error
+    ToolkitContext(workspace=".", policy=SecurityPolicy(), output_check="never")  # error

@@ -1,0 +1,98 @@
+"""The four type checkers, each as a function: files in, what it says of each line out."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.projects import DOWNSTREAM, REPOSITORY, run
+
+BIN = Path(sys.executable).parent
+
+
+@dataclass(slots=True)
+class Report:
+    """What a checker said: errors and revealed types by file and line."""
+
+    errors: dict[tuple[str, int], list[str]] = field(default_factory=lambda: defaultdict(list))
+    revealed: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def take(self, file: str, line: int, is_error: bool, message: str) -> None:
+        place = (Path(file).name, line)
+        found = _REVEALED.search(message)
+        if found and not is_error:
+            self.revealed[place] = plain(found[1])
+        elif is_error:
+            self.errors[place].append(message)
+
+
+_REVEALED = re.compile(r"(?:Revealed type is \"|Type of \".*\" is \"|revealed type: |Revealed type: `)(.+?)[\"`]?(?: \[reveal-type\])?$", re.DOTALL)
+
+
+def plain(type_text: str) -> str:
+    """A revealed type without module names, in one spelling of quotes."""
+    return re.sub(r"(?<![\w'])(?:\w+\.)+(?=\w)", "", type_text.replace('"', "'")).rstrip("?")
+
+
+def mypy(files: Sequence[Path], folder: Path, *options: str) -> Report:
+    command = [str(BIN / "mypy"), "--strict", "--no-pretty", "--no-error-summary", "--show-error-codes", "--config-file=", *options]
+    done = run([*command, *map(str, files)], folder, check=False)
+    return _lines(done.stdout, r"(.+?):(\d+)(?::\d+)?: (error|note): (.*)", done.stderr)
+
+
+def pyright(files: Sequence[Path], folder: Path) -> Report:
+    config = folder / "pyright-cases.json"
+    config.write_text(
+        json.dumps(
+            {
+                "typeCheckingMode": "strict",
+                "pythonVersion": "3.11",
+                "include": [str(file) for file in files],
+                "extraPaths": [str(folder), str(REPOSITORY), str(DOWNSTREAM)],
+                "reportUnnecessaryIsInstance": False,
+            }
+        )
+    )
+    done = run([str(BIN / "pyright"), "--outputjson", "-p", str(config), "--pythonpath", sys.executable], folder, check=False)
+    report = Report()
+    for item in json.loads(done.stdout)["generalDiagnostics"]:
+        report.take(item["file"], item["range"]["start"]["line"] + 1, item["severity"] == "error", item["message"])
+    return report
+
+
+def pyrefly(files: Sequence[Path], folder: Path) -> Report:
+    # A project's own settings file, however small, is what turns its full set of checks on.
+    paths = json.dumps([str(folder), str(REPOSITORY), str(DOWNSTREAM)])
+    (folder / "pyrefly.toml").write_text(f'python-version = "3.11"\nsearch-path = {paths}\n')
+    options = [f"--python-interpreter-path={sys.executable}", "--output-format=min-text"]
+    done = run([str(BIN / "pyrefly"), "check", *options, *map(str, files)], folder, check=False)
+    return _lines(done.stdout, r"\s*(ERROR|INFO)\s+(.+?):(\d+):\S+: (.*)", done.stderr, order=(1, 2, 0, 3))
+
+
+def ty(files: Sequence[Path], folder: Path) -> Report:
+    paths = [option for path in (folder, REPOSITORY, DOWNSTREAM) for option in ("--extra-search-path", str(path))]
+    options = ["--python", sys.prefix, "--python-version", "3.11", "--output-format", "concise", *paths]
+    done = run([str(BIN / "ty"), "check", *options, *map(str, files)], folder, check=False)
+    return _lines(done.stdout, r"(.+?):(\d+):\d+: (error|info|warning)\S* (.*)", done.stderr)
+
+
+def _lines(output: str, pattern: str, errors: str, order: tuple[int, ...] = (0, 1, 2, 3)) -> Report:
+    report, read = Report(), 0
+    for line in output.splitlines():
+        found = re.fullmatch(pattern, line)
+        if found:
+            file, number, kind, message = (found.groups()[index] for index in order)
+            report.take(file, int(number), kind.lower() == "error", message)
+            read += 1
+    if output.strip() and not read and "no issues" not in output and "All checks passed" not in output:
+        raise AssertionError(f"the checker's output was not understood:\n{output}\n{errors}")
+    return report
+
+
+Checker = Callable[[Sequence[Path], Path], Report]
+CHECKERS: dict[str, Checker] = {"mypy": mypy, "pyright": pyright, "pyrefly": pyrefly, "ty": ty}

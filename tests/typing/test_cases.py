@@ -1,0 +1,45 @@
+"""The static promises, as programs with their expectations on the line, under four checkers.
+
+``# revealed: T`` behind a ``reveal_type``; ``# error`` where the program is wrong; every other line must be clean.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.typing.checkers import CHECKERS, Report
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
+
+
+@pytest.fixture(scope="module", params=CHECKERS)
+def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    folder = tmp_path_factory.mktemp(request.param)
+    copies = [Path(shutil.copy(case, folder)) for case in CASES]
+    return CHECKERS[request.param](copies, folder)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_case(report: Report, case: Path) -> None:
+    problems = []
+    for number, line in enumerate(case.read_text().splitlines(), start=1):
+        place = (case.name, number)
+        wanted = re.search(r"# revealed: (.+)$", line)
+        errors = report.errors.get(place, [])
+        if wanted and report.revealed.get(place) != wanted[1]:
+            problems.append(f"line {number}: revealed {report.revealed.get(place)!r}, wanted {wanted[1]!r}: {line.strip()}")
+        if line.endswith("# error") and not errors:
+            problems.append(f"line {number}: no error: {line.strip()}")
+        if not line.endswith("# error") and errors:
+            problems.append(f"line {number}: {errors}: {line.strip()}")
+    assert not problems, "\n".join(problems)
+
+
+def test_cases_hold_right_and_wrong_programs() -> None:
+    text = "".join(case.read_text() for case in CASES)
+    assert text.count("# error") > 40
+    assert text.count("# revealed: ") >= 25

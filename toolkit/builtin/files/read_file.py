@@ -1,0 +1,294 @@
+"""``read_file``: lines of a text file, in constant memory whatever the file is; media go along as attachments.
+
+The file is read once, front to back. What comes before the lines asked for is only counted and hashed; what comes
+behind them, too, but only where the file is not large.
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from generated import ReadFileInput, ReadFileOutput
+from toolkit.builtin.files.media import Media, recognise
+from toolkit.builtin.files.opening import open_file
+from toolkit.builtin.files.visible import visible
+from toolkit.errors import ToolFailed
+from toolkit.runtime.context import ToolContext
+from toolkit.wire.content import ContentBlock
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs import OpenFile
+
+MAX_LINE_CHARACTERS: Final = 2000
+MAX_ATTACHED_BYTES: Final = 10 * 1024 * 1024
+LARGE_FILE_BYTES: Final = 32 * 1024 * 1024
+
+_CHUNK: Final = 256 * 1024
+_HEAD: Final = 8 * 1024
+
+# UTF-32 first: its mark begins with that of UTF-16.
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def run(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
+    with open_file(ctx.fs, args.path) as file:
+        first = file.read(min(_CHUNK, file.size))
+        media = recognise(first[:_HEAD])
+        if media is not None:
+            return _attached(file, first, media, args, ctx)
+        source = _Source(file, first)
+        lines = _Lines(source.chunks())
+        part = _collect(source, lines, args)
+        return ReadFileOutput(
+            path=file.path,
+            content="".join(part.pieces),
+            start_line=args.start_line,
+            line_count=part.line_count,
+            total_lines=lines.passed if source.ended else None,
+            truncated=part.next_line is not None or bool(part.clipped),
+            next_start_line=part.next_line,
+            size=file.size,
+            mtime_ns=file.mtime_ns,
+            sha256=source.digest.hexdigest() if source.ended else None,
+            bom=source.has_mark,
+            clipped_lines=part.clipped,
+        )
+
+
+def _attached(file: OpenFile, first: bytes, media: Media, args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
+    if file.size > MAX_ATTACHED_BYTES:
+        words = (
+            f"'{file.path}' ({media.media_type}) has {file.size} bytes; at most {MAX_ATTACHED_BYTES} can be attached"
+        )
+        raise ToolFailed("TOO_LARGE", words, path=file.path, size=file.size)
+    data = first + file.read(file.size - len(first))
+    ctx.attach(ContentBlock(media.block, media.media_type, data=base64.b64encode(data).decode()))
+    return ReadFileOutput(
+        path=file.path,
+        content="",
+        start_line=args.start_line,
+        line_count=0,
+        total_lines=None,
+        truncated=False,
+        next_start_line=None,
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        sha256=sha256(data).hexdigest(),
+        media_type=media.media_type,
+    )
+
+
+class _Source:
+    """The file as chunks of UTF-8 without a mark; keeps the digest of the bytes that went by.
+
+    No more is read than the file had when it was opened: one that grows as fast as it is read has an end, too.
+    """
+
+    def __init__(self, file: OpenFile, first: bytes) -> None:
+        self._file = file
+        self._first = first
+        self._encoding = next((encoding for mark, encoding in _MARKS if first.startswith(mark)), None)
+        self.has_mark: Final = self._encoding is not None
+        self.is_large: Final = file.size > LARGE_FILE_BYTES
+        self.digest: Final = sha256()
+        self.taken = 0
+        self.ended = False
+        self._refuse_binary()
+
+    def _refuse_binary(self) -> None:
+        head = self._first[:_HEAD]
+        if "\0" in head.decode(self._encoding or "latin-1", "replace"):
+            path, size = self._file.path, self._file.size
+            words = f"'{path}' is no text: it has NUL bytes near its beginning ({size} bytes in all)"
+            raise ToolFailed("BINARY_NOT_SUPPORTED", words, path=path, size=size)
+
+    def chunks(self) -> Iterator[bytes]:
+        decoder = codecs.getincrementaldecoder(self._encoding)("replace") if self._encoding else None
+        chunk = self._first
+        while chunk:
+            self.taken += len(chunk)
+            self.digest.update(chunk)
+            yield decoder.decode(chunk).encode() if decoder else chunk
+            chunk = self._file.read(min(_CHUNK, self._file.size - self.taken))
+        self.ended = True
+        yield decoder.decode(b"", True).encode() if decoder else b""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line; ``text`` holds no more of it than can be shown."""
+
+    text: str
+    characters: int
+    end: str
+    is_open: bool = False
+    """Whether reading stopped before its end."""
+
+
+class _Lines:
+    """Chunks taken apart into lines, of which a long one is never held as a whole."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._buffer = b""
+        self._at = 0
+        self._line_ends = 0
+        self._is_inside_line = False
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    @property
+    def passed(self) -> int:
+        """How many lines went by, a last one without a line feed included."""
+        return self._line_ends + self._is_inside_line
+
+    def has_more(self) -> bool:
+        """Whether anything follows; takes the next chunk if need be."""
+        while self._at == len(self._buffer):
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return False
+            self._buffer, self._at = chunk, 0
+        return True
+
+    def skip(self, wanted: float) -> None:
+        """Go past so many lines, or to the end."""
+        while wanted > 0 and self.has_more():
+            found = self._buffer.count(b"\n", self._at)
+            if found < wanted:
+                self._at = len(self._buffer)
+                self._is_inside_line = not self._buffer.endswith(b"\n")
+            else:
+                found = int(wanted)
+                for _ in range(found):
+                    self._at = self._buffer.index(b"\n", self._at) + 1
+                self._is_inside_line = False
+            self._line_ends += found
+            wanted -= found
+
+    def next(self, may_go_on: Callable[[], bool]) -> _Line | None:
+        """The next line, None at the end. A line that goes on when no more may be read for it stays open."""
+        if not self.has_more():
+            return None
+        kept, characters = "", 0
+        while True:
+            end = self._buffer.find(b"\n", self._at)
+            is_whole = end >= 0
+            stop = end if is_whole else len(self._buffer)
+            text = self._decode(self._buffer[self._at : stop], is_whole)
+            kept += text[: MAX_LINE_CHARACTERS + 1 - len(kept)]
+            characters += len(text)
+            self._at = stop + is_whole
+            self._is_inside_line = not is_whole
+            if is_whole:
+                self._line_ends += 1
+                return _Line(kept, characters, "\n")
+            is_open = not may_go_on()
+            if is_open or not self.has_more():
+                rest = self._decode(b"", True)
+                return _Line(kept + rest, characters + len(rest), "", is_open)
+
+
+@dataclass(slots=True)
+class _Part:
+    """What will be returned of the text."""
+
+    pieces: list[str] = field(default_factory=list)
+    clipped: list[int] = field(default_factory=list)
+    line_count: int = 0
+    next_line: int | None = None
+
+
+def _collect(source: _Source, lines: _Lines, args: ReadFileInput) -> _Part:
+    """The lines asked for. Behind them a large file is left alone, any other is counted to its end."""
+    lines.skip(args.start_line - 1)
+    give_up_at = source.taken + LARGE_FILE_BYTES
+    part = _filled(lines, args, lambda: source.taken < give_up_at)
+    if part.next_line is None and lines.has_more():
+        part.next_line = args.start_line + part.line_count
+    if not source.is_large:
+        lines.skip(math.inf)
+    return part
+
+
+def _filled(lines: _Lines, args: ReadFileInput, may_go_on: Callable[[], bool]) -> _Part:
+    part = _Part()
+    room = args.max_bytes
+    while room > 0 and part.line_count < args.max_lines and (line := lines.next(may_go_on)) is not None:
+        number = args.start_line + part.line_count
+        is_clipped = line.characters > MAX_LINE_CHARACTERS
+        piece = _clipped(line, args.max_bytes) if is_clipped else line.text + line.end
+        size = len(piece.encode())
+        if size > room and part.line_count:
+            part.next_line = number
+            return part
+        if size > room:
+            piece, is_clipped = _clipped(line, room), True
+        if is_clipped:
+            part.clipped.append(number)
+        part.pieces.append(piece)
+        part.line_count += 1
+        room -= size
+        if line.is_open:
+            part.next_line = number + 1
+            return part
+    return part
+
+
+def _clipped(line: _Line, room: int) -> str:
+    """The line's beginning and a note in at most ``room`` bytes; without the note where that alone would fill them."""
+    over = "over " if line.is_open else ""
+    tail = f"… [line clipped: {over}{line.characters} characters]{line.end}"
+    space = room - len(tail.encode())
+    if space <= 0:
+        return _cut(line.text, room)
+    return _cut(line.text[:MAX_LINE_CHARACTERS], space) + tail
+
+
+def _cut(text: str, room: int) -> str:
+    """As many whole characters as fit into ``room`` bytes."""
+    return text.encode()[:room].decode(errors="ignore")
+
+
+def text(output: ReadFileOutput) -> str:
+    if output.media_type is not None:
+        return f"[attached: {output.media_type}, {output.size} bytes]"
+    if not output.line_count:
+        return _nothing(output)
+    rows = output.content.removesuffix("\n").split("\n")
+    numbered = [f"{number:>6}\t{visible(row)}" for number, row in enumerate(rows, output.start_line)]
+    return "\n".join([*numbered, *_left_out(output)])
+
+
+def _nothing(output: ReadFileOutput) -> str:
+    if not output.total_lines:
+        return "[empty file]"
+    lines = "1 line" if output.total_lines == 1 else f"{output.total_lines} lines"
+    return f"[nothing at line {output.start_line}: the file has {lines}]"
+
+
+def _left_out(output: ReadFileOutput) -> list[str]:
+    """A last line that says which lines these are and how to get the rest, unless they are the whole file."""
+    if output.start_line == 1 and not output.truncated:
+        return []
+    first, last = output.start_line, output.start_line + output.line_count - 1
+    words = f"line {first}" if first == last else f"lines {first}-{last}"
+    if output.total_lines is not None:
+        words += f" of {output.total_lines}"
+    if output.clipped_lines:
+        count = len(output.clipped_lines)
+        words += "; 1 long line clipped" if count == 1 else f"; {count} long lines clipped"
+    if output.next_start_line is not None:
+        words += f"; go on with start_line={output.next_start_line}"
+    return [f"[{words}]"]
