@@ -59,7 +59,7 @@ def name_tools(wire_names: Sequence[str], owners: Sequence[str]) -> list[ToolNam
     """Names for all tools of one package; two wire names with one Python form are refused, naming both owners."""
     attributes = [attribute_name(wire) for wire in wire_names]
     _refuse_meeting(wire_names, attributes, owners)
-    prefixes = _apart(wire_names, [camel(wire) for wire in wire_names], keep=_is_snake_of)
+    prefixes = _apart(wire_names, [camel(wire) for wire in wire_names], keep=_is_snake_of, joint="X")
     modules = _apart(
         wire_names, [_module_name(a) for a in attributes], keep=lambda wire, _: wire == wire.lower(), fold=True
     )
@@ -157,7 +157,7 @@ def _is_snake_of(wire: str, prefix: str) -> bool:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", prefix).lower() == wire
 
 
-def _apart(wires: Sequence[str], names: Sequence[str], *, keep: Keep, fold: bool = False) -> list[str]:
+def _apart(wires: Sequence[str], names: Sequence[str], *, keep: Keep, joint: str = "_", fold: bool = False) -> list[str]:
     """The names, those that meet told apart by a digest; ``keep`` says which one of them stays as it is."""
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(names):
@@ -169,7 +169,7 @@ def _apart(wires: Sequence[str], names: Sequence[str], *, keep: Keep, fold: bool
         keeper = next((i for i in indexes if keep(wires[i], names[i])), min(indexes, key=lambda i: wires[i]))
         for index in indexes:
             if index != keeper:
-                result[index] = f"{names[index]}_{digest(wires[index])}"
+                result[index] = f"{names[index]}{joint}{digest(wires[index])}"
     return result
 
 

@@ -341,7 +341,7 @@ class _Walk:
         """The name, with a digest of the place where another place of this tool has it already."""
         if self.places.setdefault(name, pointer) == pointer:
             return name
-        return f"{name}_{naming.digest(pointer)}"
+        return f"{name}X{naming.digest(pointer)}"
 
 
 def _types(schema: Schema) -> list[str] | None:

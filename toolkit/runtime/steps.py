@@ -119,7 +119,7 @@ def invalid_arguments(tool: Tool, error: ValidationError) -> InvalidArguments:
 def _sentence(error: Any, known: list[str]) -> str:
     place = ".".join(str(part)[:100] for part in error["loc"])
     hint = nearest(place, known) if error["type"] == "extra_forbidden" and len(error["loc"]) == 1 else ""
-    return f"{place}: {error['msg']}{hint}"
+    return f"{place}: {error['msg']}{'.' if hint else ''}{hint}"
 
 
 def no_handler(tool: Tool) -> ToolFailed:

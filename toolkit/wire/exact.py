@@ -188,6 +188,15 @@ def _definitions(schema: Any) -> CoreSchema:
     return {**_inside(schema), "definitions": [exact(part) for part in schema["definitions"]]}
 
 
+def _model(schema: Any) -> CoreSchema:
+    fields = schema["schema"]
+    # Properties a schema does not name must still be JSON, or a cycle or a NaN would pass in them.
+    is_open = fields["type"] == "model-fields" and schema.get("config", {}).get("extra_fields_behavior") == "allow"
+    if is_open and "extras_schema" not in fields:
+        fields = {**fields, "extras_schema": core_schema.any_schema()}
+    return {**schema, "schema": exact(fields)}
+
+
 def _fields(schema: Any) -> CoreSchema:
     # A nested model has been made exact by its own class already.
     marked = {**schema, "metadata": _DONE}
@@ -213,6 +222,6 @@ _REBUILD: Final[dict[str, Callable[[Any], CoreSchema]]] = {
     "default": _inside,
     "union": _union,
     "definitions": _definitions,
-    "model": _inside,
+    "model": _model,
     "model-fields": _fields,
 }

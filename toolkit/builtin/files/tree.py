@@ -19,14 +19,10 @@ from toolkit.runtime.context import ToolContext
 if TYPE_CHECKING:
     from toolkit.guard.fs import DirEntry, Kind, SandboxDir
 
-MAX_EXCLUDED: Final = 1000
-
 _KIND_ORDER: Final = {"directory": 0, "file": 1, "symlink": 2, "other": 3}
 
 
 def run(args: TreeInput, ctx: ToolContext) -> TreeOutput:
-    if len(args.exclude) > MAX_EXCLUDED:
-        raise ToolFailed("TOO_LARGE", f"exclude takes at most {MAX_EXCLUDED} patterns, not {len(args.exclude)}")
     fs = ctx.fs
     with open_dir(fs, args.path) as start:
         rules = IgnoreRules.at(fs, args.path, gitignore=args.respect_gitignore, exclude=args.exclude)

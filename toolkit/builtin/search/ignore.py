@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 # What is longer was not written by people. It is left unread, so that rather too much is shown than too little.
 MAX_LIST_BYTES: Final = 256 * 1024
-MAX_LIST_LINES: Final = 5000
+# Lines and stars: what it costs to get patterns ready. So many take about a second.
+MAX_WEIGHT: Final = 10_000
 
 _LIST_NAME: Final = ".gitignore"
 
@@ -43,7 +44,10 @@ class IgnoreRules:
     @classmethod
     def at(cls, fs: SandboxFS, path: str, *, gitignore: bool = True, exclude: Sequence[str] = ()) -> IgnoreRules:
         """The rules in the directory a walk starts from; the patterns in ``exclude`` stand there."""
-        excluded = (Patterns(line.encode() for line in exclude), b"")
+        given = [line.encode() for line in exclude]
+        if _weight(given) > MAX_WEIGHT:
+            raise ToolFailed("TOO_LARGE", f"exclude holds too many patterns or stars: at most {MAX_WEIGHT} of both")
+        excluded = (Patterns(given), b"")
         nothing = cls(excluded, (), reads_lists=gitignore)
         if not gitignore:
             return nothing
@@ -89,9 +93,13 @@ class IgnoreRules:
 
     def _with_list_of(self, folder: SandboxDir) -> IgnoreRules:
         lines = _read_list(folder).split(b"\n") if self._reads_lists else []
-        if not any(lines) or len(lines) > MAX_LIST_LINES:
+        if not any(lines) or _weight(lines) > MAX_WEIGHT:
             return self
         return IgnoreRules(self._excluded, ((Patterns(lines), b""), *self._lists), reads_lists=True)
+
+
+def _weight(lines: Sequence[bytes]) -> int:
+    return len(lines) + sum(line.count(b"*") for line in lines)
 
 
 def _raw_bytes(name: str) -> bytes:

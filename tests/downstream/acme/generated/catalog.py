@@ -51,7 +51,6 @@ CATALOG: Final = Catalog(
             attribute="add",
             module="acme.generated.models.add",
             prefix="Add",
-            parallel=True,
             blocking=False,
         ),
         ToolInfo(

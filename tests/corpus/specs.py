@@ -1,0 +1,52 @@
+"""The shared tool specs as our loader and generator see them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.modules import module_text
+from toolkit.errors import SetupError
+from toolkit.spec.load import load_spec_text
+
+FILES = ("bfcl.jsonl", "cookbooks.jsonl", "mcp.jsonl", "openapi_ops.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one shared spec: the text of its models, or the first reason against it."""
+
+    key: str
+    text: str | None
+    refused_by: str | None
+    reason: str | None
+
+
+def rows(corpus: Path, file: str) -> Iterator[dict[str, Any]]:
+    with (corpus / "tool_specs" / file).open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def outcome(row: dict[str, Any]) -> Outcome:
+    """Loads and generates one spec."""
+    keys = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+    definition = {key: row[key] for key in keys if row.get(key) is not None}
+    try:
+        spec = load_spec_text(json.dumps(definition), "row.json", None)[0]
+    except SetupError as error:
+        return Outcome(row["key"], None, "loader", _class(str(error)))
+    try:
+        return Outcome(row["key"], module_text(spec.input_schema, spec.output_schema), None, None)
+    except SetupError as error:
+        return Outcome(row["key"], None, "generator", _class(str(error)))
+
+
+def _class(text: str) -> str:
+    """The first mistake without its place and without the names in it."""
+    import re
+
+    first = text.splitlines()[0].rpartition(" @ ")[0] or text
+    return re.sub(r"names '.*?'", "names …", first)[:110]

@@ -1,0 +1,42 @@
+"""Generated model modules without a project around them: schemas in, classes out."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from pydantic import BaseModel
+
+from codegen.models import render_models
+from codegen.schema import Document, flatten
+from toolkit.errors import SpecError
+
+
+def documents(inputs: dict[str, Any], outputs: dict[str, Any] | None = None) -> tuple[Document, Document | None]:
+    """The flat documents of a tool ``X``; its mistakes raise."""
+    flat, problems = flatten(inputs, "XInput", "x.json:/inputSchema")
+    answer = None
+    if outputs is not None:
+        answer, more = flatten(outputs, "XOutput", "x.json:/outputSchema")
+        problems += more
+    if problems:
+        raise SpecError(problems)
+    return flat, answer
+
+
+def module_text(inputs: dict[str, Any], outputs: dict[str, Any] | None = None) -> str:
+    return render_models("x.json", "X", "A tool.", *documents(inputs, outputs))
+
+
+def load_module(text: str, name: str = "generated_for_a_test") -> ModuleType:
+    """The text as a module; forward references find it under its name."""
+    module = ModuleType(name)
+    sys.modules[name] = module
+    exec(compile(text, f"<{name}>", "exec"), module.__dict__)
+    return module
+
+
+def input_model(schema: dict[str, Any], name: str = "generated_for_a_test") -> type[BaseModel]:
+    model: type[BaseModel] = load_module(module_text(schema), name).XInput
+    return model
