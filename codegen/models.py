@@ -18,6 +18,7 @@ from codegen.render.literal import docstring, literal, text_literal
 from codegen.render.typed_dicts import render_args
 from codegen.safety import check_module
 from codegen.schema import Document, Schema
+from toolkit.errors import GenerationError
 
 if TYPE_CHECKING:
     from datamodel_code_generator.config import GenerateConfig
@@ -96,11 +97,20 @@ def _classes(documents: Sequence[Document]) -> str:
     text = generate(json.dumps({"$defs": {name: _plain(node) for name, node in nodes.items()}}), config=_options())
     if not isinstance(text, str):
         raise TypeError("the generator gave several modules for one document")
+    module = ast.parse(text)
+    made = {statement.name for statement in module.body if isinstance(statement, ast.ClassDef)}
+    made |= {target.id for node in module.body if isinstance(node, ast.Assign) for target in _names(node)}
+    if made != set(nodes):
+        raise GenerationError(f"the generator made other classes than it was asked for: {sorted(made ^ set(nodes))}")
     roots = {document.name for document in documents}
-    edits = list(_edits(nodes, roots, ast.parse(text), text))
+    edits = list(_edits(nodes, roots, module, text))
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return _without_imports(text)
+
+
+def _names(node: ast.Assign) -> list[ast.Name]:
+    return [target for target in node.targets if isinstance(target, ast.Name)]
 
 
 def _plain(node: Any) -> Any:
@@ -152,12 +162,10 @@ def _edits(
             yield from _class_edits(statement, nodes[statement.name], text, span)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic sees through while the class is made
-            target, call = statement.targets[0], statement.value
-            assert isinstance(target, ast.Name)
-            start, end = span(call.args[1])
+            name = _names(statement)[0].id
+            start, end = span(statement.value.args[1])
             value = text[start:end]
-            is_root = target.id in roots
-            yield (*span(statement), _root(target.id, value, nodes) if is_root else f"{target.id}: TypeAlias = {value}")
+            yield (*span(statement), _root(name, value, nodes) if name in roots else f"{name}: TypeAlias = {value}")
 
 
 def _root(name: str, value: str, nodes: Mapping[str, Schema]) -> str:

@@ -238,7 +238,8 @@ class _Walk:
             return self.problem(f"'type' must be one of {words}, or a list of them", f"{pointer}/type")
         kinds = [k for k in dict.fromkeys(kinds) if not (k == "integer" and "number" in kinds)]
         several = sum(kind != "null" for kind in kinds) > 1
-        flat = [self.one_type(kind, schema, pointer, name, nested=several) for kind in kinds]
+        names = [name + naming.camel(kind) if several else name for kind in kinds]
+        flat = [self.one_type(kind, schema, pointer, own, nested=several) for kind, own in zip(kinds, names, strict=True)]
         return flat[0] if len(flat) == 1 else {"anyOf": flat}
 
     def one_type(self, kind: str, schema: Schema, pointer: str, name: str, *, nested: bool) -> Schema:

@@ -67,10 +67,10 @@ def many_tools(count: int) -> list[dict[str, Any]]:
 class Project:
     """A project of its own in a folder; ``acme`` is its package."""
 
-    def __init__(self, root: Path, specs: Sequence[Mapping[str, Any]] = (), **settings: Any) -> None:
+    def __init__(self, root: Path, tools: Sequence[Mapping[str, Any]] = (), **settings: Any) -> None:
         self.root = root
         self.write("acme/__init__.py", "")
-        self.write("acme/tools/tools.json", json.dumps({"tools": list(specs)}))
+        self.write("acme/tools/tools.json", json.dumps({"tools": list(tools)}))
         table = {"specs": "acme/tools", "package": "acme.generated", "class": "AcmeToolkit", **settings}
         lines = [f"{key} = {json.dumps(value)}" for key, value in table.items()]
         self.write("pyproject.toml", "\n".join(["[tool.toolkit]", *lines, ""]))

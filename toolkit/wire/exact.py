@@ -38,11 +38,19 @@ def exact(schema: CoreSchema) -> CoreSchema:
 
 def _integer(schema: Any) -> CoreSchema:
     """An int, or a float without a fraction; limits are judged on the int."""
-    whole = core_schema.chain_schema([core_schema.float_schema(strict=True), core_schema.int_schema()])
+    # Python's own conversion: pydantic-core's stops at 64 bits, and floats are rare enough here.
+    to_int = core_schema.no_info_plain_validator_function(_whole)
+    whole = core_schema.chain_schema([core_schema.float_schema(strict=True, allow_inf_nan=False), to_int])
     either = core_schema.union_schema([core_schema.int_schema(strict=True), whole], mode="left_to_right")
     plain = core_schema.custom_error_schema(either, custom_error_type="int_type")
     limits = {key: schema[key] for key in ("ge", "gt", "le", "lt", "multiple_of") if key in schema}
     return core_schema.chain_schema([plain, core_schema.int_schema(**limits)]) if limits else plain
+
+
+def _whole(value: float) -> int:
+    if not value.is_integer():
+        raise ValueError("not a whole number")
+    return int(value)
 
 
 def _number(schema: Any) -> CoreSchema:

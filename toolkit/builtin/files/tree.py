@@ -126,8 +126,7 @@ def _child(node: _Node, entry: DirEntry, rules: IgnoreRules) -> _Node:
 
 
 def text(output: TreeOutput) -> str:
-    rows = list(_rows(output.root, ""))
-    return "\n".join([*rows, _summary(output, is_cut=any(row.endswith("…") for row in rows))])
+    return "\n".join([*_rows(output.root, ""), _summary(output)])
 
 
 def _rows(node: TreeOutputNode, indent: str) -> Iterator[str]:
@@ -140,7 +139,7 @@ def _rows(node: TreeOutputNode, indent: str) -> Iterator[str]:
         yield f"{indent}  …"
 
 
-def _summary(output: TreeOutput, *, is_cut: bool) -> str:
+def _summary(output: TreeOutput) -> str:
     words = ", ".join(
         (
             _count(output.total_dirs, "directory", "directories"),
@@ -150,7 +149,13 @@ def _summary(output: TreeOutput, *, is_cut: bool) -> str:
     )
     if output.limit_reached:
         return f"[{words}; … marks what max_entries cut off: raise it, or start further down]"
-    return f"[{words}; … marks deeper levels: raise max_depth, or start there]" if is_cut else f"[{words}]"
+    if _is_cut(output.root):
+        return f"[{words}; … marks deeper levels: raise max_depth, or start there]"
+    return f"[{words}]"
+
+
+def _is_cut(node: TreeOutputNode) -> bool:
+    return node.truncated or any(map(_is_cut, node.children or ()))
 
 
 def _count(number: int, one: str, many: str) -> str:

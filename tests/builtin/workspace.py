@@ -1,0 +1,52 @@
+"""Workspaces for the tests of the built-in tools: a toolkit over a directory, and files in it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
+from generated.models.tree import TreeOutputNode
+
+
+def toolkit_for(root: Path) -> Toolkit:
+    return create_agent_toolkit(ToolkitContext(workspace=root, policy=SecurityPolicy(default="allow")))
+
+
+def make(root: Path, *paths: str, data: bytes = b"") -> None:
+    """Files of that content, and directories where a slash ends the path."""
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        if path.endswith("/"):
+            (root / path).mkdir(exist_ok=True)
+        else:
+            (root / path).write_bytes(data)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(path))  # an absolute path may be too long for an address
+
+
+@contextmanager
+def as_somebody_else(root: Path) -> Iterator[None]:
+    """Root may read everything, so it steps down; the toolkit has ``root`` open by then, but must still pass it."""
+    root.chmod(0o755)
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def nodes(node: TreeOutputNode) -> Iterator[TreeOutputNode]:
+    """Every node below, parents first."""
+    for child in node.children or ():
+        yield child
+        yield from nodes(child)

@@ -1,0 +1,332 @@
+"""From specs to a package on disk: complete, deterministic, incremental, atomic, and kind to files that are not ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codegen.run import check, generate
+from codegen.settings import find_settings
+from tests.projects import REPOSITORY, Project, many_tools, run, tool
+from toolkit.errors import GenerationError, SetupError, SpecError
+
+IMPORT_ALL = """
+import importlib, pkgutil, acme.generated as package
+for found in pkgutil.walk_packages(package.__path__, "acme.generated."):
+    importlib.import_module(found.name)
+for name in dir(package):
+    getattr(package, name)
+print(len(package.CATALOG.tools))
+"""
+
+
+@pytest.mark.parametrize("count", [0, 1, 18])
+def test_any_number_of_tools_gives_a_package_that_runs(tmp_path: Path, count: int) -> None:
+    project = Project(tmp_path, many_tools(count))
+    assert len(project.generate()) == 11 + count
+    assert project.python(IMPORT_ALL).stdout.strip() == str(count)
+
+
+def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
+    trees = []
+    for seed in ("1", "2"):
+        project = Project(tmp_path / seed, many_tools(8))
+        command = [sys.executable, "-m", "codegen", "generate"]
+        subprocess.run(command, cwd=project.root, env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True)
+        trees.append(project.files())
+    assert trees[0] == trees[1]
+
+
+def test_nothing_changed_means_nothing_is_written_or_imported(tmp_path: Path) -> None:
+    project = Project(tmp_path, many_tools(3))
+    project.generate()
+    before = {file: file.stat().st_mtime_ns for file in project.output.rglob("*")}
+    code = """
+import sys
+from pathlib import Path
+from codegen.run import generate
+from codegen.settings import find_settings
+print(generate(find_settings(Path())))
+print([name for name in ("datamodel_code_generator", "yaml", "jinja2", "black", "generated") if name in sys.modules])
+"""
+    assert project.python(code).stdout.splitlines() == ["[]", "[]"]
+    assert {file: file.stat().st_mtime_ns for file in project.output.rglob("*") if "__pycache__" not in file.parts} == before
+
+
+def edit(project: Project, specs: list[dict[str, Any]]) -> None:
+    project.write("acme/tools/tools.json", json.dumps({"tools": specs}))
+
+
+def separate(project: Project, specs: list[dict[str, Any]]) -> None:
+    """One file a spec: what changes then is one file's business."""
+    (project.root / "acme/tools/tools.json").unlink(missing_ok=True)
+    for spec in specs:
+        project.write(f"acme/tools/{spec['name']}.json", json.dumps(spec))
+
+
+def test_editing_one_spec_changes_only_what_it_must(tmp_path: Path) -> None:
+    specs = [tool(name) for name in ("alpha", "beta", "gamma")]
+    project = Project(tmp_path / "a")
+    separate(project, specs)
+    project.generate()
+
+    specs[1]["inputSchema"]["properties"]["limit"]["maximum"] = 50
+    separate(project, specs)
+    assert project.generate() == ["manifest.json", "models/beta.py"]
+
+    specs[1]["inputSchema"]["properties"]["more"] = {"type": "boolean"}
+    separate(project, specs)
+    assert project.generate() == ["async_facade.py", "facade.py", "manifest.json", "models/beta.py"]
+
+    specs[1]["description"] = "Another text."
+    separate(project, specs)
+    assert project.generate() == ["async_facade.py", "facade.py", "manifest.json"]
+
+    fresh = Project(tmp_path / "b")
+    separate(fresh, specs)
+    fresh.generate()
+    assert project.files() == fresh.files()
+
+
+def test_incremental_equals_from_scratch_through_many_changes(tmp_path: Path) -> None:
+    project = Project(tmp_path / "a")
+    steps: list[list[str]] = [["b"], ["a", "b"], ["a", "b", "read_file", "readFile"], ["readFile", "a"], [], ["Foo", "foo", "fOO"], ["foo"]]
+    for number, names in enumerate(steps):
+        for file in (project.root / "acme/tools").iterdir():
+            file.unlink()
+        # With two specs in one file, so that a file's rows are kept or dropped together.
+        project.write("acme/tools/pair.json", json.dumps({"tools": [tool(name) for name in names[:2]]}))
+        for index, name in enumerate(names[2:]):
+            project.write(f"acme/tools/{index}.json", json.dumps(tool(name)))
+        project.generate()
+        assert check(project.settings) == ""
+        fresh = Project(tmp_path / f"fresh{number}")
+        shutil.rmtree(fresh.root / "acme/tools")
+        shutil.copytree(project.root / "acme/tools", fresh.root / "acme/tools")
+        fresh.generate()
+        assert project.files() == fresh.files(), names
+
+
+def test_a_changed_description_file_is_seen(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write("acme/tools/long.md", "Works in ${workspace}.")
+    separate(project, [tool("long", descriptionFile="long.md")])
+    project.generate()
+    assert project.generate() == []
+    project.write("acme/tools/long.md", "Works elsewhere.")
+    assert project.generate() == ["manifest.json"]
+    assert "Works elsewhere." in project.files()["manifest.json"].decode()
+
+
+def test_a_failed_run_leaves_the_old_output_whole(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha"), tool("beta")])
+    project.generate()
+    before = project.files()
+    broken = tool("beta")
+    broken["inputSchema"]["properties"]["query"] = {"type": "text"}
+    edit(project, [tool("alpha"), broken, tool("gamma")])
+    with pytest.raises(SpecError, match="'type' must be one of"):
+        project.generate()
+    assert project.files() == before
+
+
+KILL_AT_RENAME = """
+import os, signal, sys
+from pathlib import Path
+from codegen.run import generate
+from codegen.settings import find_settings
+
+left = int(sys.argv[1])
+
+def watch(event, args):
+    global left
+    if event in ("os.rename", "os.remove") and "staging" in str(args[0]) or event == "os.remove" and str(args[0]).endswith(".py"):
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+settings = find_settings(Path())
+sys.addaudithook(watch)
+generate(settings)
+"""
+
+
+def test_killed_in_the_middle_of_a_write_the_package_can_be_imported_and_the_next_run_finishes(tmp_path: Path) -> None:
+    old = [tool("alpha"), tool("beta"), tool("gone")]
+    new = [tool("alpha", description="Changed."), tool("beta"), tool("gamma"), tool("delta")]
+    wanted = Project(tmp_path / "wanted", new)
+    wanted.generate()
+    kills = 0
+    for moment in range(100):
+        project = Project(tmp_path / f"killed{moment}", old)
+        project.generate()
+        edit(project, new)
+        done = run([sys.executable, "-c", KILL_AT_RENAME, str(moment)], project.root, check=False)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        kills += 1
+        project.python(IMPORT_ALL)
+        project.generate()
+        assert project.files() == wanted.files(), f"killed at rename {moment}"
+    assert kills >= 8
+
+
+def test_a_full_disk_leaves_the_old_output_whole(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    project.generate()
+    before = project.files()
+    edit(project, many_tools(20))
+    code = """
+import resource
+from pathlib import Path
+from codegen.run import generate
+from codegen.settings import find_settings
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+generate(find_settings(Path()))
+"""
+    done = project.python(code, check=False)
+    assert "File too large" in done.stderr
+    assert project.files() == before
+
+
+def test_surplus_files_of_ours_go_and_foreign_files_stay(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha"), tool("beta")])
+    project.generate()
+    for name in ("notes.txt", "own.py", "models/own.py", "sub/data.json"):
+        project.write(f"acme/generated/{name}", "mine")
+    shutil.copy(project.output / "models/beta.py", project.output / "models/stray.py")
+    edit(project, [tool("alpha")])
+    changed = project.generate()
+    assert {"models/beta.py", "models/stray.py"} <= set(changed)
+    left = project.files()
+    assert "models/beta.py" not in left and "models/stray.py" not in left
+    assert [left[name] for name in ("notes.txt", "own.py", "models/own.py", "sub/data.json")] == [b"mine"] * 4
+    assert check(project.settings) == ""
+
+
+def test_a_foreign_file_in_the_way_is_not_overwritten(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    project.write("acme/generated/models/alpha.py", "important = True\n")
+    with pytest.raises(GenerationError, match=r"not ours; move it.* @ generated/models/alpha.py"):
+        project.generate()
+    assert list(project.files()) == ["models/alpha.py"]
+
+
+def test_check_tells_a_hand_edit_a_missing_and_a_surplus_file(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha"), tool("beta")])
+    project.generate()
+    assert check(project.settings) == ""
+
+    models = project.output / "models"
+    text = (models / "alpha.py").read_text()
+    (models / "alpha.py").write_text(text.replace("le=100", "le=1000"))
+    (models / "surplus.py").write_text(text)
+    (models / "beta.py").unlink()
+    difference = check(project.settings)
+    assert "missing file: generated/models/beta.py" in difference
+    assert "surplus file: generated/models/surplus.py" in difference
+    assert "-    limit: Annotated[int, Field(ge=1, le=1000)] = 10" in difference
+    assert "+    limit: Annotated[int, Field(ge=1, le=100)] = 10" in difference
+
+    assert project.generate() == ["models/alpha.py", "models/beta.py", "models/surplus.py"]
+    assert check(project.settings) == ""
+
+
+def test_check_does_not_believe_the_manifest(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    project.generate()
+    file = project.output / "models/alpha.py"
+    edited = file.read_text().replace("le=100", "le=1000")
+    manifest = project.output / "manifest.json"
+    import hashlib
+
+    old, new = (hashlib.sha256(text.encode()).hexdigest() for text in (file.read_text(), edited))
+    file.write_text(edited)
+    manifest.write_text(manifest.read_text().replace(old, new))
+    assert "le=1000" in check(project.settings)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"generator": "another"}', '{"generator": "typed-toolkit", "tools": [{}]}'])
+def test_an_unusable_manifest_costs_only_time(tmp_path: Path, text: str) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    project.generate()
+    before = project.files()
+    (project.output / "manifest.json").write_text(text)
+    assert project.generate() == ["manifest.json"]
+    assert project.files() == before
+
+
+def copy_of_the_source_tree(folder: Path) -> Path:
+    for name in ("toolkit", "codegen", "generated"):
+        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPOSITORY / "pyproject.toml", folder)
+    return folder
+
+
+def generate_there(folder: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    subprocess.run([sys.executable, "-m", "codegen", "generate"], cwd=folder, env=environment, check=True, capture_output=True)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    files = [file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+
+
+def test_our_own_package_comes_back_as_committed_after_it_was_deleted(tmp_path: Path) -> None:
+    folder = copy_of_the_source_tree(tmp_path)
+    shutil.rmtree(folder / "generated")
+    generate_there(folder)
+    assert tree(folder / "generated") == tree(REPOSITORY / "generated")
+
+
+def test_the_generator_runs_while_our_own_package_is_broken(tmp_path: Path) -> None:
+    folder = copy_of_the_source_tree(tmp_path)
+    for file in (folder / "generated").rglob("*.py"):
+        file.write_text("Generated by typed-toolkit (( this is no Python")
+    generate_there(folder)
+    assert tree(folder / "generated") == tree(REPOSITORY / "generated")
+
+
+SETTINGS = {
+    "unknown key": ({"spec": "x"}, r"unknown key 'spec'\. Did you mean 'specs'\? @ pyproject.toml:/tool/toolkit/spec"),
+    "no specs": ({"specs": []}, "'specs' must name at least one file or folder"),
+    "package is no name": ({"package": "acme/generated"}, "'package' must be a dotted module name"),
+    "class is no name": ({"class": "1x"}, "'class' must be a class name"),
+    "pack is no reference": ({"packs": ["acme.tools"]}, "a pack is written 'module:name', not 'acme.tools'"),
+    "include is no package": ({"include": ["json"]}, "'include' names 'json', which is no generated package"),
+    "specs are missing": ({"specs": "nowhere"}, "no such file or directory @ nowhere:"),
+}
+
+
+@pytest.mark.parametrize("what", SETTINGS)
+def test_mistakes_in_settings(tmp_path: Path, what: str) -> None:
+    keys, words = SETTINGS[what]
+    project = Project(tmp_path, [tool("alpha")], **keys)
+    with pytest.raises(SetupError, match=words):
+        generate(project.settings)
+
+
+def test_a_project_without_settings_is_told_what_to_write(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    with pytest.raises(SetupError, match=r"\[tool.toolkit\]"):
+        find_settings(tmp_path)
+
+
+def test_an_included_tool_is_never_shadowed(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("read_file")], include=["generated"])
+    with pytest.raises(SpecError, match=r"a tool named 'read_file' is there already: included generated.models.read_file"):
+        project.generate()
+    edit(project, [tool("read-file")])
+    with pytest.raises(SpecError, match=r"are both 'tools.read_file' in Python; give one of them another name with 'rename'"):
+        project.generate()

@@ -1,0 +1,258 @@
+"""A spec is data: whatever stands in it, no code of it runs, and what cannot be served is refused with a sentence."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codegen.safety import check_module
+from tests.modules import documents, load_module, module_text
+from tests.projects import Project, tool
+from toolkit.errors import GenerationError, SpecError
+
+CODE = "__import__('pathlib').Path('RAN').touch()"
+TEXTS = [
+    f'"""\n{CODE}\n"""',
+    f"'''\n{CODE}\n'''",
+    f'"; {CODE}; "',
+    f"\\\"\"\"\n{CODE}",
+    f"\n{CODE}",
+    f"\r{CODE}",
+    f"x\u2028{CODE}",
+    f"x\x00{CODE}",
+    f"x\x0c{CODE}",
+    "ends in a backslash\\",
+    'ends in a quote"',
+    "ends in two\\\\",
+    "{{ 7 * 7 }} {% raw %}",
+    "# comment",
+    f"]: {CODE}",
+]
+
+
+def hostile_tool(text: str) -> dict[str, Any]:
+    """A spec with one text in every place that may hold text."""
+    node = {"type": "string", "description": text, "title": text, "default": text, "examples": [text], "x-note": text, "$comment": text}
+    return {
+        "name": "tool",
+        "title": text,
+        "description": text,
+        "inputSchema": {
+            "type": "object",
+            "title": text,
+            "description": text,
+            "properties": {
+                "plain": node,
+                text: {"type": "string"},
+                "choice": {"enum": [text, "other"], "default": text},
+                "constant": {"const": text},
+                "inner": {"type": "object", "description": text, "properties": {text: {"enum": [text]}}, "title": text},
+                "by_reference": {"$ref": "#/$defs/" + text.replace("~", "~0").replace("/", "~1")},
+            },
+            "required": [text],
+            "$defs": {text: {"type": "object", "properties": {"x": node}, "title": text}},
+        },
+        "outputSchema": {"type": "array", "description": text, "items": {"enum": [text]}, "title": text},
+    }
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=ascii)
+def test_text_stays_text(tmp_path: Path, text: str) -> None:
+    spec = hostile_tool(text)
+    project = Project(tmp_path, [spec])
+    try:
+        project.generate()
+    except SpecError as error:
+        # A line break in a reference is no pointer; everything else must be served.
+        assert "only references to '#/$defs/<name>' are followed" in str(error)
+        del spec["inputSchema"]["properties"]["by_reference"]
+        project = Project(tmp_path, [spec])
+        project.generate()
+    code = f"""
+import importlib, pkgutil, acme.generated as package
+for found in pkgutil.walk_packages(package.__path__, "acme.generated."):
+    importlib.import_module(found.name)
+text = {text!r}
+made = package.ToolInput.model_validate({{text: "v", "choice": text, "inner": {{text: text}}}})
+assert made.choice == text and made.model_dump(by_alias=True, exclude_unset=True)[text] == "v"
+assert package.ToolOutput.model_validate([text]).root == [text]
+assert package.CATALOG.definitions["tool"]["description"] == text
+"""
+    project.python(code)
+    assert not (tmp_path / "RAN").exists()
+
+
+REFUSED = {
+    "customBasePath": ({"customBasePath": "evil.Base", "type": "string"}, "'customBasePath' is not supported: it can name Python code"),
+    "customTypePath": ({"customTypePath": "evilmod.Thing"}, "'customTypePath' is not supported: it can name Python code"),
+    "x-python-type": ({"type": "string", "x-python-type": "evil.X"}, "'x-python-type' is not supported"),
+    "x-python-import": ({"type": "string", "x-python-import": {"module": "evil"}}, "'x-python-import' is not supported"),
+    "default_factory": ({"type": "string", "default_factory": "evil"}, "'default_factory' is not supported"),
+    "reference to a file": ({"$ref": "file:///etc/passwd"}, "nothing is read from elsewhere"),
+    "reference to a parent": ({"$ref": "../other.json#/x"}, "nothing is read from elsewhere"),
+    "reference to the network": ({"$ref": "http://localhost:1/x.json"}, "nothing is read from elsewhere"),
+    "reference to nothing": ({"$ref": "#/$defs/missing"}, "$defs holds no 'missing'"),
+    "reference that is no text": ({"$ref": 5}, "only references"),
+    "definition that is only itself": ({"$ref": "#/$defs/loop"}, "must be an object with properties"),
+    "pattern that does not compile": ({"type": "string", "pattern": "("}, "does not compile in the linear-time engine"),
+    "pattern with look-around": ({"type": "string", "pattern": "(?=a)"}, "no look-around, no back-references"),
+    "pattern with back-reference": ({"type": "string", "pattern": r"(a)\1"}, "no look-around, no back-references"),
+    "pattern that is no text": ({"type": "string", "pattern": 5}, "'pattern' must be text"),
+    "unknown type": ({"type": "text"}, "'type' must be one of array, boolean"),
+    "empty list of types": ({"type": []}, "'type' must be one of"),
+    "empty enum": ({"enum": []}, "'enum' must be a list with at least one value"),
+    "enum of objects": ({"enum": [{"a": 1}]}, "'enum' values must be text, whole numbers"),
+    "enum that contradicts its type": ({"type": "integer", "enum": ["a"]}, "no value of 'enum' fits its 'type'"),
+    "default of another type": ({"type": "integer", "default": "7"}, "'default' is not accepted by the schema"),
+    "default outside the limits": ({"type": "integer", "maximum": 5, "default": 6}, "'default' is not accepted"),
+    "default outside the enum": ({"enum": ["a"], "default": "b"}, "'default' is not accepted"),
+    "default null": ({"type": "string", "default": None}, "'default' is not accepted"),
+    "limit without type": ({"minLength": 1}, "'minLength' needs a 'type' beside it"),
+    "giant limit": ({"type": "integer", "minimum": 10**30}, "'minimum' must be a number below 2**63"),
+    "length that is no number": ({"type": "string", "minLength": "x"}, "'minLength' must be a whole number"),
+    "steps of nothing": ({"type": "integer", "multipleOf": 0}, "'multipleOf' must be above 0"),
+    "required that is not declared": ({"type": "object", "properties": {}, "required": ["x"]}, "'required' names 'x'"),
+    "words beside a reference": ({"$ref": "#/$defs/fine", "minLength": 2}, "'minLength' has no place beside '$ref'"),
+    "words beside a union": ({"anyOf": [{"type": "string"}], "minLength": 2}, "'minLength' has no place beside 'anyOf'"),
+    "oneOf that overlaps": ({"oneOf": [{"type": "string"}, {"type": "string", "minLength": 2}]}, "use 'anyOf'"),
+    "empty union": ({"anyOf": []}, "'anyOf' must be a list with at least one schema"),
+    "false schema": (False, "a schema must be an object, or true"),
+    "schema that is a list": ([], "a schema must be an object, or true"),
+    **{
+        word: ({"type": "string", word: value}, f"'{word}' is not supported")
+        for word, value in {
+            "allOf": [{}], "not": {}, "if": {}, "then": {}, "else": {}, "patternProperties": {}, "propertyNames": {},
+            "dependentRequired": {}, "dependentSchemas": {}, "contains": {}, "uniqueItems": True, "minProperties": 1,
+            "maxProperties": 1, "prefixItems": [], "unevaluatedProperties": False, "$dynamicRef": "#x", "$anchor": "x",
+        }.items()
+    },
+}  # fmt: skip
+DEFINITIONS = {"loop": {"$ref": "#/$defs/loop"}, "fine": {"type": "string"}}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused_with_a_sentence_at_its_place(what: str) -> None:
+    schema, words = REFUSED[what]
+    with pytest.raises(SpecError) as failure:
+        documents({"type": "object", "properties": {"a/b": schema}, "$defs": DEFINITIONS})
+    problem = failure.value.problems[0]
+    message, _, place = problem.rpartition(" @ ")
+    assert words in message
+    assert place.startswith(("x.json:/inputSchema/properties/a~1b", "x.json:/inputSchema/$defs/loop"))
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    with pytest.raises(SpecError) as failure:
+        documents(
+            {"type": "object", "properties": {"a": {"type": "text"}, "b": {"items": {}}, "c": {"type": "array", "items": {"not": {}}}}},
+            {"type": "object", "properties": {"d": {"$ref": "x"}}},
+        )
+    assert [problem.rpartition(":")[2] for problem in failure.value.problems] == [
+        "/inputSchema/properties/a/type",
+        "/inputSchema/properties/b",
+        "/inputSchema/properties/c/items/not",
+        "/outputSchema/properties/d/$ref",
+    ]
+
+
+def test_names_of_python_and_pydantic_become_aliases() -> None:
+    names = [
+        "class", "self", "cls", "schema", "model_config", "model_fields", "copy", "json", "_id", "__dunder__", "$meta", "a-b",
+        "a_b", "a.b", "3d", "", " ", "str", "list", "Field", "Any", "None", "größe", "ﬁ", "fi", "名前", "validate", "name", "args",
+        "context", "builtins", "type",
+    ]  # fmt: skip
+    schema = {"type": "object", "additionalProperties": False, "properties": {name: {"type": "integer"} for name in names}}
+    module = load_module(module_text(schema))
+    arguments = {name: index for index, name in enumerate(names)}
+    made = module.XInput.model_validate(arguments)
+    assert made.model_dump(by_alias=True, exclude_unset=True) == arguments
+    assert len(type(made).model_fields) == len(names)
+    assert module.XArgs.__annotations__.keys() == arguments.keys()
+
+
+UNSAFE = {
+    "an import": "import os",
+    "an import of a stranger": "from evilmod import Thing",
+    "an import of another name": "from pydantic import validator",
+    "an import under another name": "from typing import Any as x",
+    "a call": "print('x')",
+    "a function": "def f(): pass",
+    "a decorated class": "from toolkit.wire.model import ToolModel\n@print\nclass X(ToolModel): pass",
+    "a class of another base": "class X(Evil): pass",
+    "a metaclass": "from toolkit.wire.model import ToolModel\nclass X(ToolModel, metaclass=print()): pass",
+    "a method": "from toolkit.wire.model import ToolModel\nclass X(ToolModel):\n    def f(self): pass",
+    "a default that runs": "from toolkit.wire.model import ToolModel\nclass X(ToolModel):\n    a: int = print(1)",
+    "a type that runs": "from toolkit.wire.model import ToolModel\nclass X(ToolModel):\n    a: print(1)",
+    "a factory": "from toolkit.wire.model import ToolModel\nclass X(ToolModel):\n    a: int = Field(default_factory=print)",
+    "a lambda": "X: TypeAlias = lambda: 1",
+    "a comprehension": "X: TypeAlias = [x for x in ()]",
+    "an attribute": "X: TypeAlias = os.system",
+    "an f-string": "from toolkit.wire.model import ToolModel\nclass X(ToolModel):\n    a: str = f'{print(1)}'",
+    "another setting": "from toolkit.wire.model import ToolModel\nclass X(ToolModel):\n    __class__ = 1",
+    "a loop": "while True: pass",
+    "a broken text": "class (",
+    "a null byte": "x = '\0'",
+}
+
+
+@pytest.mark.parametrize("what", UNSAFE)
+def test_the_gate_behind_the_generator_stops(what: str) -> None:
+    with pytest.raises(GenerationError, match="@ spec.yaml"):
+        check_module(UNSAFE[what], "spec.yaml")
+
+
+def test_the_gate_lets_our_own_models_through() -> None:
+    for file in (Path(__file__).parents[2] / "generated" / "models").glob("*.py"):
+        if file.name != "__init__.py":
+            check_module(file.read_text(), file.name)
+
+
+def test_a_gate_that_fails_stops_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datamodel_code_generator
+
+    generate = datamodel_code_generator.generate
+
+    def with_code(*given: Any, **options: Any) -> str:
+        return f"{generate(*given, **options)}\n\nprint('ran')\n"
+
+    monkeypatch.setattr(datamodel_code_generator, "generate", with_code)
+    project = Project(tmp_path, [tool("tool")])
+    with pytest.raises(GenerationError, match=r"a statement that no model needs .* @ acme/tools/tools.json"):
+        project.generate()
+    assert not project.output.exists()
+
+
+names = st.text(st.characters(codec="utf-8"), max_size=8)
+leaves = st.sampled_from(
+    [{"type": "string"}, {"type": "integer", "minimum": 0}, {"type": ["number", "null"]}, {"enum": ["a", 1, None]}, {}, {"const": True}]
+)
+schemas = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(lambda item: {"type": "array", "items": item}, inner),
+        st.builds(lambda item: {"type": "object", "additionalProperties": item}, inner),
+        st.builds(lambda items: {"anyOf": items}, st.lists(inner, min_size=1, max_size=3)),
+        st.builds(
+            lambda fields, closed: {"type": "object", "properties": fields, "additionalProperties": not closed},
+            st.dictionaries(names, inner, max_size=4),
+            st.booleans(),
+        ),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(names, schemas, max_size=4))
+def test_random_schemas_with_random_names_give_modules_that_run(properties: dict[str, Any]) -> None:
+    text = module_text({"type": "object", "properties": properties}, {"type": "object", "properties": properties})
+    ast.parse(text)
+    module = load_module(text)
+    assert module.XInput.model_validate({}).model_dump(exclude_unset=True) == {}
+    assert json.loads(json.dumps(sorted(module.XArgs.__annotations__))) == sorted(properties)

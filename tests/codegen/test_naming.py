@@ -1,0 +1,114 @@
+"""Names: stable, valid, and two of them never one."""
+
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codegen.naming import ToolNames, attribute_name, field_names, name_tools
+from tests.modules import documents, module_text
+from toolkit.errors import SpecError
+
+
+def named(*wires: str) -> list[ToolNames]:
+    return name_tools(wires, [f"{wire}.yaml" for wire in wires])
+
+
+@pytest.mark.parametrize(
+    ("wire", "attribute", "prefix"),
+    [
+        ("read_file", "read_file", "ReadFile"),
+        ("hubspot-list-objects", "hubspot_list_objects", "HubspotListObjects"),
+        ("math.factorial", "math_factorial", "MathFactorial"),
+        ("class", "class_", "Class"),
+        ("None", "None_", "None"),
+        ("invoke", "invoke", "Invoke"),
+        ("getHTTPPage", "getHTTPPage", "GetHTTPPage"),
+        ("a b:c/d", "a_b_c_d", "ABCD"),
+        ("3d", "tool_3d", "Tool3d"),
+        ("_x", "tool_x", "X"),
+        ("_", "tool_", "Tool"),
+    ],
+)
+def test_the_python_form_of_a_name(wire: str, attribute: str, prefix: str) -> None:
+    (names,) = named(wire)
+    assert (names.wire, names.attribute, names.prefix) == (wire, attribute, prefix)
+
+
+def test_one_python_form_for_two_names_is_refused_naming_both() -> None:
+    with pytest.raises(SpecError) as failure:
+        named("read-file", "done", "read_file")
+    assert failure.value.problems == (
+        "tools 'read-file' (read-file.yaml) and 'read_file' are both 'tools.read_file' in Python; give one of them another"
+        " name with 'rename', or a 'prefix' to its pack @ read_file.yaml",
+    )
+
+
+def test_one_class_name_for_two_tools_is_told_apart_by_a_digest() -> None:
+    snake, camel = named("read_file", "readFile")
+    assert snake.prefix == "ReadFile"
+    assert camel.prefix.startswith("ReadFileX")
+    assert [names.prefix for names in named("readFile", "done", "read_file")] == [camel.prefix, "Done", "ReadFile"]
+
+
+def test_modules_differ_on_file_systems_that_do_not_tell_case() -> None:
+    modules = [names.module for names in named("Foo", "foo", "fOO", "con")]
+    assert len({module.casefold() for module in modules}) == 4
+    assert modules[1] == "foo"
+    assert modules[3] == "con_tool"
+
+
+@given(st.lists(st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,12}", fullmatch=True), unique_by=attribute_name, max_size=12))
+def test_names_are_identifiers_and_differ(wires: list[str]) -> None:
+    for part in ("attribute", "module", "prefix"):
+        found = [getattr(names, part) for names in named(*wires)]
+        assert all(name.isidentifier() and not keyword.iskeyword(name) or part == "prefix" for name in found)
+        assert len({name.casefold() if part == "module" else name for name in found}) == len(wires)
+
+
+@given(st.lists(st.text(max_size=6), unique=True, max_size=8))
+def test_fields_are_identifiers_and_differ(wires: list[str]) -> None:
+    found = field_names(wires)
+    assert list(found) == wires
+    assert all(name.isidentifier() and not keyword.iskeyword(name) and name[0] != "_" for name in found.values())
+    assert len(set(found.values())) == len(wires)
+
+
+def test_nested_names_say_the_tool_and_the_place() -> None:
+    def thing(**keys: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": {"x": {"type": "integer"}, **keys}}
+
+    inputs, _ = documents(
+        {
+            "type": "object",
+            "properties": {
+                "filter": thing(range=thing()),
+                "matches": {"type": "array", "items": thing()},
+                "either": {"anyOf": [thing(), {"type": "array", "items": thing()}, {"type": "null"}]},
+                "maybe": {"anyOf": [thing(), {"type": "null"}]},
+                "by_key": {"type": "object", "additionalProperties": thing()},
+                "node": {"$ref": "#/$defs/tree-node"},
+            },
+            "$defs": {"tree-node": thing(children={"type": "array", "items": {"$ref": "#/$defs/tree-node"}})},
+        }
+    )
+    assert sorted(inputs.objects) == [
+        "XInputByKeyValue",
+        "XInputEitherArrayItem",
+        "XInputEitherObject",
+        "XInputFilter",
+        "XInputFilterRange",
+        "XInputMatch",
+        "XInputMaybe",
+        "XInputTreeNode",
+    ]
+
+
+def test_two_places_with_one_name_are_told_apart() -> None:
+    inner = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    text = module_text({"type": "object", "properties": {"a-b": inner, "a_b": inner}})
+    assert text.count("class XInputAB") == 2

@@ -1,0 +1,146 @@
+"""Who may import whom, and who may touch the system: the map in ARCHITECTURE.md, kept true."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.projects import REPOSITORY, run
+
+OURS = ("toolkit", "codegen", "generated")
+
+# For each part of the house: what of ours it may import when its modules are loaded.
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "toolkit/errors.py": (),
+    "toolkit/wire": ("toolkit.errors", "toolkit.wire"),
+    "toolkit/guard": ("toolkit.errors", "toolkit.guard"),
+    "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec"),
+    "toolkit/runtime": ("toolkit.errors", "toolkit.wire", "toolkit.spec.model", "toolkit.guard", "toolkit.runtime"),
+    "toolkit/builtin": ("generated", "toolkit.errors", "toolkit.wire.content", "toolkit.runtime.context", "toolkit.builtin"),
+    "toolkit/cli.py": ("toolkit.errors",),
+    "toolkit/__init__.py": (),
+    "toolkit/__main__.py": ("toolkit.cli",),
+    "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.wire.exact"),
+    "generated/models": ("toolkit.wire.model", "toolkit.wire.content"),
+    "generated/__init__.py": (),
+    "generated": ("generated", "toolkit.runtime", "toolkit.wire", "toolkit.errors", "toolkit.guard"),
+}
+GUARD_USES_ONLY_THE_STANDARD_LIBRARY = "toolkit/guard"
+SYSTEM = {"os", "pathlib", "shutil", "subprocess", "socket", "tempfile", "io", "ctypes", "signal", "pty", "fcntl", "mmap"}
+TOUCH_THE_SYSTEM = {
+    # for a tool, only the guard
+    "toolkit/guard",
+    # for people at the command line and for specs at build time
+    "toolkit/cli.py", "toolkit/spec", "codegen",
+    # names of paths only; no file is opened there
+    "toolkit/runtime/context.py", "toolkit/runtime/shadow.py",
+}  # fmt: skip
+
+
+def sources() -> list[Path]:
+    return sorted(file for name in OURS for file in (REPOSITORY / name).rglob("*.py"))
+
+
+def part_of(file: Path, parts: dict[str, tuple[str, ...]] | set[str]) -> str | None:
+    path = file.relative_to(REPOSITORY).as_posix()
+    fitting = [part for part in parts if path == part or path.startswith(f"{part}/")]
+    return max(fitting, key=len, default=None)
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Modules imported when the file is loaded: not those under TYPE_CHECKING, not those inside functions."""
+    pending: list[ast.stmt] = list(ast.parse(file.read_text()).body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are written in full"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            pending += node.orelse
+        elif isinstance(node, ast.If | ast.Try | ast.With | ast.ClassDef):
+            pending += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+
+
+def below(name: str, parents: tuple[str, ...]) -> bool:
+    return any(name == parent or name.startswith(f"{parent}.") for parent in parents)
+
+
+@pytest.mark.parametrize("file", sources(), ids=lambda file: file.relative_to(REPOSITORY).as_posix())
+def test_a_module_imports_only_what_its_part_may(file: Path) -> None:
+    part = part_of(file, MAY_IMPORT)
+    assert part is not None, "a new part of the house needs a row here and in ARCHITECTURE.md"
+    wrong = [name for name in imports(file) if below(name, OURS) and not below(name, MAY_IMPORT[part])]
+    assert not wrong
+
+
+def test_the_guard_needs_nothing_but_the_standard_library() -> None:
+    for file in (REPOSITORY / GUARD_USES_ONLY_THE_STANDARD_LIBRARY).rglob("*.py"):
+        foreign = [n for n in imports(file) if n.partition(".")[0] not in sys.stdlib_module_names and not n.startswith("toolkit.")]
+        assert not foreign, file
+
+
+@pytest.mark.parametrize("file", sources(), ids=lambda file: file.relative_to(REPOSITORY).as_posix())
+def test_only_the_guard_touches_the_system_for_a_tool(file: Path) -> None:
+    if part_of(file, TOUCH_THE_SYSTEM) is not None:
+        return
+    assert not {name.partition(".")[0] for name in imports(file)} & SYSTEM
+    opened = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Name) and node.id in ("open", "__import__", "eval", "exec")]
+    assert not opened
+
+
+def test_run_time_never_imports_the_generator() -> None:
+    for file in sources():
+        if file.relative_to(REPOSITORY).parts[0] != "codegen":
+            assert not [name for name in imports(file) if below(name, ("codegen",))], file
+
+
+HEAVY = ("openai", "anthropic", "typer", "rich", "yaml", "datamodel_code_generator", "mypy", "pathspec", "asyncio", "pydantic", "generated")
+
+
+def test_importing_toolkit_loads_nothing_heavy(tmp_path: Path) -> None:
+    code = f"import sys, toolkit; print([name for name in {HEAVY} if name in sys.modules])"
+    assert run([sys.executable, "-c", code], tmp_path).stdout.strip() == "[]"
+
+
+def test_a_first_sync_call_loads_no_sdk_no_asyncio_and_no_other_tool(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+toolkit = create_agent_toolkit(ToolkitContext(".", SecurityPolicy(default="allow")))
+toolkit.invoke("done", {{"message": "x"}})
+print([name for name in {HEAVY[:6] + ("datamodel_code_generator", "asyncio")} if name in sys.modules and name != "pathspec"])
+"""
+    assert run([sys.executable, "-c", code], tmp_path).stdout.strip() == "[]"
+
+
+def test_public_names_are_what_checkers_see() -> None:
+    import toolkit
+
+    tree = ast.parse((REPOSITORY / "toolkit" / "__init__.py").read_text())
+    branch = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.asname for node in branch.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == set(toolkit.__all__)
+    for name in toolkit.__all__:
+        assert getattr(toolkit, name) is not None
+    assert not hasattr(toolkit, "nothing_of_that_name")
+
+
+def test_a_folder_that_shadows_our_generated_package_is_named(tmp_path: Path) -> None:
+    for name, files in {"namespace": ["x.txt"], "package": ["__init__.py"]}.items():
+        folder = tmp_path / name / "generated"
+        folder.mkdir(parents=True)
+        for file in files:
+            (folder / file).write_text("")
+        done = run([sys.executable, "-c", "import toolkit; toolkit.create_agent_toolkit"], tmp_path / name, check=False)
+        if name == "package":
+            assert f"the folder {folder} shadows the package 'generated'" in done.stderr
+            assert "rename it" in done.stderr
+        else:
+            # A folder without __init__.py never wins over a real package.
+            assert done.returncode == 0, done.stderr
