@@ -20,13 +20,13 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 run: $(READY) ## the main job: generate, type-check the sample agent, run it in a sandboxed workspace
-	@$(BIN)/python examples/main_job.py
+	@$(BIN)/python -m examples.main_job
 
 test: check-generated lint typecheck ## every check
-	$(BIN)/pytest --quiet -n 2
+	$(BIN)/pytest --quiet -n 2 --dist loadgroup
 
 test-all: check-generated lint typecheck ## every check, the slow and whole-corpus ones included
-	$(BIN)/pytest --quiet -n 2 --everything
+	$(BIN)/pytest --quiet -n 2 --dist loadgroup --everything
 
 corpus: $(READY) ## the generator over all shared specs, as a table
 	$(BIN)/python -m tests.corpus.report

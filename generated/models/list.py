@@ -33,7 +33,7 @@ class ListOutputEntry(ToolModel):
     kind: Literal["file", "directory", "symlink", "other"]
     """What it is; links are not followed."""
     size: int
-    """Bytes."""
+    """Bytes; 0 for what is no file."""
     mtime: float
     """When it was last changed, in seconds since 1970."""
 

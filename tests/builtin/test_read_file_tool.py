@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -453,8 +454,8 @@ def measured(root: Path, start_line: int) -> tuple[int, str]:
     return int(growth), facts
 
 
-@pytest.mark.parametrize(("start_line", "characters"), [(1, LARGE - 6), (2, LARGE + 256 * 1024 - 6)])
-def test_a_slice_of_a_sparse_file_of_64_gibibytes_stops(tmp_path: Path, start_line: int, characters: int) -> None:
+@pytest.mark.parametrize("start_line", [1, 2])
+def test_a_slice_of_a_sparse_file_of_64_gibibytes_stops(tmp_path: Path, start_line: int) -> None:
     with (tmp_path / "big.txt").open("wb") as file:
         file.write(b"first\n" + b"x" * 10_000)
         try:
@@ -465,7 +466,7 @@ def test_a_slice_of_a_sparse_file_of_64_gibibytes_stops(tmp_path: Path, start_li
     growth, facts = measured(tmp_path, start_line)
 
     assert growth < 16 * 1024
-    assert facts == f"[2] 3 None [line clipped: over {characters} characters]"
+    assert re.fullmatch(r"\[2\] 3 None \[line clipped: over 33\d{6} characters\]", facts)
 
 
 def test_a_line_of_50_megabytes_is_never_held(tmp_path: Path) -> None:
@@ -477,6 +478,17 @@ def test_a_line_of_50_megabytes_is_never_held(tmp_path: Path) -> None:
     assert facts.startswith("[2] 3 None [line clipped: over ")
     with toolkit_for(tmp_path) as toolkit:
         assert toolkit.tools.read_file(path="big.txt", start_line=3).content == "last\n"
+
+
+def test_only_a_line_too_long_to_be_shown_is_left_open(tmp_path: Path, toolkit: Toolkit) -> None:
+    rows = b"x" * (LARGE - 300_000) + b"\n" + b"%01000d\n" % 7 * 1000 + b"y" * 1_000_000 + b"\nend"
+    (tmp_path / "a.txt").write_bytes(rows)
+
+    output = toolkit.tools.read_file(path="a.txt", max_bytes=10_000_000)
+
+    assert output.content.splitlines()[1:1001] == ["0" * 999 + "7"] * 1000
+    assert (output.clipped_lines, output.next_start_line, output.total_lines) == ([1, 1002], 1003, None)
+    assert toolkit.tools.read_file(path="a.txt", start_line=1003).content == "end"
 
 
 class Writing(CancelSignal):

@@ -178,7 +178,7 @@ class _Lines:
             wanted -= found
 
     def next(self, may_go_on: Callable[[], bool]) -> _Line | None:
-        """The next line, None at the end. A line that goes on when no more may be read for it stays open."""
+        """The next line, None at the end. A line too long to be shown stays open when no more may be read for it."""
         if not self.has_more():
             return None
         kept, characters = "", 0
@@ -194,7 +194,7 @@ class _Lines:
             if is_whole:
                 self._line_ends += 1
                 return _Line(kept, characters, "\n")
-            is_open = not may_go_on()
+            is_open = self.has_more() and characters > MAX_LINE_CHARACTERS and not may_go_on()
             if is_open or not self.has_more():
                 rest = self._decode(b"", True)
                 return _Line(kept + rest, characters + len(rest), "", is_open)

@@ -1,0 +1,112 @@
+"""Many tools, some with names that hide builtins: clean under all four checkers, and no quadratic bill under mypy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from codegen.naming import name_tools
+from tests.projects import REPOSITORY, Project, many_tools
+from tests.typing.checkers import CHECKERS, Report, mypy
+
+CALLED = 40
+
+
+def using(count: int) -> str:
+    """A program that calls tools by both doors, and uses the unions."""
+    tools = name_tools([spec["name"] for spec in many_tools(count)], [""] * count)
+    lines = [
+        "from typing import assert_type, reveal_type",
+        "",
+        "import acme.generated",
+        "from acme.generated import AcmeToolkit, AnyToolCall, AnyToolMessage, AsyncAcmeToolkit, SecurityPolicy, parse_call",
+        "from toolkit import ToolCall",
+        "",
+        "",
+        "def uses(toolkit: AcmeToolkit, call: ToolCall) -> None:",
+        "    message: AnyToolMessage = toolkit.invoke(call.name, call.arguments)",
+        "    called: AnyToolCall = parse_call(call)",
+        "    print(message, called)",
+    ]
+    for tool in tools[:CALLED]:
+        model = f"acme.generated.{tool.prefix}Output"
+        lines += [
+            f"    assert_type(toolkit.invoke({tool.wire!r}, {{'query': 'x', 'filter': {{'type': 'a'}}}}).content, {model})",
+            f"    assert_type(toolkit.tools.{tool.attribute}(query='x', tags=['a'], mode='exact').rows[0].score, float | None)",
+        ]
+    if tools:
+        last = tools[-1]
+        lines += [
+            f"    if message.name == {last.wire!r}:",
+            f"        reveal_type(message.content)  # revealed: {last.prefix}Output",
+            f"    if called.name == {last.wire!r}:",
+            f"        reveal_type(called.arguments)  # revealed: {last.prefix}Input",
+            f"    SecurityPolicy(tools={{{last.wire!r}: 'allow'}})",
+            f"    toolkit.invoke({last.wire!r}, {{'qeury': 'x'}})  # error",
+            f"    toolkit.tools.{last.attribute}(qeury='x')  # error",
+        ]
+    lines += [
+        "    toolkit.invoke('no tool', {'query': 'x'})  # error",
+        "    toolkit.tools.no_tool(query='x')  # error",
+        "    SecurityPolicy(tools={'no tool': 'allow'})  # error",
+        "",
+        "",
+        "async def awaits(toolkit: AsyncAcmeToolkit, call: ToolCall) -> None:",
+        "    message: AnyToolMessage = await toolkit.invoke(call.name, call.arguments)",
+        "    print(message)",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def problems(report: Report, file: Path) -> list[str]:
+    found = []
+    for number, line in enumerate(file.read_text().splitlines(), start=1):
+        place = (file.name, number)
+        wanted = re.search(r"# revealed: (.+)$", line)
+        if wanted and report.revealed.get(place) != wanted[1]:
+            found.append(f"{line}: revealed {report.revealed.get(place)}")
+        if line.endswith("# error") != bool(report.errors.get(place)):
+            found.append(f"{line}: {report.errors.get(place)}")
+    elsewhere = {place: errors for place, errors in report.errors.items() if place[0] != file.name}
+    return [*found, *map(str, elsewhere.items())]
+
+
+@pytest.fixture(scope="session")
+def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    made = Project(tmp_path_factory.mktemp(f"tools{request.param}"), many_tools(request.param))
+    made.generate()
+    made.write("using.py", using(request.param))
+    return made
+
+
+@pytest.mark.parametrize("project", [0, 1, 18, 1000], indirect=True, ids=lambda count: f"{count} tools")
+@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.xdist_group("scale")
+def test_many_tools_are_clean(project: Project, checker: str) -> None:
+    file = project.root / "using.py"
+    assert problems(CHECKERS[checker]([file], project.root), file) == []
+
+
+@pytest.mark.parametrize("project", [300], indirect=True, ids=["300 tools"])
+@pytest.mark.xdist_group("scale")
+def test_facades_of_300_tools_are_clean_without_the_ignore_line(project: Project) -> None:
+    assert_clean_without_ignore(project.root, project.output)
+
+
+def test_facades_of_the_built_ins_are_clean_without_the_ignore_line(tmp_path: Path) -> None:
+    import shutil
+
+    for name in ("generated", "toolkit"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    assert_clean_without_ignore(tmp_path, tmp_path / "generated")
+
+
+def assert_clean_without_ignore(root: Path, package: Path) -> None:
+    facades = [package / "facade.py", package / "async_facade.py"]
+    for facade in facades:
+        first, rest = facade.read_text().split("\n", 1)
+        assert first == "# mypy: ignore-errors"
+        facade.write_text(rest)
+    assert mypy(facades, root, "--explicit-package-bases").errors == {}
