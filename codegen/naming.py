@@ -157,7 +157,9 @@ def _is_snake_of(wire: str, prefix: str) -> bool:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", prefix).lower() == wire
 
 
-def _apart(wires: Sequence[str], names: Sequence[str], *, keep: Keep, joint: str = "_", fold: bool = False) -> list[str]:
+def _apart(
+    wires: Sequence[str], names: Sequence[str], *, keep: Keep, joint: str = "_", fold: bool = False
+) -> list[str]:
     """The names, those that meet told apart by a digest; ``keep`` says which one of them stays as it is."""
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(names):

@@ -239,7 +239,9 @@ class _Walk:
         kinds = [k for k in dict.fromkeys(kinds) if not (k == "integer" and "number" in kinds)]
         several = sum(kind != "null" for kind in kinds) > 1
         names = [name + naming.camel(kind) if several else name for kind in kinds]
-        flat = [self.one_type(kind, schema, pointer, own, nested=several) for kind, own in zip(kinds, names, strict=True)]
+        flat = [
+            self.one_type(kind, schema, pointer, own, nested=several) for kind, own in zip(kinds, names, strict=True)
+        ]
         return flat[0] if len(flat) == 1 else {"anyOf": flat}
 
     def one_type(self, kind: str, schema: Schema, pointer: str, name: str, *, nested: bool) -> Schema:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit import SecurityPolicy, Toolkit, ToolCall, ToolDefinition, ToolkitContext, ToolResult, create_agent_toolkit
+from toolkit import SecurityPolicy, ToolCall, ToolDefinition, Toolkit, ToolkitContext, ToolResult, create_agent_toolkit
 
 Show = Callable[[ToolCall, ToolResult], None]
 

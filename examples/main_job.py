@@ -40,14 +40,20 @@ def main() -> int:
 
 
 def run_in(workspace: Path) -> str:
-    for path, text in {"src/version.py": '__version__ = "1.4.2"\n', "src/app.py": "print('hi')\n", "README.md": "# Demo\n"}.items():
+    for path, text in {
+        "src/version.py": '__version__ = "1.4.2"\n',
+        "src/app.py": "print('hi')\n",
+        "README.md": "# Demo\n",
+    }.items():
         file = workspace / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     (workspace.parent / "secrets.txt").write_text("not for agents\n")
     with open_toolkit(workspace) as toolkit:
         answer = run_agent(toolkit, ScriptedModel(script()), show_call)
-        print(f'\n   your own code: first_line_of(toolkit, "src/version.py") == {first_line_of(toolkit, "src/version.py")!r}')
+        print(
+            f'\n   your own code: first_line_of(toolkit, "src/version.py") == {first_line_of(toolkit, "src/version.py")!r}'
+        )
     return answer
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from generated.catalog import CATALOG
-from toolkit.runtime.runner import Runner
 from toolkit.runtime.omit import OMIT, Omit
+from toolkit.runtime.runner import Runner
 from toolkit.runtime.table import Pack
 from toolkit.wire.json_types import JsonObject
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,27 +46,47 @@ class Scope:
 def render_facade(rows: Sequence[Row], package: str, class_name: str, packs: Sequence[str], flavour: Flavour) -> str:
     """One facade module."""
     scope = Scope(rows)
-    head = header(f"The typed {flavour.prefix}Toolkit.".replace("The typed Async", "The typed async "))
-    name = f"{flavour.prefix}{class_name}"
-    alias = "" if class_name == "Toolkit" else f"\n\n{flavour.prefix}Toolkit: TypeAlias = {name}"
+    body = _body(rows, scope, class_name, packs, flavour)
+    title = "The typed async Toolkit." if flavour is ASYNC else "The typed Toolkit."
+    alias = scope("builtins")
     return f"""# mypy: ignore-errors
-{head}
-import builtins{f" as {scope('builtins')}" if scope("builtins") != "builtins" else ""}
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, {scope.imported(["Any", "Literal", "TypeAlias"])}, overload
+{header(title)}
+import builtins{f" as {alias}" if alias != "builtins" else ""}
+from collections.abc import {scope.imported(["Callable"])}, Iterable
+from typing import TYPE_CHECKING, {_used(body, scope, ["Any", "Literal"])}{_outside_the_tools(body)}
 
 from {package}.catalog import CATALOG
-from {flavour.module} import {flavour.runner}
-from toolkit.runtime.omit import {scope.imported(["OMIT", "Omit"])}
+{_omit_import(body, scope)}from {flavour.module} import {flavour.runner}
 from toolkit.runtime.table import Pack
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from {package}.context import ToolkitContext
     from {package}.unions import AnyToolMessage
-{_imports(rows, scope)}    from toolkit.runtime.message import ToolMessage
+{_imports(rows, scope)}{body}"""
 
-PACKS: tuple[str, ...] = {literal(list(packs)).replace("[", "(").replace("]", ",)" if packs else ")")}
+
+def _used(body: str, scope: Scope, names: Sequence[str]) -> str:
+    """Those of the names that the module's body uses, as an import lists them."""
+    return scope.imported([name for name in names if re.search(rf"\b{scope(name)}\b", body)])
+
+
+def _outside_the_tools(body: str) -> str:
+    """Names that no method of the tools can hide."""
+    return "".join(f", {name}" for name in ("TypeAlias", "overload") if re.search(rf"(: |@){name}\b", body))
+
+
+def _omit_import(body: str, scope: Scope) -> str:
+    names = _used(body, scope, ["OMIT", "Omit"])
+    return f"from toolkit.runtime.omit import {names}\n" if names else ""
+
+
+def _body(rows: Sequence[Row], scope: Scope, class_name: str, packs: Sequence[str], flavour: Flavour) -> str:
+    name = f"{flavour.prefix}{class_name}"
+    alias = "" if class_name == "Toolkit" else f"\n\n\n{flavour.prefix}Toolkit: TypeAlias = {name}"
+    message = "    from toolkit.runtime.message import ToolMessage\n" if rows else ""
+    return f"""{message}
+PACKS: tuple[str, ...] = {literal(tuple(packs))}
 
 
 {_tools(rows, scope, flavour)}
@@ -114,7 +135,7 @@ def _tools(rows: Sequence[Row], scope: Scope, flavour: Flavour) -> str:
 
     __slots__ = ("_call",)
 
-    def __init__(self, call: Callable[[{builtin}.str, {builtin}.dict[{builtin}.str, {any_}]], {any_}]) -> None:
+    def __init__(self, call: {scope("Callable")}[[{builtin}.str, {builtin}.dict[{builtin}.str, {any_}]], {any_}]) -> None:
         self._call = call
 {methods}""".rstrip()
 

@@ -13,6 +13,8 @@ def literal(value: object) -> str:
     """
     if isinstance(value, str):
         return text_literal(value)
+    if isinstance(value, tuple):
+        return "(" + "".join(f"{literal(item)}, " for item in value).rstrip(" ") + ")"
     if isinstance(value, list):
         return "[" + ", ".join(map(literal, value)) + "]"
     if isinstance(value, dict):

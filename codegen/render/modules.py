@@ -45,8 +45,12 @@ def render_unions(rows: Sequence[Row]) -> str:
     messages = "".join(f"        ToolMessage[Literal[{literal(r.name)}], {r.prefix}Output],\n" for r in rows)
     calls = "".join(f"        ParsedCall[Literal[{literal(r.name)}], {r.prefix}Input],\n" for r in rows)
     if rows:
-        imports = f"    from typing import Literal, Union\n\n{model_imports(rows, ('Input', 'Output'))}\n"
+        # A chain of `|` is too much for checkers at a thousand members; a Union of one is none.
+        union = ", Union" if len(rows) > 1 else ""
+        imports = f"    from typing import Literal{union}\n\n{model_imports(rows, ('Input', 'Output'))}\n"
         message, call = f"Union[\n{messages}    ]", f"Union[\n{calls}    ]"
+        if not union:
+            message, call = messages.strip().rstrip(","), calls.strip().rstrip(",")
     else:
         imports = "    from typing import Never\n"
         message, call = "ToolMessage[Never, Never]", "ParsedCall[Never, Never]"
@@ -126,11 +130,10 @@ def render_bind(rows: Sequence[Row], package: str) -> str:
     signature = f"(\n    *,\n{parameters})" if own else "()"
     body = f"_Pack(\n        {{\n{entries}        }}\n    )" if own else "_Pack({})"
     handler = "from toolkit.runtime.table import Handler as _Handler\n" if own else ""
+    typing = "from typing import TYPE_CHECKING\n\n" if own else ""
     checked = f"if TYPE_CHECKING:\n{model_imports(own, ('Input', 'Output'))}\n" if own else ""
     return f"""{header("Handlers and the tools they run, checked against each other by their types.")}
-{"from typing import TYPE_CHECKING" if own else ""}
-
-{handler}from toolkit.runtime.table import Pack as _Pack
+{typing}{handler}from toolkit.runtime.table import Pack as _Pack
 
 {checked}
 

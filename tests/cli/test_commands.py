@@ -68,12 +68,17 @@ def test_lint_measures_descriptions(project: Project) -> None:
     assert toolkit(project.root, "lint", str(clean)).returncode == 0
 
 
-def test_tools_and_describe_show_this_projects_package(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_tools_and_describe_show_this_projects_package(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     missing = toolkit(project.root, "tools")
     assert missing.returncode == 2
     assert "run `toolkit generate`" in missing.stderr
     project.generate()
-    assert [line.split()[:2] for line in toolkit(project.root, "tools").stdout.splitlines()] == [["alpha", "-"], ["beta", "read"]]
+    assert [line.split()[:2] for line in toolkit(project.root, "tools").stdout.splitlines()] == [
+        ["alpha", "-"],
+        ["beta", "read"],
+    ]
     listed = json.loads(toolkit(project.root, "tools", "--json").stdout)
     assert [row["name"] for row in listed] == ["alpha", "beta"]
     shown = toolkit(project.root, "describe", "beta").stdout

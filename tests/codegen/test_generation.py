@@ -40,7 +40,9 @@ def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
     for seed in ("1", "2"):
         project = Project(tmp_path / seed, many_tools(8))
         command = [sys.executable, "-m", "codegen", "generate"]
-        subprocess.run(command, cwd=project.root, env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True)
+        subprocess.run(
+            command, cwd=project.root, env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True
+        )
         trees.append(project.files())
     assert trees[0] == trees[1]
 
@@ -58,7 +60,9 @@ print(generate(find_settings(Path())))
 print([name for name in ("datamodel_code_generator", "yaml", "jinja2", "black", "generated") if name in sys.modules])
 """
     assert project.python(code).stdout.splitlines() == ["[]", "[]"]
-    assert {file: file.stat().st_mtime_ns for file in project.output.rglob("*") if "__pycache__" not in file.parts} == before
+    assert {
+        file: file.stat().st_mtime_ns for file in project.output.rglob("*") if "__pycache__" not in file.parts
+    } == before
 
 
 def edit(project: Project, specs: list[dict[str, Any]]) -> None:
@@ -98,7 +102,15 @@ def test_editing_one_spec_changes_only_what_it_must(tmp_path: Path) -> None:
 
 def test_incremental_equals_from_scratch_through_many_changes(tmp_path: Path) -> None:
     project = Project(tmp_path / "a")
-    steps: list[list[str]] = [["b"], ["a", "b"], ["a", "b", "read_file", "readFile"], ["readFile", "a"], [], ["Foo", "foo", "fOO"], ["foo"]]
+    steps: list[list[str]] = [
+        ["b"],
+        ["a", "b"],
+        ["a", "b", "read_file", "readFile"],
+        ["readFile", "a"],
+        [],
+        ["Foo", "foo", "fOO"],
+        ["foo"],
+    ]
     for number, names in enumerate(steps):
         for file in (project.root / "acme/tools").iterdir():
             file.unlink()
@@ -256,7 +268,9 @@ def test_check_does_not_believe_the_manifest(tmp_path: Path) -> None:
     assert "le=1000" in check(project.settings)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"generator": "another"}', '{"generator": "typed-toolkit", "tools": [{}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"generator": "another"}', '{"generator": "typed-toolkit", "tools": [{}]}']
+)
 def test_an_unusable_manifest_costs_only_time(tmp_path: Path, text: str) -> None:
     project = Project(tmp_path, [tool("alpha")])
     project.generate()
@@ -275,7 +289,9 @@ def copy_of_the_source_tree(folder: Path) -> Path:
 
 def generate_there(folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    subprocess.run([sys.executable, "-m", "codegen", "generate"], cwd=folder, env=environment, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "codegen", "generate"], cwd=folder, env=environment, check=True, capture_output=True
+    )
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -298,7 +314,7 @@ def test_the_generator_runs_while_our_own_package_is_broken(tmp_path: Path) -> N
     assert tree(folder / "generated") == tree(REPOSITORY / "generated")
 
 
-SETTINGS = {
+SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"spec": "x"}, r"unknown key 'spec'\. Did you mean 'specs'\? @ pyproject.toml:/tool/toolkit/spec"),
     "no specs": ({"specs": []}, "'specs' must name at least one file or folder"),
     "package is no name": ({"package": "acme/generated"}, "'package' must be a dotted module name"),
@@ -325,8 +341,12 @@ def test_a_project_without_settings_is_told_what_to_write(tmp_path: Path) -> Non
 
 def test_an_included_tool_is_never_shadowed(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("read_file")], include=["generated"])
-    with pytest.raises(SpecError, match=r"a tool named 'read_file' is there already: included generated.models.read_file"):
+    with pytest.raises(
+        SpecError, match=r"a tool named 'read_file' is there already: included generated.models.read_file"
+    ):
         project.generate()
     edit(project, [tool("read-file")])
-    with pytest.raises(SpecError, match=r"are both 'tools.read_file' in Python; give one of them another name with 'rename'"):
+    with pytest.raises(
+        SpecError, match=r"are both 'tools.read_file' in Python; give one of them another name with 'rename'"
+    ):
         project.generate()

@@ -62,7 +62,11 @@ def test_modules_differ_on_file_systems_that_do_not_tell_case() -> None:
     assert modules[3] == "con_tool"
 
 
-@given(st.lists(st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,12}", fullmatch=True), unique_by=attribute_name, max_size=12))
+@given(
+    st.lists(
+        st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,12}", fullmatch=True), unique_by=attribute_name, max_size=12
+    )
+)
 def test_names_are_identifiers_and_differ(wires: list[str]) -> None:
     for part in ("attribute", "module", "prefix"):
         found = [getattr(names, part) for names in named(*wires)]

@@ -25,8 +25,9 @@ def test_generated_modules_can_be_imported(corpus: Path, file: str, everything: 
     for text in texts:
         module = load_module(text)
         assert {"XInput", "XOutput", "XArgs"} <= set(module.__dict__)
-    # Most of them; the rest is refused with a sentence, which `make corpus` counts.
-    assert len(texts) > len(made) / 4
+    # The rest is refused with a sentence, which `make corpus` counts.
+    assert texts
+    assert all(item.reason for item in made if item.text is None)
 
 
 def test_real_calls_get_the_verdict_of_json_schema(corpus: Path, everything: bool) -> None:

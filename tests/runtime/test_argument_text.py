@@ -25,7 +25,7 @@ REFUSED = {
     "has a lone surrogate": ('{"a": 1, "b": 2, "note": "\\ud800"}', "note: Input should be a valid string"),
     "nests lists too deep": ('{"a": ' + "[" * 100_000, "nested more than 200 levels"),
     "nests objects too deep": ('{"a":' * 100_000, "nested more than 200 levels"),
-    "has unclosed text full of quotes": ('{"a": [' + '[],' * 300 + ' "' + '\\"' * 100_000, "Unterminated string"),
+    "has unclosed text full of quotes": ('{"a": [' + "[]," * 300 + ' "' + '\\"' * 100_000, "Unterminated string"),
     "is longer than any call": (" " * (64 * 1024 * 1024 + 1), "longer than"),
     "is bytes": (b'{"a": 1, "b": 2}', "must be JSON text, not bytes"),
 }

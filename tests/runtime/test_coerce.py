@@ -13,7 +13,10 @@ REPAIRED = {
         {"a": "2", "b": "3.0"},
         [{"pointer": "/a", "what": "text read as integer"}, {"pointer": "/b", "what": "text read as integer"}],
     ),
-    "null for an absent optional": ({"a": 2, "b": 3, "note": None}, [{"pointer": "/note", "what": "null taken as left out"}]),
+    "null for an absent optional": (
+        {"a": 2, "b": 3, "note": None},
+        [{"pointer": "/note", "what": "null taken as left out"}],
+    ),
 }
 
 
@@ -32,7 +35,9 @@ def test_valid_arguments_are_not_touched(make_door: MakeDoor) -> None:
     assert (message.content.note, dict(message.metadata)) == ("7", {})
 
 
-@pytest.mark.parametrize("arguments", [{"a": "two", "b": 3}, {"a": 2}, {"a": 2, "b": 3, "extra": "1"}, {"a": None, "b": 3}])
+@pytest.mark.parametrize(
+    "arguments", [{"a": "two", "b": 3}, {"a": 2}, {"a": 2, "b": 3, "extra": "1"}, {"a": None, "b": 3}]
+)
 def test_what_cannot_be_repaired_is_refused_as_it_was_sent(make_door: MakeDoor, arguments: dict[str, object]) -> None:
     def errors(coerce: bool) -> object:
         with pytest.raises(ToolkitError) as failure:

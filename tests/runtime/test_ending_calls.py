@@ -10,10 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from acme.generated import AcmeToolkit, AsyncAcmeToolkit, SecurityPolicy, ToolkitContext
-from acme.generated import create_agent_toolkit, create_async_agent_toolkit
+from acme.generated import (
+    AcmeToolkit,
+    AsyncAcmeToolkit,
+    SecurityPolicy,
+    ToolkitContext,
+    create_agent_toolkit,
+    create_async_agent_toolkit,
+)
 from acme.tools import gates
+
 from tests.runtime.conftest import Door, MakeDoor
 from toolkit import CancelSignal, Pack, SetupError, ToolCall, ToolCancelled, ToolContext, ToolTimeout
 
@@ -68,7 +74,9 @@ def test_deadlines_are_above_zero(door: Door, deadline: float) -> None:
         door.with_options(deadline=deadline)
 
 
-@pytest.mark.parametrize(("tool", "listen"), [("hold", {"listen": True}), ("hold", {"listen": False}), ("shout", {"text": "x"})])
+@pytest.mark.parametrize(
+    ("tool", "listen"), [("hold", {"listen": True}), ("hold", {"listen": False}), ("shout", {"text": "x"})]
+)
 def test_signal_ends_a_running_call(door: Door, key: str, tool: str, listen: dict[str, object]) -> None:
     signal = CancelSignal()
 
@@ -117,7 +125,9 @@ def test_parallel_tools_run_together(door: Door) -> None:
     first, second = uuid.uuid4().hex, uuid.uuid4().hex
     for mine, other in ((first, second), (second, first)):
         gates.opened[mine] = gates.entered[other]
-    results = door.with_options(deadline=60).call_all([ToolCall("1", "hold", {"key": first}), ToolCall("2", "hold", {"key": second})])
+    results = door.with_options(deadline=60).call_all(
+        [ToolCall("1", "hold", {"key": first}), ToolCall("2", "hold", {"key": second})]
+    )
     assert [result.kind for result in results] == ["data", "data"]
 
 
@@ -130,7 +140,11 @@ def test_cancelled_call_all_keeps_what_was_done(door: Door, key: str) -> None:
 
     canceller = threading.Thread(target=cancel_once_inside)
     canceller.start()
-    calls = [ToolCall("1", "fail", {"how": "no_file"}), ToolCall("2", "hold", {"key": key}), ToolCall("3", "add", {"a": 1, "b": 2})]
+    calls = [
+        ToolCall("1", "fail", {"how": "no_file"}),
+        ToolCall("2", "hold", {"key": key}),
+        ToolCall("3", "add", {"a": 1, "b": 2}),
+    ]
     results = door.with_options(signal=signal).call_all(calls)
     canceller.join()
     assert str(results[0].value).startswith("TOOL_FAILED: NOT_FOUND")

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from acme.generated import AddInput, AddOutput, Rule, SecurityPolicy
+
 from tests.runtime.conftest import Door, MakeDoor
 from toolkit import InvalidArguments, ToolCall, ToolFailed, ToolkitError, ToolNotFound
 
@@ -92,7 +92,7 @@ def test_three_codes_come_in_the_order_of_the_road(make_door: MakeDoor) -> None:
     assert caught(door, by_invoke, "shout", {"nonsense": 1}).code == "INVALID_TOOL_ARGUMENTS"
 
 
-CODES = {
+CODES: dict[str, tuple[str, dict[str, object]]] = {
     "TOOL_NOT_ALLOWED": ("hold", {"key": "x"}),
     "INVALID_TOOL_ARGUMENTS": ("add", {"a": "7", "b": 1}),
     "SANDBOX_VIOLATION": ("fail", {"how": "outside"}),
@@ -156,9 +156,10 @@ def test_validators_errors_are_kept_without_inputs_and_urls(door: Door) -> None:
 
 
 def test_misspelt_argument_names_the_nearest(door: Door) -> None:
-    assert "nte: Extra inputs are not permitted. Did you mean 'note'?" in caught(
-        door, by_invoke, "add", {"a": 1, "b": 2, "nte": "x"}
-    ).message
+    assert (
+        "nte: Extra inputs are not permitted. Did you mean 'note'?"
+        in caught(door, by_invoke, "add", {"a": 1, "b": 2, "nte": "x"}).message
+    )
 
 
 def test_errors_are_listed_up_to_fifty_and_counted(door: Door) -> None:
@@ -244,7 +245,17 @@ def test_policy_naming_no_tool_is_refused_when_the_toolkit_is_built(make_door: M
 
 def test_allowed_tools_are_definitions_in_catalog_order(door: Door) -> None:
     tools = door.get_allowed_tools()
-    assert [tool.name for tool in tools] == ["list", "read_file", "tree", "done", "add", "count-words", "fail", "hold", "shout"]
+    assert [tool.name for tool in tools] == [
+        "list",
+        "read_file",
+        "tree",
+        "done",
+        "add",
+        "count-words",
+        "fail",
+        "hold",
+        "shout",
+    ]
     add = tools[4]
     assert add.description == "Add two whole numbers."
     assert add.parameters["required"] == ["a", "b"]

@@ -91,6 +91,7 @@ def test_reads_every_key() -> None:
         ),
         source="tools/read.yaml",
         pointer="",
+        description_file=None,
         long_description=None,
         rename="read",
     )

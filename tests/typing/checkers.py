@@ -31,7 +31,10 @@ class Report:
             self.errors[place].append(message)
 
 
-_REVEALED = re.compile(r"(?:Revealed type is \"|Type of \".*\" is \"|revealed type: |Revealed type: `)(.+?)[\"`]?(?: \[reveal-type\])?$", re.DOTALL)
+_REVEALED = re.compile(
+    r"(?:Revealed type is \"|Type of \".*\" is \"|revealed type: |Revealed type: `)(.+?)[\"`]?(?: \[reveal-type\])?$",
+    re.DOTALL,
+)
 
 
 def plain(type_text: str) -> str:
@@ -40,7 +43,15 @@ def plain(type_text: str) -> str:
 
 
 def mypy(files: Sequence[Path], folder: Path, *options: str) -> Report:
-    command = [str(BIN / "mypy"), "--strict", "--no-pretty", "--no-error-summary", "--show-error-codes", "--config-file=", *options]
+    command = [
+        str(BIN / "mypy"),
+        "--strict",
+        "--no-pretty",
+        "--no-error-summary",
+        "--show-error-codes",
+        "--config-file=",
+        *options,
+    ]
     done = run([*command, *map(str, files)], folder, check=False)
     return _lines(done.stdout, r"(.+?):(\d+)(?::\d+)?: (error|note): (.*)", done.stderr)
 
@@ -58,7 +69,9 @@ def pyright(files: Sequence[Path], folder: Path) -> Report:
             }
         )
     )
-    done = run([str(BIN / "pyright"), "--outputjson", "-p", str(config), "--pythonpath", sys.executable], folder, check=False)
+    done = run(
+        [str(BIN / "pyright"), "--outputjson", "-p", str(config), "--pythonpath", sys.executable], folder, check=False
+    )
     report = Report()
     for item in json.loads(done.stdout)["generalDiagnostics"]:
         report.take(item["file"], item["range"]["start"]["line"] + 1, item["severity"] == "error", item["message"])

@@ -31,7 +31,9 @@ def test_case(report: Report, case: Path) -> None:
         wanted = re.search(r"# revealed: (.+)$", line)
         errors = report.errors.get(place, [])
         if wanted and report.revealed.get(place) != wanted[1]:
-            problems.append(f"line {number}: revealed {report.revealed.get(place)!r}, wanted {wanted[1]!r}: {line.strip()}")
+            problems.append(
+                f"line {number}: revealed {report.revealed.get(place)!r}, wanted {wanted[1]!r}: {line.strip()}"
+            )
         if line.endswith("# error") and not errors:
             problems.append(f"line {number}: no error: {line.strip()}")
         if not line.endswith("# error") and errors:

@@ -12,6 +12,8 @@ from tests.projects import REPOSITORY, Project, many_tools
 from tests.typing.checkers import CHECKERS, Report, mypy
 
 CALLED = 40
+PYREFLY_WIDENS_ABOVE = 256
+"""A Literal with more names is str to pyrefly 1.4 (measured: 256 names are told apart, 257 are not)."""
 
 
 def using(count: int) -> str:
@@ -29,6 +31,9 @@ def using(count: int) -> str:
         "    message: AnyToolMessage = toolkit.invoke(call.name, call.arguments)",
         "    called: AnyToolCall = parse_call(call)",
         "    print(message, called)",
+        "    assert_type(call.name, str)",
+        "    reveal_type(call.id)  # revealed: str",
+        "    print(acme.generated.CATALOG)",
     ]
     for tool in tools[:CALLED]:
         model = f"acme.generated.{tool.prefix}Output"
@@ -50,7 +55,7 @@ def using(count: int) -> str:
     lines += [
         "    toolkit.invoke('no tool', {'query': 'x'})  # error",
         "    toolkit.tools.no_tool(query='x')  # error",
-        "    SecurityPolicy(tools={'no tool': 'allow'})  # error",
+        f"    SecurityPolicy(tools={{'no tool': 'allow'}})  # error{' except for pyrefly' * (count > PYREFLY_WIDENS_ABOVE)}",
         "",
         "",
         "async def awaits(toolkit: AsyncAcmeToolkit, call: ToolCall) -> None:",
@@ -60,14 +65,15 @@ def using(count: int) -> str:
     return "\n".join([*lines, ""])
 
 
-def problems(report: Report, file: Path) -> list[str]:
+def problems(report: Report, file: Path, checker: str) -> list[str]:
     found = []
     for number, line in enumerate(file.read_text().splitlines(), start=1):
         place = (file.name, number)
         wanted = re.search(r"# revealed: (.+)$", line)
         if wanted and report.revealed.get(place) != wanted[1]:
             found.append(f"{line}: revealed {report.revealed.get(place)}")
-        if line.endswith("# error") != bool(report.errors.get(place)):
+        wrong = line.endswith("# error") or line.endswith("# error except for pyrefly") and checker != "pyrefly"
+        if wrong != bool(report.errors.get(place)):
             found.append(f"{line}: {report.errors.get(place)}")
     elsewhere = {place: errors for place, errors in report.errors.items() if place[0] != file.name}
     return [*found, *map(str, elsewhere.items())]
@@ -86,7 +92,7 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.xdist_group("scale")
 def test_many_tools_are_clean(project: Project, checker: str) -> None:
     file = project.root / "using.py"
-    assert problems(CHECKERS[checker]([file], project.root), file) == []
+    assert problems(CHECKERS[checker]([file], project.root), file, checker) == []
 
 
 @pytest.mark.parametrize("project", [300], indirect=True, ids=["300 tools"])

@@ -39,7 +39,7 @@ class AsyncRunner(View):
         threaded = not tool.is_async and (tool.info.blocking or not free)
         # A thread is not told of the task's cancellation unless a signal of its own tells it.
         signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
-        ctx = ToolContext(tool.name, core.fs_for(tool), core.context, call_id, signal)
+        ctx = ToolContext(tool.name, tool.fs, core.context, call_id, signal)
         try:
             if threaded or not free:
                 value = await self._supervised(tool, args, ctx, threaded=threaded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -15,6 +15,7 @@ from toolkit.guard.fs import SandboxFS
 from toolkit.runtime import steps
 from toolkit.runtime.coerce import Repair
 from toolkit.runtime.context import ToolkitContext, check_deadline
+from toolkit.runtime.reader import Reader
 from toolkit.runtime.signals import CancelSignal
 from toolkit.runtime.table import Catalog, Pack, Tool, ToolInfo, merge_packs
 from toolkit.runtime.workers import LoopThread, Workers
@@ -51,17 +52,13 @@ class Core:
         except (KeyError, TypeError):
             return self._first_use(name)
 
-    def prepare(self, name: str, arguments: object, *, is_text: bool) -> tuple[Tool, BaseModel, list[Repair]]:
+    def prepare(self, name: str, arguments: object, *, is_text: bool) -> tuple[Tool, BaseModel, Sequence[Repair]]:
         """resolve -> admit -> as_object -> validate, the same for every way into the toolkit."""
         tool = self.resolve(name)
         steps.admit(tool)
         args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
         # Rules on what the call touches and approvals are judged here, on the validated arguments.
         return tool, args, repairs
-
-    def fs_for(self, tool: Tool) -> SandboxFS | None:
-        """The file system, if the tool's permissions grant it."""
-        return None if _FILE_PERMISSIONS.isdisjoint(tool.info.required) else self.fs
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
@@ -71,10 +68,11 @@ class Core:
             info=info,
             refusal=self._refusal(info),
             handler=self.handlers.get(name),
+            fs=None if _FILE_PERMISSIONS.isdisjoint(info.required) else self.fs,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
-            input_model=self.catalog.model(info, "Input"),
-            output_model=self.catalog.model(info, "Output"),
+            input=Reader(self.catalog.model(info, "Input")),
+            output=Reader(self.catalog.model(info, "Output")),
         )
         self.tools[name] = tool
         return tool

@@ -59,7 +59,11 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
             return self.render(self.content)
         if isinstance(self.content, ContentOutput) and self.content.structured is None:
             return self.content.text
-        return to_json(self._data(), by_alias=True).decode()
+        if isinstance(self.content, BaseModel):
+            return self.content.__pydantic_serializer__.to_json(
+                self.content, by_alias=True, exclude_unset=True
+            ).decode()
+        return to_json(self.content).decode()
 
     def to_result(self, tool_call_id: str) -> ToolResult:
         """The same for the wire: text, data, or several blocks when media came along."""
@@ -77,7 +81,8 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
     def _data(self) -> object:
         # Unset means absent: a field that may be left out but not be null must not come out as null.
         if isinstance(self.content, BaseModel):
-            return self.content.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            serializer = self.content.__pydantic_serializer__
+            return serializer.to_python(self.content, mode="json", by_alias=True, exclude_unset=True)
         return self.content
 
 

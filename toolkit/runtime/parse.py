@@ -6,6 +6,7 @@ from typing import Any
 
 from toolkit.runtime import steps
 from toolkit.runtime.message import ParsedCall
+from toolkit.runtime.reader import Reader
 from toolkit.runtime.table import Catalog, Tool
 from toolkit.wire.call import ToolCall
 
@@ -15,8 +16,8 @@ def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:
     info = catalog.tools.get(call.name) if isinstance(call.name, str) else None
     if info is None:
         raise steps.not_found(call.name, catalog.tools)
-    model = catalog.model(info, "Input")
-    tool = Tool(info, None, None, "off", None, input_model=model, output_model=model)
+    reader = Reader(catalog.model(info, "Input"))
+    tool = Tool(info, None, None, None, "off", None, input=reader, output=reader)
     text = call.raw_arguments
     arguments = steps.as_object(tool, call.arguments if text is None else text, is_text=text is not None)
     return ParsedCall(call.id, tool.name, steps.validate(tool, arguments)[0])

@@ -42,7 +42,7 @@ class Runner(View):
         # Inline and with the shared signal unless somebody may end the call from outside.
         inline = options.deadline is None and options.signal is None and not tool.is_async
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)
-        ctx = ToolContext(tool.name, core.fs_for(tool), core.context, call_id, signal)
+        ctx = ToolContext(tool.name, tool.fs, core.context, call_id, signal)
         try:
             if not inline:
                 value = self._supervised(tool, args, ctx)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
@@ -30,6 +30,7 @@ from toolkit.runtime.table import Tool
 
 MAX_LISTED_ERRORS: Final = 50
 _MAX_NAMED_ERRORS: Final = 5
+_NO_REPAIRS: Final[tuple[Repair, ...]] = ()
 
 
 def not_found(name: object, known: Mapping[str, object]) -> ToolNotFound:
@@ -54,7 +55,7 @@ def as_object(tool: Tool, arguments: object, *, is_text: bool) -> dict[str, Any]
         except InvalidArguments as error:
             error.tool_name = tool.name
             raise
-    if isinstance(arguments, dict | tool.input_model):
+    if isinstance(arguments, (dict, tool.input.model)):
         return arguments
     if isinstance(arguments, Mapping):
         return dict(arguments)
@@ -63,14 +64,12 @@ def as_object(tool: Tool, arguments: object, *, is_text: bool) -> dict[str, Any]
     )
 
 
-def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseModel, list[Repair]]:
+def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseModel, Sequence[Repair]]:
     """The arguments as the tool's input model, accepted exactly when its JSON Schema accepts them."""
-    model = tool.input_model
     try:
-        if isinstance(arguments, model):
-            return _again(model, arguments), []
-        # By alias only: the wire knows the spec's names, Python's names for them are no second spelling.
-        return model.__pydantic_validator__.validate_python(arguments, by_alias=True, by_name=False), []
+        if isinstance(arguments, BaseModel):
+            return tool.input.again(arguments), _NO_REPAIRS
+        return tool.input.from_wire(arguments), _NO_REPAIRS
     except ValidationError as error:
         if tool.input_schema is not None and isinstance(arguments, dict):
             return _validate_repaired(tool, tool.input_schema(), arguments, error)
@@ -82,34 +81,17 @@ def _validate_repaired(
 ) -> tuple[BaseModel, list[Repair]]:
     mended, repairs = repaired(arguments, schema)
     try:
-        validator = tool.input_model.__pydantic_validator__
-        return validator.validate_python(mended, by_alias=True, by_name=False), repairs
+        return tool.input.from_wire(mended), repairs
     except ValidationError:
         # What the model sent is what it must correct: the errors of the repaired copy would confuse it.
         raise invalid_arguments(tool, error) from None
-
-
-def _again(model: type[BaseModel], value: BaseModel) -> BaseModel:
-    """A fresh check of an instance, which may have been made without one (``model_construct``)."""
-    fields, given = value.__dict__, value.__pydantic_fields_set__
-    validate = model.__pydantic_validator__.validate_python
-    checked: BaseModel
-    if model.__pydantic_root_model__:
-        checked = validate(fields.get("root"))
-        return checked
-    # Unset fields stay out: they may hold None where the schema refuses null.
-    content = fields if len(fields) == len(given) else {key: fields[key] for key in fields if key in given}
-    extra = value.__pydantic_extra__
-    content = {**content, **extra} if extra else content
-    checked = validate(content, by_alias=False, by_name=True)
-    return checked
 
 
 def invalid_arguments(tool: Tool, error: ValidationError) -> InvalidArguments:
     """What the validator said, as data and as a sentence a model can act on; rejected values are never repeated."""
     count = error.error_count()
     errors = error.errors(include_input=False, include_url=False, include_context=count <= MAX_LISTED_ERRORS)
-    known = [field.alias or name for name, field in tool.input_model.model_fields.items()]
+    known = [field.alias or name for name, field in tool.input.model.model_fields.items()]
     words = "; ".join(_sentence(item, known) for item in errors[:_MAX_NAMED_ERRORS])
     more = f"; and {count - _MAX_NAMED_ERRORS} more" if count > _MAX_NAMED_ERRORS else ""
     details = {"errors": errors[:MAX_LISTED_ERRORS], "error_count": count}
@@ -129,11 +111,10 @@ def no_handler(tool: Tool) -> ToolFailed:
     return failed
 
 
-def conclude(tool: Tool, value: object, ctx: ToolContext, repairs: list[Repair]) -> ToolMessage[Any, Any]:
+def conclude(tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair]) -> ToolMessage[Any, Any]:
     """Checks the output and makes the message; ``content`` is the handler's value itself where it is a model."""
-    model = tool.output_model
     if tool.output_check != "off":
-        value = _checked_output(tool, model, value)
+        value = _checked_output(tool, value)
     metadata = ctx._metadata
     if repairs:
         metadata = {**(metadata or {}), "repairs": [repair.as_json() for repair in repairs]}
@@ -142,12 +123,13 @@ def conclude(tool: Tool, value: object, ctx: ToolContext, repairs: list[Repair])
     return ToolMessage(tool.name, value, ctx._title, metadata or {}, ctx._attachments, render=tool.render)
 
 
-def _checked_output(tool: Tool, model: type[BaseModel], value: object) -> object:
+def _checked_output(tool: Tool, value: object) -> object:
     try:
-        if isinstance(value, model):
-            _again(model, value)
+        if isinstance(value, tool.output.model):
+            tool.output.again(value)
             return value
-        return model.__pydantic_validator__.validate_python(value, by_alias=True, by_name=False)
+        made: object = tool.output.from_wire(value)
+        return made
     except ValidationError as error:
         count = error.error_count()
         words = f"the tool answered what its output schema refuses ({count} place{'s' * (count > 1)})"

@@ -14,8 +14,10 @@ from typing import Any, Concatenate, Final, TypeAlias, TypeVar
 from pydantic import BaseModel
 
 from toolkit.errors import GenerationError, SetupError, nearest
+from toolkit.guard.fs import SandboxFS
 from toolkit.guard.permission import Permission
 from toolkit.runtime.context import ToolContext
+from toolkit.runtime.reader import Reader
 from toolkit.wire.json_types import JsonObject
 
 InputT = TypeVar("InputT")
@@ -99,11 +101,13 @@ class Tool:
     refusal: str | None
     """Why no call of it can pass, or None."""
     handler: Callable[..., Any] | None
+    fs: SandboxFS | None
+    """The workspace's files, if its permissions grant them."""
     output_check: str
     input_schema: Callable[[], JsonObject] | None
     """Set where arguments may be repaired."""
-    input_model: type[BaseModel]
-    output_model: type[BaseModel]
+    input: Reader
+    output: Reader
     name: str = field(init=False)
     is_async: bool = field(init=False)
     render: Callable[[Any], str] | None = field(init=False)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from acme.generated.catalog import CATALOG
-from toolkit.runtime.async_runner import AsyncRunner
 from toolkit.runtime.omit import OMIT, Omit
+from toolkit.runtime.async_runner import AsyncRunner
 from toolkit.runtime.table import Pack
 from toolkit.wire.json_types import JsonObject
 
@@ -302,6 +302,7 @@ class AsyncAcmeToolkit(AsyncRunner):
     else:
         invoke = AsyncRunner._invoke
         execute_raw = AsyncRunner._execute_raw
+
 
 AsyncToolkit: TypeAlias = AsyncAcmeToolkit
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from acme.generated.catalog import CATALOG
-from toolkit.runtime.runner import Runner
 from toolkit.runtime.omit import OMIT, Omit
+from toolkit.runtime.runner import Runner
 from toolkit.runtime.table import Pack
 from toolkit.wire.json_types import JsonObject
 
@@ -302,6 +302,7 @@ class AcmeToolkit(Runner):
     else:
         invoke = Runner._invoke
         execute_raw = Runner._execute_raw
+
 
 Toolkit: TypeAlias = AcmeToolkit
 

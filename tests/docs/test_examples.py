@@ -1,0 +1,89 @@
+"""Every example runs: README's programs in order, and the docstrings of all our modules."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import codegen
+import toolkit
+from tests.projects import REPOSITORY, Project, run
+
+README = (REPOSITORY / "README.md").read_text()
+PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def modules() -> list[str]:
+    return [
+        found.name
+        for package in (toolkit, codegen)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        if not found.name.endswith("__main__")
+    ]
+
+
+@pytest.mark.parametrize("name", ["toolkit", *modules()])
+def test_docstrings_run(name: str) -> None:
+    module: ModuleType = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_readme_programs_run(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    exec(compile(PROGRAMS[number], "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_readme_project_of_ones_own_tools(tmp_path: Path) -> None:
+    """The YAML, the settings and the handler of the README make a project that is clean under mypy and works."""
+    spec = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
+    settings = re.search(r"```toml\n(.*?)```", README, re.DOTALL)
+    assert spec and settings and "ACME = bind(add=add)" in PROGRAMS[2]
+    project = Project(tmp_path)
+    shutil.rmtree(tmp_path / "acme" / "tools")
+    project.write("acme/tools/add.yaml", spec[1])
+    project.write("pyproject.toml", settings[1])
+    project.write("acme/tools/__init__.py", PROGRAMS[2])
+    project.generate()
+    project.write(
+        "use.py",
+        "from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit\n"
+        "policy = SecurityPolicy(tools={'add': 'allow', 'list': 'allow'})\n"
+        "with create_agent_toolkit(ToolkitContext('.', policy)) as toolkit:\n"
+        "    print(toolkit.invoke('add', {'a': 2, 'b': 3}).content.sum, len(toolkit.tools.list().entries))\n",
+    )
+    run([str(Path(sys.executable).parent / "mypy"), "--strict", "acme", "use.py"], tmp_path)
+    assert project.python("import use").stdout.split() == ["5", "3"]
+
+
+def test_the_two_commands_of_the_readme_are_targets() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text()
+    for target in re.findall(r"^make ([a-z-]+)", README, re.MULTILINE):
+        assert f"\n{target}:" in makefile
+
+
+def test_make_help_lists_every_target() -> None:
+    shown = run(["make", "-s", "help"], REPOSITORY).stdout
+    wanted = [
+        "setup",
+        "run",
+        "test",
+        "test-all",
+        "corpus",
+        "generate",
+        "check-generated",
+        "typecheck",
+        "lint",
+        "bench",
+        "docs",
+    ]
+    assert [line.split()[1] for line in shown.splitlines()][1 : len(wanted) + 1] == wanted
