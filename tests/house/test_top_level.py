@@ -1,0 +1,28 @@
+"""What stands at the top of the tree is agreed: anything else is a stray file."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.projects import REPOSITORY
+
+AGREED = {
+    ".ci", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
+    "SECURITY.md", "benchmarks", "codegen", "docs", "examples", "generated", "pyproject.toml", "requirements.lock", "stubs",
+    "tests", "toolkit",
+}  # fmt: skip
+
+
+def test_no_stray_file_at_the_top() -> None:
+    if not (REPOSITORY / ".git").exists():
+        pytest.skip("this is no checkout, so nobody says which files belong to it")
+    done = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert {path.partition("/")[0] for path in done.stdout.splitlines()} <= AGREED
+
+
+def test_the_lock_names_no_index() -> None:
+    lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
+    assert not [line for line in lines if line.startswith("-") or "://" in line]
+    assert [line for line in lines if "--hash=sha256:" in line]
