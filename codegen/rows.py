@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from codegen import naming
 from codegen.naming import ToolNames
@@ -11,7 +11,10 @@ from codegen.render.literal import literal
 from codegen.render.typed_dicts import args_name
 from codegen.render.typeexpr import TypeText
 from codegen.schema import Document
+from toolkit.errors import SpecError
 from toolkit.spec.model import ToolSpec
+
+RESOURCES: Final = ("read-path", "write-path", "argv", "shell", "url")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Row:
     inputSchema: dict[str, Any]
     outputSchema: dict[str, Any] | None
     parameters: tuple[Parameter, ...]
+    resources: tuple[tuple[str, str], ...]
+    """What a call touches, by ``x-resource``: the field's name in Python, and the kind."""
     imports: tuple[str, ...]
     """Names from the tool's model module that its parameter types use."""
     source: str
@@ -59,7 +64,8 @@ class Row:
     def from_json(data: dict[str, Any]) -> Row:
         parameters = tuple(Parameter(**parameter) for parameter in data["parameters"])
         lists = {key: tuple(data[key]) for key in ("required", "optional", "imports")}
-        return Row(**{**data, **lists, "parameters": parameters})
+        resources = tuple((field, kind) for field, kind in data["resources"])
+        return Row(**{**data, **lists, "parameters": parameters, "resources": resources})
 
 
 def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document) -> Row:
@@ -82,6 +88,7 @@ def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document) -
         inputSchema=spec.input_schema,
         outputSchema=spec.output_schema,
         parameters=parameters,
+        resources=_resources(spec),
         imports=tuple(sorted(used)),
         source=spec.source,
         descriptionSource=spec.description_source,
@@ -112,6 +119,20 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
         for wire, node in properties.items()
     ]
     return sorted(found, key=lambda parameter: not parameter.required)
+
+
+def _resources(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
+    properties = spec.input_schema.get("properties", {})
+    assert isinstance(properties, dict)
+    names = naming.field_names(properties)
+    marked = [
+        (key, node["x-resource"]) for key, node in properties.items() if isinstance(node, dict) and "x-resource" in node
+    ]
+    for key, kind in marked:
+        if kind not in RESOURCES:
+            place = f"{spec.source}:{spec.pointer}/inputSchema/properties/{key}/x-resource"
+            raise SpecError([f"'x-resource' is one of {', '.join(RESOURCES)}, not {kind!r} @ {place}"])
+    return tuple((names[key], str(kind)) for key, kind in marked)
 
 
 def _shows(node: dict[str, Any]) -> bool:

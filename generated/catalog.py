@@ -20,6 +20,7 @@ CATALOG: Final = Catalog(
             module="generated.models.list",
             prefix="List",
             required=("read",),
+            resources=(("path", "read-path"),),
             parallel=True,
         ),
         ToolInfo(
@@ -28,6 +29,7 @@ CATALOG: Final = Catalog(
             module="generated.models.read_file",
             prefix="ReadFile",
             required=("read",),
+            resources=(("path", "read-path"),),
             parallel=True,
         ),
         ToolInfo(
@@ -36,6 +38,7 @@ CATALOG: Final = Catalog(
             module="generated.models.tree",
             prefix="Tree",
             required=("read",),
+            resources=(("path", "read-path"),),
             parallel=True,
         ),
         ToolInfo(

@@ -43,7 +43,14 @@ if TYPE_CHECKING:
     from toolkit.guard.fs import SandboxFS as SandboxFS
     from toolkit.guard.path import SandboxPath as SandboxPath
     from toolkit.guard.permission import Permission as Permission
-    from toolkit.guard.policy import Decision as Decision
+    from toolkit.guard.policy import Verdict as Verdict
+    from toolkit.guard.preview import Preview as Preview
+    from toolkit.guard.rule import Decision as Decision
+    from toolkit.runtime.approval import ApprovalRequest as ApprovalRequest
+    from toolkit.runtime.approval import Approve as Approve
+    from toolkit.runtime.approval import Deny as Deny
+    from toolkit.runtime.approval import Edit as Edit
+    from toolkit.runtime.approval import Respond as Respond
     from toolkit.runtime.context import ToolContext as ToolContext
     from toolkit.runtime.message import ParsedCall as ParsedCall
     from toolkit.runtime.message import ToolMessage as ToolMessage
@@ -68,7 +75,10 @@ else:
         "toolkit.guard.fs": "SandboxFS",
         "toolkit.guard.path": "SandboxPath",
         "toolkit.guard.permission": "Permission",
-        "toolkit.guard.policy": "Decision",
+        "toolkit.guard.policy": "Verdict",
+        "toolkit.guard.preview": "Preview",
+        "toolkit.guard.rule": "Decision",
+        "toolkit.runtime.approval": "ApprovalRequest Approve Deny Edit Respond",
         "toolkit.runtime.context": "ToolContext",
         "toolkit.runtime.message": "ParsedCall ToolMessage",
         "toolkit.runtime.omit": "OMIT Omit",

@@ -14,7 +14,7 @@ def literal(value: object) -> str:
     if isinstance(value, str):
         return text_literal(value)
     if isinstance(value, tuple):
-        return "(" + "".join(f"{literal(item)}, " for item in value).rstrip(" ") + ")"
+        return "(" + ", ".join(map(literal, value)) + ("," if len(value) == 1 else "") + ")"
     if isinstance(value, list):
         return "[" + ", ".join(map(literal, value)) + "]"
     if isinstance(value, dict):

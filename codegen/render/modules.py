@@ -75,10 +75,10 @@ def render_context(package: str) -> str:
 from typing import TypeAlias
 
 from {package}.names import ToolName
-from toolkit.guard import policy
+from toolkit.guard import policy, rule
 from toolkit.runtime import context
 
-Rule: TypeAlias = policy.Rule[ToolName]
+Rule: TypeAlias = rule.Rule[ToolName]
 SecurityPolicy: TypeAlias = policy.SecurityPolicy[ToolName]
 ToolkitContext: TypeAlias = context.ToolkitContext[ToolName]
 """
@@ -116,6 +116,8 @@ def _info(row: Row) -> str:
     for word, values in (("required", row.required), ("optional", row.optional)):
         if values:
             parts.append(f"{word}=({', '.join(map(literal, values))},)")
+    if row.resources:
+        parts.append(f"resources={literal(row.resources)}")
     if row.parallel:
         parts.append("parallel=True")
     if not row.blocking:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Sequence
 from itertools import groupby
 from types import TracebackType
@@ -12,6 +13,7 @@ from pydantic import BaseModel
 
 from toolkit.errors import ToolkitError, ToolTimeout
 from toolkit.runtime import steps
+from toolkit.runtime.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.context import ToolContext
 from toolkit.runtime.core import View
 from toolkit.runtime.message import ToolMessage
@@ -32,7 +34,7 @@ class AsyncRunner(View):
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
-        tool, args, repairs = core.prepare(name, arguments, is_text=is_text)
+        tool, args, repairs, request = core.prepare(name, arguments, call_id, is_text=is_text)
         if tool.handler is None:
             raise steps.no_handler(tool)
         free = options.deadline is None and options.signal is None
@@ -41,6 +43,11 @@ class AsyncRunner(View):
         signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
         ctx = ToolContext(tool.name, tool.fs, core.context, call_id, signal)
         try:
+            if request is not None:
+                answer = await self._asked(request)
+                if isinstance(answer, Respond):
+                    return steps.conclude(tool, answer.content, ctx, repairs)
+                args = core.answered(tool, request, answer)
             if threaded or not free:
                 value = await self._supervised(tool, args, ctx, threaded=threaded)
             elif tool.is_async:
@@ -50,6 +57,13 @@ class AsyncRunner(View):
             return steps.conclude(tool, value, ctx, repairs)
         except (Exception, SystemExit) as error:
             raise steps.named(error, tool.name) from error.__cause__
+
+    async def _asked(self, request: ApprovalRequest) -> Answer:
+        """What the approver says; a sync one may wait for a person, so it does that in a thread."""
+        approver = self._core.context.approver
+        assert approver is not None
+        answer = await asyncio.wrap_future(self._core.workers.submit(lambda: approver(request)))
+        return await answer if inspect.isawaitable(answer) else answer
 
     async def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext, *, threaded: bool) -> object:
         """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""

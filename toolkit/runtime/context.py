@@ -13,6 +13,7 @@ from toolkit.errors import SetupError
 from toolkit.guard.fs import SandboxFS
 from toolkit.guard.permission import ALL_PERMISSIONS, PERMISSIONS, Permission
 from toolkit.guard.policy import SecurityPolicy
+from toolkit.runtime.approval import Approver
 from toolkit.runtime.signals import NEVER, CallSignal
 from toolkit.wire.content import ContentBlock
 
@@ -28,6 +29,7 @@ class ToolkitContext(Generic[NameT]):
 
     :param workspace: the directory that is the root of every file tool.
     :param policy: which tools may be called.
+    :param approver: asked for calls the policy says ``ask`` to, sync or async; without one they are refused.
     :param permissions: what tools may be granted at all; a tool that needs more is refused.
     :param coerce: repair what models commonly get wrong in arguments and report it in the message's metadata.
     :param output_check: whether an output its schema refuses is an error, a warning in the log, or not looked at.
@@ -35,7 +37,8 @@ class ToolkitContext(Generic[NameT]):
     """
 
     __slots__ = (
-        "agent", "coerce", "deadline", "message_id", "output_check", "permissions", "policy", "session_id", "workspace",
+        "agent", "approver", "coerce", "deadline", "message_id", "output_check", "permissions", "policy", "session_id",
+        "workspace",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +47,7 @@ class ToolkitContext(Generic[NameT]):
         policy: SecurityPolicy[NameT],
         *,
         permissions: Collection[Permission] = ALL_PERMISSIONS,
+        approver: Approver | None = None,
         coerce: bool = False,
         output_check: OutputCheck = "enforce",
         deadline: float | None = None,
@@ -60,6 +64,7 @@ class ToolkitContext(Generic[NameT]):
         self.workspace: Final = os.fspath(workspace)
         self.policy: Final = policy
         self.permissions: Final = frozenset(permissions)
+        self.approver: Final = approver
         self.coerce: Final = coerce
         self.output_check: Final = output_check
         self.deadline: Final = deadline

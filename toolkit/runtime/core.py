@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 from pydantic import BaseModel
 
-from toolkit.errors import SetupError
+from toolkit.errors import SetupError, ToolNotAllowed
 from toolkit.guard.fs import SandboxFS
+from toolkit.guard.permission import Permission
+from toolkit.guard.preview import Preview
 from toolkit.runtime import steps
+from toolkit.runtime.approval import (
+    Answer,
+    ApprovalRequest,
+    Approve,
+    Deny,
+    Edit,
+    check_unchanged,
+    refused,
+    request_approval,
+)
 from toolkit.runtime.coerce import Repair
-from toolkit.runtime.context import ToolkitContext, check_deadline
+from toolkit.runtime.context import ToolContext, ToolkitContext, check_deadline
+from toolkit.runtime.preview import preview_of, touched_kinds
 from toolkit.runtime.reader import Reader
 from toolkit.runtime.signals import CancelSignal
 from toolkit.runtime.table import Catalog, Pack, Tool, ToolInfo, merge_packs
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import ToolDefinition
+
+Prepared: TypeAlias = tuple[Tool, BaseModel, Sequence[Repair], ApprovalRequest | None]
+"""A call that may run: the tool, its validated arguments, what was repaired in them, and what must be approved first."""
 
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
 
@@ -29,10 +45,11 @@ class Core:
     """The state behind one toolkit and the views made of it with ``with_options``."""
 
     def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[Pack | str]) -> None:
-        context.policy.check_names(catalog.tools)
         self.catalog: Final = catalog
         self.context: Final = context
         self.handlers: Final = merge_packs(map(_loaded, packs), catalog)
+        known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in catalog.tools.items()}
+        context.policy.attach(known, self._touched, [context.workspace])
         self.fs: Final = SandboxFS(context.workspace)
         self.tools: Final[dict[str, Tool]] = {}
         self.workers: Final = Workers()
@@ -52,23 +69,65 @@ class Core:
         except (KeyError, TypeError):
             return self._first_use(name)
 
-    def prepare(self, name: str, arguments: object, *, is_text: bool) -> tuple[Tool, BaseModel, Sequence[Repair]]:
-        """resolve -> admit -> as_object -> validate, the same for every way into the toolkit."""
+    def prepare(self, name: str, arguments: object, call_id: str | None, *, is_text: bool) -> Prepared:
+        """resolve -> admit -> as_object -> validate -> authorize, the same for every way into the toolkit."""
         tool = self.resolve(name)
         steps.admit(tool)
         args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
-        # Rules on what the call touches and approvals are judged here, on the validated arguments.
-        return tool, args, repairs
+        request = None if tool.always_allowed else self._authorize(tool, args, call_id)
+        return tool, args, repairs, request
+
+    def _authorize(self, tool: Tool, args: BaseModel, call_id: str | None) -> ApprovalRequest | None:
+        """Rules on what the call touches; gives the request that must be approved before it may run."""
+        policy, required = self.context.policy, tool.info.required
+        ctx = ToolContext(tool.name, tool.fs, self.context, call_id)
+        try:
+            preview = preview_of(tool, args, ctx)
+        except (Exception, SystemExit) as error:
+            raise steps.named(error, tool.name) from error.__cause__
+        verdict = policy.admit(tool.name, required) or policy.judge(tool.name, required, preview)
+        if verdict.decision == "allow":
+            return None
+        if verdict.decision == "deny" or self.context.approver is None:
+            raise steps.not_allowed(tool.name, verdict)
+        session = self.context.session_id
+        return request_approval(tool.name, args, preview, verdict.because, tool.fs, call_id=call_id, session_id=session)
+
+    def answered(self, tool: Tool, request: ApprovalRequest, answer: Answer) -> BaseModel:
+        """The arguments to run with; an edit is validated and may not touch what the policy denies."""
+        if isinstance(answer, Approve):
+            check_unchanged(request, tool.fs)
+            return request.arguments
+        if isinstance(answer, Edit):
+            args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
+            preview = preview_of(tool, args, ToolContext(tool.name, tool.fs, self.context, request.call_id))
+            verdict = self.context.policy.judge(tool.name, tool.info.required, preview)
+            if verdict.decision == "deny":
+                raise steps.not_allowed(tool.name, verdict)
+            return args
+        if isinstance(answer, Deny):
+            raise refused(request, answer)
+        raise ToolNotAllowed(f"the approver gave {type(answer).__name__}, which is no answer", tool_name=tool.name)
+
+    def _touched(self, name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
+        """What a call would touch, for ``policy.explain``."""
+        tool = self.resolve(name)
+        args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
+        return tool.info.required, preview_of(tool, args, ToolContext(name, tool.fs, self.context))
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
         if info is None:
             raise steps.not_found(name, self.catalog.tools)
+        refusal, always = self._admission(info)
+        denied = self.context.policy.denied_paths(name, info.required)
+        fs = None if _FILE_PERMISSIONS.isdisjoint(info.required) else self.fs
         tool = Tool(
             info=info,
-            refusal=self._refusal(info),
+            refusal=refusal,
+            always_allowed=always,
             handler=self.handlers.get(name),
-            fs=None if _FILE_PERMISSIONS.isdisjoint(info.required) else self.fs,
+            fs=fs.denied(denied) if fs is not None and denied else fs,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
             input=Reader(self.catalog.model(info, "Input")),
@@ -77,16 +136,15 @@ class Core:
         self.tools[name] = tool
         return tool
 
-    def _refusal(self, info: ToolInfo) -> str | None:
-        """Why no call of the tool can pass, or None."""
+    def _admission(self, info: ToolInfo) -> tuple[str | None, bool]:
+        """Why no call of the tool can pass, or None; and whether every call passes without being looked at."""
         missing = [word for word in info.required if word not in self.context.permissions]
         if missing:
-            return f"{info.name!r} needs the permission {missing[0]!r}, which this context does not grant"
-        verdict = self.context.policy.verdict(info.name, info.required)
-        if verdict.decision == "allow":
-            return None
-        asked = " and nobody is there to approve it" if verdict.decision == "ask" else ""
-        return f"{info.name!r} is not allowed: {verdict.because}{asked}"
+            return f"{info.name!r} needs the permission {missing[0]!r}, which this context does not grant", False
+        verdict = self.context.policy.admit(info.name, info.required)
+        if verdict is None or verdict.decision == "ask" and self.context.approver is not None:
+            return None, False
+        return (None, True) if verdict.decision == "allow" else (steps.not_allowed(info.name, verdict).message, False)
 
     # -- beside the road ---------------------------------------------------------------------------------------------
 
@@ -95,7 +153,7 @@ class Core:
         return [
             self._definition(info)
             for info in self.catalog.tools.values()
-            if info.name in self.handlers and self._refusal(info) is None
+            if info.name in self.handlers and self._admission(info)[0] is None
         ]
 
     def _definition(self, info: ToolInfo) -> ToolDefinition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -13,6 +14,7 @@ from pydantic import BaseModel
 
 from toolkit.errors import ToolkitError, ToolTimeout
 from toolkit.runtime import steps
+from toolkit.runtime.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.context import ToolContext
 from toolkit.runtime.core import View
 from toolkit.runtime.message import ToolMessage
@@ -36,7 +38,7 @@ class Runner(View):
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
-        tool, args, repairs = core.prepare(name, arguments, is_text=is_text)
+        tool, args, repairs, request = core.prepare(name, arguments, call_id, is_text=is_text)
         if tool.handler is None:
             raise steps.no_handler(tool)
         # Inline and with the shared signal unless somebody may end the call from outside.
@@ -44,6 +46,11 @@ class Runner(View):
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)
         ctx = ToolContext(tool.name, tool.fs, core.context, call_id, signal)
         try:
+            if request is not None:
+                answer = self._asked(request)
+                if isinstance(answer, Respond):
+                    return steps.conclude(tool, answer.content, ctx, repairs)
+                args = core.answered(tool, request, answer)
             if not inline:
                 value = self._supervised(tool, args, ctx)
             else:
@@ -51,6 +58,19 @@ class Runner(View):
             return steps.conclude(tool, value, ctx, repairs)
         except (Exception, SystemExit) as error:
             raise steps.named(error, tool.name) from error.__cause__
+
+    def _asked(self, request: ApprovalRequest) -> Answer:
+        """What the approver says; an async one is waited for, here as well."""
+        approver = self._core.context.approver
+        assert approver is not None
+        answer = approver(request)
+        if not inspect.isawaitable(answer):
+            return answer
+
+        async def wait() -> Answer:
+            return await answer
+
+        return self._core.loop.submit(wait())[0].result()
 
     def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> object:
         """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""

@@ -1,7 +1,7 @@
 """The steps of one call, in the order of the road. Pure functions: the sync and async runners only drive them.
 
-``resolve`` the name, ``admit`` by name, ``as_object``, ``validate``, [rules on arguments and approval stand here], run,
-``conclude``.
+``resolve`` the name, ``admit`` by name, ``as_object``, ``validate``, ``authorize`` (rules on what the call touches, then
+approval), run, ``conclude``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from toolkit.errors import (
     ToolNotFound,
     nearest,
 )
+from toolkit.guard.policy import Verdict
 from toolkit.runtime.argument_text import parse_arguments
 from toolkit.runtime.coerce import Repair, repaired
 from toolkit.runtime.context import ToolContext, logger
@@ -45,6 +46,12 @@ def admit(tool: Tool) -> None:
     """Policy and permissions by name, before the arguments are looked at: a forbidden tool reveals nothing."""
     if tool.refusal is not None:
         raise ToolNotAllowed(tool.refusal, tool_name=tool.name)
+
+
+def not_allowed(name: str, verdict: Verdict) -> ToolNotAllowed:
+    """The refusal of a call by policy, with the words behind it."""
+    asked = ", and nobody is there to approve it" if verdict.decision == "ask" else ""
+    return ToolNotAllowed(f"{name!r} is not allowed: {verdict.because}{asked}", tool_name=name)
 
 
 def as_object(tool: Tool, arguments: object, *, is_text: bool) -> dict[str, Any] | BaseModel:

@@ -37,6 +37,8 @@ class ToolInfo:
     prefix: str
     required: tuple[Permission, ...] = ()
     optional: tuple[Permission, ...] = ()
+    resources: tuple[tuple[str, str], ...] = ()
+    """What a call touches, by the spec's ``x-resource``: the input's field, and the kind."""
     parallel: bool = False
     blocking: bool = True
 
@@ -100,6 +102,8 @@ class Tool:
     info: ToolInfo
     refusal: str | None
     """Why no call of it can pass, or None."""
+    always_allowed: bool
+    """Whether every call passes, so that nobody needs to look at what it touches."""
     handler: Callable[..., Any] | None
     fs: SandboxFS | None
     """The workspace's files, if its permissions grant them."""
@@ -115,7 +119,7 @@ class Tool:
     def __post_init__(self) -> None:
         self.name = self.info.name
         self.is_async = self.handler is not None and _is_async(self.handler)
-        self.render = _beside(self.handler, "text")
+        self.render = beside(self.handler, "text")
 
 
 def _is_async(handler: Callable[..., Any]) -> bool:
@@ -123,8 +127,8 @@ def _is_async(handler: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
 
 
-def _beside(handler: Callable[..., Any] | None, name: str) -> Callable[[Any], Any] | None:
-    """A function that a handler module exports beside its ``run``, such as ``text``."""
+def beside(handler: Callable[..., Any] | None, name: str) -> Callable[..., Any] | None:
+    """A function that a handler module exports beside its ``run``: ``text`` or ``preview``."""
     space = getattr(handler, "__globals__", {})
     found = space.get(name) if space.get("run") is handler else None
     return found if callable(found) else None

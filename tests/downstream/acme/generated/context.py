@@ -3,9 +3,9 @@
 from typing import TypeAlias
 
 from acme.generated.names import ToolName
-from toolkit.guard import policy
+from toolkit.guard import policy, rule
 from toolkit.runtime import context
 
-Rule: TypeAlias = policy.Rule[ToolName]
+Rule: TypeAlias = rule.Rule[ToolName]
 SecurityPolicy: TypeAlias = policy.SecurityPolicy[ToolName]
 ToolkitContext: TypeAlias = context.ToolkitContext[ToolName]

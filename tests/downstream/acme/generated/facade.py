@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from acme.generated.models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from toolkit.runtime.message import ToolMessage
 
-PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME",)
+PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME")
 
 
 class Tools:

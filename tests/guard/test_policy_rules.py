@@ -1,0 +1,258 @@
+"""Policies judged on what a call touches: the order of rules, paths, commands, shell text, hosts, files of rules."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.errors import PolicyError
+from toolkit.guard.permission import Permission
+from toolkit.guard.policy import SecurityPolicy
+from toolkit.guard.preview import Preview
+from toolkit.guard.rule import Rule
+from toolkit.guard.shell import plain_commands
+
+EXECUTE: tuple[Permission, ...] = ("execute",)
+
+
+def shell(text: str, *rules: Rule[str], default: Any = "deny") -> str:
+    return SecurityPolicy(default, rules=rules).judge("bash", EXECUTE, Preview(shell=text)).decision
+
+
+ALLOWED_LOG = [Rule("allow", command="git log"), Rule("allow", command="ls"), Rule("allow", command="find"), Rule("allow", command="wc"),
+               Rule("allow", command="rg"), Rule("allow", command="sed"), Rule("allow", command="tar")]  # fmt: skip
+
+PLAIN = ["git log", "git log -1 --oneline", "git log && ls", "ls | wc -l", "ls; git log", "ls || ls", "ls 'a b' \"c d\"", "find . -name x",
+         "sed -n 1,5p a.txt", "rg pattern src", "tar tf a.tar", "  ls  ", "ls;"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_plain_text_all_of_whose_parts_are_allowed(text: str) -> None:
+    assert shell(text, *ALLOWED_LOG) == "allow"
+
+
+NOT_COVERED = {
+    66: ["git log; rm x", "git log && rm x", "git log || rm x", "git log | sh", "git log & rm x", "git log &"],
+    67: ["git log\nrm x", "git log\rrm x", "git log\x0brm x"],
+    68: ["git log $(rm x)", "git log `rm x`", "git log <(rm x)", "git log >(rm x)", "ls ${x@P}", "ls $x", "ls $'a'"],
+    69: ["git log > x", "git log >> x", "git log < x", "ls << E", "ls <<< x", "ls 2>&1", "ls &> x"],
+    70: ["git logout", "git-log", "gitlog"],
+    71: ["X=1 git log", "env git log", "xargs git log", "nohup git log", "timeout 5 git log", "sudo git log", "sh -c 'git log'"],
+    72: ["git log --output=x", "git -c core.pager=x log", "find . -exec rm x", "find . -delete", "rg --pre x p", "sed -i s/a/b/ f",
+         "sed s/a/b/e f", "sed 'w out' f", "sed -n '1e id' f", "tar xf a.tar", "tar --to-command=sh -tf a", "find . -fprintf x y"],
+    73: ["g'i't log", "g\\it log", "git$IFS log", "git {log,x}", "git() { rm x; }; git log", "'git' log", "\"git\" log", "~/git log"],
+    74: ["./git log", "/tmp/git log", "bin/git log"],
+    76: [" && ".join(["ls"] * 60 + ["rm x"])],
+    0: ["", " ", ";", "ls &&", "&& ls", "ls ;; ls", "if ls", "! ls", "ls # x", "ls *", "ls ?", "ls [a]", "ls\u00a0x", "ls\tx", "ls \x00",
+        "time ls", "{ ls; }", "( ls )", "ls |& wc", "ls a~b~"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "text"), [(row, text) for row, texts in NOT_COVERED.items() for text in texts])
+def test_text_no_allow_rule_covers(row: int, text: str) -> None:
+    # With every git command allowed, its dangerous options still are not.
+    rules = [*ALLOWED_LOG, Rule("allow", command="git")] if row == 72 else ALLOWED_LOG
+    assert shell(text, *rules) == "deny"
+    # The control: it is the rules that refuse, not the default.
+    assert shell(text, default="allow") == "allow"
+
+
+@pytest.mark.parametrize("text", ["rm x", "/bin/rm x", "ls; rm x", "sudo rm x", "env -i rm x", "timeout 5 rm x", "echo $(id)", "ls > x", "ls\nls"])
+def test_deny_and_ask_rules_match_text_that_cannot_be_read(text: str) -> None:
+    assert shell(text, Rule("deny", command="rm"), default="allow") == "deny"
+    assert shell(text, Rule("ask", command="rm"), default="allow") == "ask"
+
+
+def test_deny_rules_leave_other_commands_alone() -> None:
+    for text in ("ls rm", "rmdir x", "git rm x", "echo rm"):
+        assert shell(text, Rule("deny", command="rm"), default="allow") == "allow"
+
+
+def test_without_command_rules_text_is_not_parsed() -> None:
+    assert shell("echo $(id) > x", Rule("deny", path="secrets/**"), default="allow") == "allow"
+
+
+def argv(*words: str, rule: Rule[str]) -> str:
+    return SecurityPolicy("deny", rules=[rule]).judge("exec_command", EXECUTE, Preview(argv=words)).decision
+
+
+def test_argv_is_never_split() -> None:
+    assert argv("git", "log", ";", "rm", "$(id)", rule=Rule("allow", command="git log")) == "allow"
+    assert argv("git", "log; rm x", rule=Rule("allow", command="git log")) == "deny"
+    assert argv("git log", rule=Rule("allow", command="git log")) == "deny"
+
+
+def touched(policy: SecurityPolicy[str], *paths: str, writes: tuple[str, ...] = ()) -> str:
+    return policy.judge("edit", ("write",), Preview(reads=paths, writes=writes)).decision
+
+
+def test_path_rules() -> None:
+    policy = SecurityPolicy[str]("deny", rules=[Rule("allow", path="src/**"), Rule("allow", path="*.md"), Rule("deny", path=".env*")])
+    assert [touched(policy, path) for path in ("src/a.py", "docs/a.md", "./src/x/y", "src")] == ["allow"] * 4
+    for path in ("lib/a.py", "Src/a.py", "src/../secret", "srcs/a.py", "src/.env", "src/.ENV.local", "a/.env/b.md"):
+        assert touched(policy, path) == "deny", path
+    # Everything a call touches must be covered; anything denied is enough.
+    assert touched(policy, "src/a.py", "b.md") == "allow"
+    assert touched(policy, "src/a.py", writes=("lib/b.py",)) == "deny"
+    assert touched(policy, "src/a.py", "src/.env") == "deny"
+    assert touched(policy) == "deny"
+
+
+def url(text: str, *rules: Rule[str], default: Any = "deny") -> str:
+    return SecurityPolicy(default, rules=rules).judge("webfetch", ("network",), Preview(url=text)).decision
+
+
+def test_host_rules_compare_labels() -> None:
+    below = Rule[str]("allow", host="*.example.org")
+    assert url("https://docs.example.org/x", below) == "allow"
+    for text in ("https://example.org/", "https://evilexample.org/", "https://example.org.evil.net/", "https://x@docs.example.org/",
+                 "https://docs.example.org\\@evil/", "file:///etc/passwd", "nonsense", "https://docs.example.org.evil/"):  # fmt: skip
+        assert url(text, below) == "deny", text
+    assert url("https://a.evil.net/", Rule("deny", host="*.evil.net"), default="allow") == "deny"
+    assert url("not a url", Rule("deny", host="*.evil.net"), default="allow") == "deny"
+    assert url("https://good.net/", Rule("deny", host="*.evil.net"), default="allow") == "allow"
+
+
+def test_the_order_of_rules_does_not_matter() -> None:
+    rules = [
+        Rule("allow", tools=["edit"]),
+        Rule("ask", path="src/**"),
+        Rule("deny", path="src/secret/**", justification="keys live there"),
+        Rule("allow", path="src/**"),
+    ]
+    for order in itertools.permutations(rules):
+        policy = SecurityPolicy[str]("deny", {"list": "allow"}, order)
+        assert [touched(policy, path) for path in ("a", "src/a", "src/secret/a")] == ["allow", "ask", "deny"]
+        verdict = policy.judge("edit", ("write",), Preview(reads=("src/secret/a",)))
+        assert verdict.because == "Rule('deny', path='src/secret/**') decides (keys live there)"
+
+
+def test_admission_by_name() -> None:
+    def admitted(*rules: Rule[str], default: Any = "deny", tools: Any = None) -> str | None:
+        verdict = SecurityPolicy(default, tools, rules).admit("edit", ("write",))
+        return None if verdict is None else verdict.decision
+
+    assert admitted() == "deny"
+    assert admitted(default="allow") == "allow"
+    assert admitted(Rule("deny", path="x")) == "deny"
+    assert admitted(Rule("deny", path="x"), default="allow") is None
+    assert admitted(Rule("allow", path="x")) is None
+    assert admitted(Rule("ask", path="x"), tools={"edit": "deny"}) is None
+    assert admitted(Rule("deny", tools=["edit"]), Rule("allow", path="x"), default="allow") == "deny"
+    assert admitted(Rule("deny", permission="write"), default="allow") == "deny"
+    assert admitted(Rule("deny", permission="network"), default="allow") == "allow"
+    assert admitted(Rule("allow", tools=[])) == "deny"
+
+
+WRONG_RULES: dict[str, tuple[dict[str, Any], str]] = {
+    "decision": ({"decision": "maybe"}, "a rule's decision is allow, ask or deny"),
+    "permission": ({"decision": "deny", "permission": "fly"}, "no permission is called 'fly'"),
+    "tools as text": ({"decision": "deny", "tools": "edit"}, r"write tools=\['edit'\]"),
+    "two conditions": ({"decision": "deny", "path": "x", "host": "y"}, "a rule has one condition, not path and host"),
+    "command with metacharacters": ({"decision": "deny", "command": "rm *"}, "plain words it begins with"),
+    "two commands": ({"decision": "allow", "command": "ls; ls"}, "plain words it begins with"),
+    "a runner allowed": ({"decision": "allow", "command": "xargs"}, "no rule can allow 'xargs'"),
+    "empty path": ({"decision": "allow", "path": ""}, "a path rule needs a pattern"),
+    "host that is none": ({"decision": "deny", "host": "*.*"}, "host pattern"),
+    "example that does not match": ({"decision": "allow", "command": "git log", "match": ["git logout"]}, "does not match its example"),
+    "example that matches": ({"decision": "deny", "path": "a/**", "not_match": ["A/b"]}, "matches its example 'A/b'"),
+    "examples of nothing": ({"decision": "deny", "match": ["x"]}, "this rule has none of them"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_RULES)
+def test_rules_that_cannot_mean_what_they_say_are_refused(what: str) -> None:
+    keys, words = WRONG_RULES[what]
+    with pytest.raises(PolicyError, match=words):
+        Rule(**keys)
+
+
+def test_examples_are_checked() -> None:
+    Rule("allow", command="git log", match=["git log", "git log -1 | git log"], not_match=["git logout", "git log > x", "git log --output=x"])
+    Rule("deny", path=".env*", match=["a/.ENV"], not_match=["env"])
+    Rule("allow", host="*.example.org", match=["a.example.org", "https://b.example.org/x"], not_match=["example.org"])
+
+
+POLICY = """
+default = "deny"
+
+[tools]
+read_file = "allow"
+edit = "ask"
+
+[[rules]]
+decision = "deny"
+path = "secrets/**"
+justification = "keys"
+match = ["secrets/a.pem"]
+
+[[rules]]
+decision = "allow"
+tools = ["exec_command"]
+command = "git log"
+"""
+
+
+def test_policy_files(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(POLICY)
+    policy = SecurityPolicy[str].load(file)
+    assert (policy.default, policy.tools, len(policy.rules)) == ("deny", {"read_file": "allow", "edit": "ask"}, 2)
+    assert policy.judge("read_file", ("read",), Preview(reads=("secrets/x",))).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("defualt = 'deny'", r"unknown key 'defualt'\. Did you mean 'default'\? @ policy.toml:/defualt"),
+        ("default = 'maybe'", "the decision for 'default' must be allow, ask or deny"),
+        ("[[rules]]\ndecision = 'deny'\npaht = 'x'", r"unknown key 'paht'\. Did you mean 'path'\? @ policy.toml:/rules/0/paht"),
+        ("[[rules]]\npath = 'x'", "decision.* @ policy.toml:/rules/0"),
+        ("[[rules]]\ndecision = 'deny'\ncommand = 'rm *'", "plain words.* @ policy.toml:/rules/0"),
+        ("rules = 3", "'rules' must be a list of tables"),
+        ("tools = 3", "'tools' must be a table"),
+        ("= nonsense", "the policy cannot be read"),
+    ],
+)
+def test_mistakes_in_policy_files(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(text)
+    with pytest.raises(PolicyError, match=words):
+        SecurityPolicy[str].load(file)
+    with pytest.raises(PolicyError, match="the policy cannot be read: No such file"):
+        SecurityPolicy[str].load(tmp_path / "missing.toml")
+
+
+@given(st.text(st.sampled_from(list("ab '\"\\$`;&|<>(){}*?[]#~!=\n\t\x00\u00a0%^-/.")), max_size=24))
+def test_text_that_is_taken_for_plain_is_read_as_a_shell_reads_it(text: str) -> None:
+    """Whatever we call plain, bash must split into the same words."""
+    import subprocess
+
+    commands = plain_commands(text)
+    if commands is None:
+        return
+    script = "".join(f"printf '%s\\0' {part}; printf '\\1'\n" for part in _parts(text))
+    done = subprocess.run(["bash", "--noprofile", "--norc", "-c", script], capture_output=True, timeout=20)
+    seen = [tuple(word.decode() for word in row.split(b"\0")[:-1]) for row in done.stdout.split(b"\1")[:-1]]
+    assert seen == commands
+
+
+def _parts(text: str) -> list[str]:
+    """The text cut at its joints, quotes respected: each part is printed word by word by a real shell."""
+    parts, quote, current = [], "", ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in ";&|":
+            parts.append(current)
+            current = ""
+            continue
+        current += letter
+    return [part for part in [*parts, current] if part.strip()]

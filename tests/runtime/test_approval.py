@@ -1,0 +1,189 @@
+"""``ask``: who is asked, what they see, what each answer does, and what an approval is bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acme.generated import AddInput, AddOutput, Rule, SecurityPolicy
+from tests.runtime.conftest import MakeDoor
+from toolkit import ApprovalRequest, Approve, Deny, Edit, Respond, ToolCall, ToolkitError
+
+ASK_ADD: dict[str, Any] = {"tools": {"add": "ask"}}
+
+
+class Person:
+    """Somebody who answers, and remembers what was asked."""
+
+    def __init__(self, answer: Any, before: Callable[[], object] = lambda: None) -> None:
+        self.answer = answer
+        self.before = before
+        self.asked: list[ApprovalRequest] = []
+
+    def __call__(self, request: ApprovalRequest) -> Any:
+        self.asked.append(request)
+        self.before()
+        return self.answer
+
+
+class AsyncPerson(Person):
+    async def __call__(self, request: ApprovalRequest) -> Any:
+        return super().__call__(request)
+
+
+@pytest.fixture(params=[Person, AsyncPerson])
+def kind(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def code(door: Any, name: str, arguments: Any) -> str:
+    with pytest.raises(ToolkitError) as failure:
+        door.invoke(name, arguments)
+    assert failure.value.tool_name == name
+    return str(failure.value)
+
+
+def test_approved_calls_run_as_shown(make_door: MakeDoor, kind: Any) -> None:
+    person = kind(Approve())
+    door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=person, session_id="s-1")
+    assert door.invoke("add", {"a": 1.0, "b": 2}).content == AddOutput(sum=3)
+    (request,) = person.asked
+    assert (request.tool_name, request.arguments, request.session_id) == ("add", AddInput(a=1, b=2), "s-1")
+    assert request.because == "the policy says ask for this tool"
+    door.call(ToolCall("call-7", "add", {"a": 1, "b": 2}))
+    assert person.asked[1].call_id == "call-7"
+    assert person.asked[0].digest == person.asked[1].digest
+    door.invoke("add", {"a": 1, "b": 3})
+    assert person.asked[2].digest != person.asked[1].digest
+
+
+def test_denied_calls_tell_the_words(make_door: MakeDoor, kind: Any) -> None:
+    door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(Deny("use subtract")))
+    assert code(door, "add", {"a": 1, "b": 2}) == "TOOL_NOT_ALLOWED: 'add' was not approved: use subtract"
+
+
+def test_nobody_is_asked_about_calls_that_are_wrong_or_allowed(make_door: MakeDoor, kind: Any) -> None:
+    person = kind(Approve())
+    door = make_door(SecurityPolicy(default="allow", **ASK_ADD), approver=person)
+    assert code(door, "add", {"a": 1}).startswith("INVALID_TOOL_ARGUMENTS")
+    door.invoke("shout", {"text": "x"})
+    assert person.asked == []
+
+
+def test_edited_arguments_are_validated_and_run(make_door: MakeDoor, kind: Any) -> None:
+    door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(Edit({"a": 10, "b": 20})))
+    assert door.invoke("add", {"a": 1, "b": 2}).content.sum == 30
+    wrong = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(Edit({"a": "ten", "b": 20})))
+    assert code(wrong, "add", {"a": 1, "b": 2}).startswith("INVALID_TOOL_ARGUMENTS: a:")
+
+
+def test_an_edit_cannot_reach_what_a_rule_denies(make_door: MakeDoor, kind: Any) -> None:
+    rules: list[Rule] = [Rule("deny", path="secrets/**"), Rule("ask", tools=["read_file"])]
+    door = make_door(SecurityPolicy(default="deny", rules=rules), approver=kind(Edit({"path": "Secrets/key"})))
+    assert code(door, "read_file", {"path": "a.txt"}).startswith("TOOL_NOT_ALLOWED: 'read_file' is not allowed: Rule('deny'")
+
+
+def test_a_response_takes_the_place_of_the_run(make_door: MakeDoor, kind: Any) -> None:
+    door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(Respond({"sum": 42})))
+    assert door.invoke("add", {"a": 1, "b": 2}).content == AddOutput(sum=42)
+    wrong = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(Respond("nonsense")))
+    assert code(wrong, "add", {"a": 1, "b": 2}).startswith("TOOL_FAILED: INVALID_OUTPUT")
+
+
+@pytest.mark.parametrize("answer", [None, True, "yes", 1])
+def test_anything_else_is_no_approval(make_door: MakeDoor, kind: Any, answer: Any) -> None:
+    door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(answer))
+    assert "which is no answer" in code(door, "add", {"a": 1, "b": 2})
+
+
+def test_an_approver_that_fails_is_no_approval(make_door: MakeDoor) -> None:
+    def broken(request: ApprovalRequest) -> Any:
+        raise RuntimeError("no terminal")
+
+    door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=broken)
+    assert code(door, "add", {"a": 1, "b": 2}).startswith("INTERNAL: ")
+
+
+def test_a_file_that_changes_while_somebody_thinks_voids_the_approval(make_door: MakeDoor, kind: Any, tmp_path: Path) -> None:
+    file = tmp_path / "workspace" / "a.txt"
+    person = kind(Approve(), lambda: file.write_text("changed meanwhile"))
+    door = make_door(SecurityPolicy(default="deny", tools={"read_file": "ask"}), approver=person)
+    file.write_text("as shown")
+    words = code(door, "read_file", {"path": "a.txt"})
+    assert words.startswith("TOOL_NOT_ALLOWED: 'a.txt' changed while the call waited for approval")
+    person.before = lambda: None
+    assert door.invoke("read_file", {"path": "a.txt"}).content.content == "changed meanwhile"
+    assert person.asked[0].preview.reads == ("a.txt",)
+    file.unlink()
+    person.before = lambda: file.write_text("came into being")
+    assert "changed while" in code(door, "read_file", {"path": "a.txt"})
+
+
+def test_ask_counts_as_offered_only_with_somebody_to_ask(make_door: MakeDoor) -> None:
+    policy = SecurityPolicy(default="deny", **ASK_ADD)
+    assert [tool.name for tool in make_door(policy, approver=Person(Approve())).get_allowed_tools()] == ["add"]
+    assert make_door(policy).get_allowed_tools() == []
+    assert "nobody is there to approve it" in code(make_door(policy), "add", {"a": 1, "b": 2})
+
+
+def test_rules_on_paths_decide_call_by_call(make_door: MakeDoor, tmp_path: Path) -> None:
+    rules: list[Rule] = [Rule("deny", path="secrets/**", justification="keys"), Rule("allow", path="docs/**"), Rule("ask", path="*.cfg")]
+    person = Person(Approve())
+    door = make_door(SecurityPolicy(default="deny", rules=rules), approver=person)
+    for path in ("secrets/key", "docs/a.md", "app.cfg", "src/a.py"):
+        file = tmp_path / "workspace" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(path)
+    assert door.invoke("read_file", {"path": "docs/a.md"}).content.content == "docs/a.md"
+    assert door.invoke("read_file", {"path": "app.cfg"}).content.content == "app.cfg"
+    assert [request.preview.reads for request in person.asked] == [("app.cfg",)]
+    assert "(keys)" in code(door, "read_file", {"path": "secrets/key"})
+    assert "the policy's default is deny" in code(door, "read_file", {"path": "src/a.py"})
+    assert [tool.name for tool in door.get_allowed_tools()] == ["list", "read_file", "tree"]
+
+
+def test_denied_paths_hold_through_links_and_walks(make_door: MakeDoor, tmp_path: Path) -> None:
+    door = make_door(SecurityPolicy(default="allow", rules=[Rule("deny", path="secrets/**")]))
+    root = tmp_path / "workspace"
+    (root / "secrets").mkdir()
+    (root / "secrets" / "key").write_text("hidden")
+    (root / "innocent.txt").symlink_to("secrets/key")
+    (root / "also").symlink_to("secrets")
+    for path in ("innocent.txt", "also/key", "SECRETS/key", "a/../secrets/key", "secrets"):
+        words = code(door, "read_file", {"path": path})
+        assert words.split(":")[0] in ("TOOL_NOT_ALLOWED", "SANDBOX_VIOLATION") or "NOT_FOUND" in words, words
+        assert "hidden" not in words
+    listed = door.invoke("list", {"recursive": True}).content
+    assert [entry.path for entry in listed.entries] == ["also", "innocent.txt"]
+    assert "secrets" not in door.invoke("tree", {}).text()
+
+
+def test_rules_on_what_a_tool_does_not_tell_are_refused_when_the_toolkit_is_built(make_door: MakeDoor) -> None:
+    with pytest.raises(ValueError, match=r"speaks of a command, but 'read_file' tells of none: its spec needs an 'x-resource'"):
+        make_door(SecurityPolicy(rules=[Rule("deny", tools=["read_file"], command="rm")]))
+
+
+def test_policy_explains_itself(make_door: MakeDoor) -> None:
+    policy = SecurityPolicy(default="deny", rules=[Rule("allow", path="docs/**", justification="public")])
+    with pytest.raises(ValueError, match="once a toolkit was built with it"):
+        policy.explain("read_file", {"path": "docs/a"})
+    make_door(policy)
+    verdict = policy.explain("read_file", {"path": "docs/a"})
+    assert (verdict.decision, verdict.because) == ("allow", "Rule('allow', path='docs/**') decides (public)")
+    assert policy.explain("read_file", {"path": "src/a"}).decision == "deny"
+
+
+def test_a_policy_file_inside_the_workspace_is_refused(make_door: MakeDoor, tmp_path: Path) -> None:
+    outside = tmp_path / "policy.toml"
+    outside.write_text('default = "allow"\n')
+    make_door(SecurityPolicy.load(outside))
+    inside = tmp_path / "workspace" / "policy.toml"
+    inside.write_text('default = "allow"\n')
+    for path in (inside, tmp_path / "link.toml"):
+        if path != inside:
+            path.symlink_to(inside)
+        with pytest.raises(ValueError, match="lies inside the workspace"):
+            make_door(SecurityPolicy.load(path))
