@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolkit.wire.exact import same_json
+from toolkit.wire.exact import is_multiple, same_json
 
 
 def json_type(value: object) -> str:
@@ -46,6 +46,35 @@ def accepts(flat: dict[str, Any], value: Any, lookup: Callable[[str], dict[str, 
     return kind not in ("integer", "number") or _in_limits(flat, value)
 
 
+def settled(flat: dict[str, Any], value: Any, lookup: Callable[[str], dict[str, Any] | None]) -> Any:
+    """An accepted value as the types of generated code have it: 2.0 is 2 where an integer stands."""
+    node = branch_for(flat, value, lookup)
+    if "enum" in node:
+        return next(wanted for wanted in node["enum"] if same_json(value, wanted))
+    if isinstance(value, list):
+        return [settled(node.get("items", {}), item, lookup) for item in value]
+    if isinstance(value, dict):
+        return {key: settled(_of_property(node, key), item, lookup) for key, item in value.items()}
+    return int(value) if isinstance(value, float) and node.get("type") == "integer" else value
+
+
+def branch_for(
+    flat: dict[str, Any], value: Any, lookup: Callable[[str], dict[str, Any] | None], *, through_refs: bool = True
+) -> dict[str, Any]:
+    """The branch of unions, and what references mean, that takes the value; without branches the node itself."""
+    if "$ref" in flat and through_refs:
+        return branch_for(lookup(flat["$ref"]) or {}, value, lookup)
+    if "anyOf" in flat:
+        fitting = next(branch for branch in flat["anyOf"] if accepts(branch, value, lookup))
+        return branch_for(fitting, value, lookup, through_refs=through_refs)
+    return flat
+
+
+def _of_property(node: dict[str, Any], key: str) -> dict[str, Any]:
+    found = node.get("properties", {}).get(key, node.get("additionalProperties"))
+    return found if isinstance(found, dict) else {}
+
+
 def _accepts_object(flat: dict[str, Any], value: dict[str, Any], lookup: Callable[[str], Any]) -> bool:
     properties, extra = flat.get("properties", {}), flat.get("additionalProperties", True)
     if any(name not in value for name in flat.get("required", ())):
@@ -68,7 +97,7 @@ def _in_limits(flat: dict[str, Any], value: float) -> bool:
         and value <= flat.get("maximum", value)
         and ("exclusiveMinimum" not in flat or value > flat["exclusiveMinimum"])
         and ("exclusiveMaximum" not in flat or value < flat["exclusiveMaximum"])
-        and ("multipleOf" not in flat or value / flat["multipleOf"] == int(value / flat["multipleOf"]))
+        and ("multipleOf" not in flat or is_multiple(value, flat["multipleOf"]))
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +18,7 @@ from toolkit.errors import GenerationError
 
 NAME: Final = "manifest.json"
 _MADE_BY: Final = "typed-toolkit"
+_SEAL: Final = "digest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +40,30 @@ class Manifest:
             "outputs": dict(sorted(self.outputs.items())),
             "tools": [row.as_json() for row in self.rows],
         }
-        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+        return _sealed(data)
+
+
+def _sealed(data: dict[str, Any]) -> str:
+    """The text of a manifest, with a digest of itself: an edit by hand is seen, down to the last blank."""
+    seal = digest(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    return json.dumps({**data, _SEAL: seal}, indent=1, ensure_ascii=False) + "\n"
+
+
+def is_our_manifest(text: str) -> bool:
+    """Whether a manifest says that we made it, however damaged it may be."""
+    return re.search(rf'"generator"\s*:\s*"{_MADE_BY}"', text) is not None
 
 
 def read_manifest(folder: Path) -> Manifest | None:
     """The manifest in a folder; None if there is none that we can use, whatever is wrong with it."""
     try:
-        data: dict[str, Any] = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        if data["generator"] != _MADE_BY:
+        text = (folder / NAME).read_text(encoding="utf-8")
+        data: dict[str, Any] = json.loads(text)
+        if data["generator"] != _MADE_BY or text != _sealed({k: v for k, v in data.items() if k != _SEAL}):
             return None
         rows = tuple(map(Row.from_json, data["tools"]))
         return Manifest(data["fingerprint"], data["inputs"], data["outputs"], rows)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
@@ -62,7 +76,7 @@ def included_rows(packages: Iterable[str]) -> list[Row]:
         if manifest is None:
             raise GenerationError(
                 f"'include' names {package!r}, which is no generated package that can be found here;"
-                " is it installed, and was it made by `toolkit generate`? @ pyproject.toml:/tool/toolkit/include"
+                " is it installed, and as `toolkit generate` made it? @ pyproject.toml:/tool/toolkit/include"
             )
         rows += manifest.rows
     return rows
@@ -85,7 +99,8 @@ def fingerprint(settings: Settings) -> str:
     """What besides the specs decides the output: this generator, the one beneath it, the settings, included packages."""
     here = Path(__file__).parent
     parts = [digest(file.read_bytes()) for file in sorted(here.rglob("*.py"))]
-    parts += [settings.package, settings.class_name, *settings.packs, *settings.include, _version_beneath()]
+    parts += [settings.package, settings.class_name, _version_beneath()]
+    parts += map(json.dumps, (settings.specs, settings.packs, settings.include))
     for package in settings.include:
         folder = _folder(package)
         parts.append(digest((folder / NAME).read_bytes()) if folder and (folder / NAME).is_file() else "")

@@ -183,7 +183,7 @@ def _refuse_meeting(wires: Sequence[str], attributes: Sequence[str], owners: Seq
         if other != index:
             problems.append(
                 f"tools {wires[other]!r} ({owners[other]}) and {wires[index]!r} are both 'tools.{attribute}' in Python;"
-                f" give one of them another name with 'rename', or a 'prefix' to its pack @ {owners[index]}"
+                f" give one of them another name with 'rename' @ {owners[index]}"
             )
     if problems:
         raise SpecError(problems)

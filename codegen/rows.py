@@ -55,6 +55,8 @@ class Row:
     imports: tuple[str, ...]
     """Names from the tool's model module that its parameter types use."""
     source: str
+    namePointer: str
+    """Where in the source the name stands."""
     descriptionSource: str | None
 
     def as_json(self) -> dict[str, Any]:
@@ -91,8 +93,13 @@ def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document) -
         resources=_resources(spec),
         imports=tuple(sorted(used)),
         source=spec.source,
+        namePointer=name_pointer(spec),
         descriptionSource=spec.description_source,
     )
+
+
+def name_pointer(spec: ToolSpec) -> str:
+    return f"{spec.pointer}/{'rename' if spec.rename else 'name'}"
 
 
 def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter]:

@@ -63,7 +63,7 @@ def _allowed_class(node: ast.ClassDef) -> bool:
 def _allowed_member(node: ast.stmt) -> bool:
     if isinstance(node, ast.AnnAssign):
         value = node.value
-        return _is_type(node.annotation) and (value is None or _is_literal(value) or _is_method_call(value))
+        return _is_type(node.annotation) and (value is None or _is_default(value))
     if isinstance(node, ast.Assign):
         targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
         return targets == ["model_config"] and _is_type(node.value)
@@ -76,6 +76,15 @@ def _is_text(node: ast.stmt) -> bool:
 
 def _is_literal(node: ast.expr) -> bool:
     return all(isinstance(part, _LITERALS) for part in ast.walk(node))
+
+
+def _is_default(node: ast.expr) -> bool:
+    """A literal, a model made from one, or a list or map of these."""
+    if isinstance(node, ast.List):
+        return all(map(_is_default, node.elts))
+    if isinstance(node, ast.Dict):
+        return all(key is not None and _is_literal(key) for key in node.keys) and all(map(_is_default, node.values))
+    return _is_literal(node) or _is_method_call(node)
 
 
 def _is_type(node: ast.expr) -> bool:

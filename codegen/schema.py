@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from codegen import naming
-from codegen.accepts import accepts, json_type
+from codegen.accepts import accepts, json_type, settled
 from codegen.keywords import ANNOTATION, LIMITS, TYPED, refusal
 from toolkit.wire.exact import same_json
 
@@ -47,7 +47,9 @@ def flatten(schema: Schema, name: str, base: str) -> tuple[Document, list[str]]:
 
 
 def _is_object(schema: Schema) -> bool:
-    return not any(word in schema for word in _SHAPES[:-1]) and schema.get("type", "object") == "object"
+    if any(word in schema for word in _SHAPES[:-1]):
+        return False
+    return schema.get("type", "object") == "object" and any(word in schema for word in ("type", *LIMITS["object"]))
 
 
 class _Walk:
@@ -61,7 +63,8 @@ class _Walk:
         self.problems: list[tuple[str, str]] = []
         self.definitions: dict[str, Schema] = {}
         self.open: set[str] = set()
-        self.places: dict[str, str] = {name: ""}
+        self.building: set[str] = set()
+        self.places: dict[str, str] = {}
         self.classes: dict[str, str] = {}
 
     def problem(self, text: str, pointer: str) -> Schema:
@@ -118,7 +121,26 @@ class _Walk:
         default = schema["default"]
         if not accepts(flat, default, self.lookup):
             self.problem("'default' is not accepted by the schema it stands in", f"{pointer}/default")
-        return {**described, "default": default}
+            return described
+        if isinstance(default, dict | list) and self.building & set(self.reached(flat)):
+            self.problem("a 'default' that is made of the object it stands in has no end", f"{pointer}/default")
+            return described
+        return {**described, "default": settled(flat, default, self.lookup)}
+
+    def reached(self, flat: Schema) -> set[str]:
+        """The names of all objects that a node's type needs."""
+        found: set[str] = set()
+        pending: list[object] = [flat]
+        while pending:
+            node = pending.pop()
+            if not isinstance(node, dict):
+                continue
+            if "$ref" in node and (name := node["$ref"].rpartition("/")[2]) not in found:
+                found.add(name)
+                pending.append(self.lookup(node["$ref"]))
+            pending += [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
+            pending += node.get("properties", {}).values()
+        return found
 
     def lookup(self, ref: str) -> Schema | None:
         name = ref.rpartition("/")[2]
@@ -154,11 +176,12 @@ class _Walk:
 
     def enum(self, schema: Schema, pointer: str) -> Schema:
         self.only_beside(schema, ("enum", "const", "type"), pointer)
-        values = [schema["const"]] if "const" in schema else schema["enum"]
-        if not isinstance(values, list) or not values:
+        listed = schema.get("enum", [schema.get("const")])
+        if not isinstance(listed, list) or not listed:
             return self.problem("'enum' must be a list with at least one value", f"{pointer}/enum")
-        if "const" in schema and "enum" in schema:
-            values = [value for value in values if any(same_json(value, other) for other in schema["enum"])]
+        values = listed
+        if "const" in schema:
+            values = [schema["const"]] if any(same_json(schema["const"], other) for other in listed) else []
         kinds = _types(schema)
         values = [
             v
@@ -240,7 +263,8 @@ class _Walk:
         several = sum(kind != "null" for kind in kinds) > 1
         names = [name + naming.camel(kind) if several else name for kind in kinds]
         flat = [
-            self.one_type(kind, schema, pointer, own, nested=several) for kind, own in zip(kinds, names, strict=True)
+            self.one_type(kind, schema, pointer, own, nested=len(kinds) > 1)
+            for kind, own in zip(kinds, names, strict=True)
         ]
         return flat[0] if len(flat) == 1 else {"anyOf": flat}
 
@@ -249,40 +273,23 @@ class _Walk:
             return self.named_object(schema, pointer, name)
         if kind == "array":
             return self.array(schema, pointer, name)
-        flat = {"type": kind, **{word: schema[word] for word in LIMITS[kind] if word in schema}}
-        self.check_limits(flat, pointer)
+        flat = {"type": kind, **self.limits(kind, schema, pointer)}
         return self.alias(flat, pointer, name) if nested and len(flat) > 1 else flat
 
-    def check_limits(self, flat: Schema, pointer: str) -> None:
-        for word, value in flat.items():
-            where = f"{pointer}/{word}"
-            if word == "pattern":
-                self.check_pattern(value, where)
-            elif word in ("minLength", "maxLength", "minItems", "maxItems"):
-                if json_type(value) != "integer" or value < 0 or value > 2**53:
-                    self.problem(f"{word!r} must be a whole number from 0", where)
-            elif word in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"):
-                if json_type(value) not in ("integer", "number") or abs(value) > 2**63 - 1:
-                    self.problem(f"{word!r} must be a number below 2**63", where)
-                elif word == "multipleOf" and (value <= 0 or flat["type"] == "integer" and value != int(value)):
-                    self.problem("'multipleOf' must be above 0, and whole for an integer", where)
-
-    def check_pattern(self, pattern: object, pointer: str) -> None:
-        from pydantic_core import SchemaError, SchemaValidator, core_schema
-
-        if not isinstance(pattern, str):
-            self.problem("'pattern' must be text", pointer)
-            return
-        try:
-            SchemaValidator(core_schema.str_schema(pattern=pattern))
-        except SchemaError:
-            self.problem(
-                "'pattern' does not compile in the linear-time engine (no look-around, no back-references)", pointer
-            )
+    def limits(self, kind: str, schema: Schema, pointer: str) -> Schema:
+        """The limits beside a type; a wrong one is told and left out, so that defaults are judged by sound ones only."""
+        found: Schema = {}
+        for word in LIMITS[kind]:
+            if word in schema and word != "items":
+                mistake = _mistake_in_limit(word, schema[word], kind)
+                if mistake is None:
+                    found[word] = schema[word]
+                else:
+                    self.problem(mistake, f"{pointer}/{word}")
+        return found
 
     def array(self, schema: Schema, pointer: str, name: str) -> Schema:
-        flat: Schema = {"type": "array", **{word: schema[word] for word in ("minItems", "maxItems") if word in schema}}
-        self.check_limits(flat, pointer)
+        flat: Schema = {"type": "array", **self.limits("array", schema, pointer)}
         if "items" in schema:
             item = self.node(schema["items"], f"{pointer}/items", naming.singular(name), nested=True)
             item.pop("default", None)
@@ -299,7 +306,9 @@ class _Walk:
             return self.object(schema, pointer, name)
         name = self.classes[pointer] = self.unused(name, pointer)
         self.objects[name] = {"type": "object"}
+        self.building.add(name)
         self.objects[name] = self.object(schema, pointer, name)
+        self.building.discard(name)
         return {"$ref": f"#/$defs/{name}"}
 
     def object(self, schema: Schema, pointer: str, name: str) -> Schema:
@@ -342,6 +351,9 @@ class _Walk:
 
     def unused(self, name: str, pointer: str) -> str:
         """The name, with a digest of the place where another place of this tool has it already."""
+        if name == self.name:
+            # That is the class around this one: a model of a value that is an object or null, say.
+            name = f"{name}Root"
         if self.places.setdefault(name, pointer) == pointer:
             return name
         return f"{name}X{naming.digest(pointer)}"
@@ -353,6 +365,31 @@ def _types(schema: Schema) -> list[str] | None:
         return [kind]
     if isinstance(kind, list) and all(isinstance(word, str) for word in kind):
         return kind
+    return None
+
+
+def _mistake_in_limit(word: str, value: Any, kind: str) -> str | None:
+    if word == "pattern":
+        return _mistake_in_pattern(value)
+    if word in ("minLength", "maxLength", "minItems", "maxItems"):
+        fits = json_type(value) == "integer" and 0 <= value <= 2**53
+        return None if fits else f"{word!r} must be a whole number from 0"
+    if json_type(value) not in ("integer", "number") or abs(value) > 2**63:
+        return f"{word!r} must be a number from -2**63 to 2**63"
+    if word == "multipleOf" and (value < 2**-63 or kind == "integer" and value != int(value)):
+        return "'multipleOf' must be above 0 (2**-63 or more), and whole for an integer"
+    return None
+
+
+def _mistake_in_pattern(pattern: object) -> str | None:
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+    if not isinstance(pattern, str):
+        return "'pattern' must be text"
+    try:
+        SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError:
+        return "'pattern' does not compile in the linear-time engine (no look-around, no back-references)"
     return None
 
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from codegen.render.facade import MODULE_NAMES
+from codegen.render.modules import EXPORTS
 from toolkit.errors import SetupError, nearest
 
 _KEYS: Final = ("specs", "package", "class", "include", "packs")
+_OUR_PACKAGES: Final = ("codegen", "generated", "toolkit")
+_OUR_SPECS: Final = ("toolkit/builtin",)
+_TAKEN_CLASSES: Final = frozenset(
+    {"AsyncToolkit", *MODULE_NAMES, *dir(builtins), *(name for names in EXPORTS.values() for name in names)}
+)
+
+
+class NoSettings(SetupError):
+    """No project here has any settings, so that there is nothing wrong with them either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,7 @@ def find_settings(start: Path) -> Settings:
             table = _table(file)
             if table is not None:
                 return read_settings(folder, table)
-    raise SetupError(
+    raise NoSettings(
         "no pyproject.toml here or above has a [tool.toolkit] table; add one with at least\n\n    [tool.toolkit]\n"
         '    specs = "acme/tools"\n    package = "acme.generated"'
     )
@@ -57,8 +70,10 @@ def _table(file: Path) -> dict[str, Any] | None:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SetupError(f"cannot be read as TOML: {error} @ {file.name}") from None
-    found = data.get("tool", {}).get("toolkit")
-    return found if isinstance(found, dict) else None
+    tool = data.get("tool", {})
+    if not isinstance(tool, dict) or not isinstance(tool.get("toolkit", {}), dict):
+        raise SetupError(f"'tool' and 'tool.toolkit' must be tables @ {file.name}:/tool")
+    return tool.get("toolkit")
 
 
 def read_settings(root: Path, table: dict[str, Any]) -> Settings:
@@ -73,12 +88,8 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     class_name = table.get("class", "Toolkit")
     if not specs:
         problems.append("'specs' must name at least one file or folder @ pyproject.toml:/tool/toolkit/specs")
-    if not isinstance(package, str) or not all(part.isidentifier() for part in package.split(".")):
-        problems.append(
-            "'package' must be a dotted module name, such as acme.generated @ pyproject.toml:/tool/toolkit/package"
-        )
-    if not isinstance(class_name, str) or not class_name.isidentifier() or class_name.startswith("_"):
-        problems.append("'class' must be a class name @ pyproject.toml:/tool/toolkit/class")
+    problems += [f"{text} @ pyproject.toml:/tool/toolkit/package" for text in _mistakes_in_package(package, specs)]
+    problems += [f"{text} @ pyproject.toml:/tool/toolkit/class" for text in _mistakes_in_class(class_name)]
     include, packs = _texts(table, "include", problems), _texts(table, "packs", problems)
     problems += [
         f"a pack is written 'module:name', not {pack!r} @ pyproject.toml:/tool/toolkit/packs"
@@ -90,10 +101,35 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     return Settings(root, specs, package, class_name, include, packs)
 
 
+def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:
+    if not isinstance(package, str) or not all(map(_is_name, package.split("."))):
+        return ["'package' must be a dotted module name, such as acme.generated"]
+    if package.partition(".")[0] in _OUR_PACKAGES and specs != _OUR_SPECS:
+        return [f"'package' must not be {package!r}, which would hide a package of ours; write acme.generated, say"]
+    return []
+
+
+def _mistakes_in_class(name: object) -> list[str]:
+    if not isinstance(name, str) or not _is_name(name) or name.startswith("_"):
+        return ["'class' must be a class name"]
+    if name != "Toolkit" and {name, f"Async{name}"} & _TAKEN_CLASSES:
+        return [f"'class' must not be {name!r}, a name that generated code uses itself; write AcmeToolkit, say"]
+    return []
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
 def _texts(table: dict[str, Any], key: str, problems: list[str]) -> tuple[str, ...]:
     value = table.get(key, [])
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(item, str) and item for item in values):
         problems.append(f"{key!r} must be text or a list of texts @ pyproject.toml:/tool/toolkit/{key}")
         return ()
+    problems += [
+        f"{key!r} names {value!r} twice @ pyproject.toml:/tool/toolkit/{key}"
+        for value in dict.fromkeys(values)
+        if values.count(value) > 1
+    ]
     return tuple(values)

@@ -48,7 +48,7 @@ class AsyncTools:
         :param include_hidden: Whether to list names that start with a dot.
         :param limit: How many entries to list at most.
         """
-        content: ListOutput = await self._call(
+        _content: ListOutput = await self._call(
             "list",
             {
                 "path": path,
@@ -57,7 +57,7 @@ class AsyncTools:
                 "limit": limit,
             },
         )
-        return content
+        return _content
 
     async def read_file(
         self,
@@ -74,7 +74,7 @@ class AsyncTools:
         :param max_lines: How many lines to read at most.
         :param max_bytes: How many bytes of text to return at most.
         """
-        content: ReadFileOutput = await self._call(
+        _content: ReadFileOutput = await self._call(
             "read_file",
             {
                 "path": path,
@@ -83,7 +83,7 @@ class AsyncTools:
                 "max_bytes": max_bytes,
             },
         )
-        return content
+        return _content
 
     async def tree(
         self,
@@ -106,7 +106,7 @@ class AsyncTools:
         :param exclude: Patterns to leave out, written as in .gitignore.
         :param respect_gitignore: Whether to leave out what .gitignore files name.
         """
-        content: TreeOutput = await self._call(
+        _content: TreeOutput = await self._call(
             "tree",
             {
                 "path": path,
@@ -118,7 +118,7 @@ class AsyncTools:
                 "respect_gitignore": respect_gitignore,
             },
         )
-        return content
+        return _content
 
     async def done(
         self,
@@ -129,13 +129,13 @@ class AsyncTools:
 
         :param message: What was done, in a sentence or two.
         """
-        content: DoneOutput = await self._call(
+        _content: DoneOutput = await self._call(
             "done",
             {
                 "message": message,
             },
         )
-        return content
+        return _content
 
 
 class AsyncToolkit(AsyncRunner):

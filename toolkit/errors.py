@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, Final, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 ErrorCode: TypeAlias = Literal[
     "TOOL_NOT_FOUND",
@@ -95,6 +95,17 @@ class ToolkitError(Exception):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made again from its parts: the constructors of subclasses take other arguments.
+        return _restored, (type(self), self.args, self.__dict__.copy())
+
+
+def _restored(kind: type[ToolkitError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolkitError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class ToolNotFound(ToolkitError):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from codegen.render.literal import docstring, literal
 from codegen.render.modules import header
@@ -23,6 +25,15 @@ class Flavour:
     factory: str
 
 
+MODULE_NAMES: Final = frozenset(
+    {
+        "Any", "AnyToolMessage", "AsyncRunner", "AsyncTools", "CATALOG", "Callable", "Iterable", "JsonObject", "Literal",
+        "OMIT", "Omit", "PACKS", "Pack", "Runner", "TYPE_CHECKING", "ToolMessage", "ToolkitContext", "Tools", "TypeAlias",
+        "annotations", "builtins", "create_agent_toolkit", "create_async_agent_toolkit", "overload",
+    }
+)  # fmt: skip
+"""What the modules below define and import themselves, whatever the tools are."""
+
 SYNC = Flavour("", "Runner", "toolkit.runtime.runner", "def", "", "create_agent_toolkit")
 ASYNC = Flavour(
     "Async", "AsyncRunner", "toolkit.runtime.async_runner", "async def", "await ", "create_async_agent_toolkit"
@@ -30,17 +41,35 @@ ASYNC = Flavour(
 
 
 class Scope:
-    """Names of the module inside the class of tools: a method of the same name would hide them there, so that such a name
-    is imported with an underscore, which no tool has."""
+    """Names of the module inside the class of tools: a method or parameter of the same name would hide them there, so that
+    such a name is imported with an underscore, which no tool and no parameter has."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        self.attributes = {row.attribute for row in rows}
+        self.hiding = {row.attribute for row in rows} | {p.name for row in rows for p in row.parameters}
+        names = Counter(name for row in rows for name in (*_models(row), *row.imports))
+        self.shared = {name for name, count in names.items() if count > 1}
 
     def __call__(self, name: str) -> str:
-        return f"_{name}" if name in self.attributes else name
+        return f"_{name}" if name in self.hiding else name
+
+    def nested(self, row: Row, name: str) -> str:
+        """A nested type of one tool; tool ``get`` with an object ``args`` has one called as the arguments of ``get_args``."""
+        return f"_{row.attribute}_{name}" if name in self.shared else self(name)
 
     def imported(self, names: Sequence[str]) -> str:
-        return ", ".join(f"{name} as _{name}" if name in self.attributes else name for name in sorted(names))
+        return ", ".join(map(_as, sorted(names), map(self, sorted(names))))
+
+    def imported_models(self, row: Row) -> str:
+        spelled = {**{name: self.nested(row, name) for name in row.imports}, **{n: self(n) for n in _models(row)}}
+        return ", ".join(_as(name, spelled[name]) for name in sorted(spelled))
+
+
+def _models(row: Row) -> tuple[str, ...]:
+    return tuple(f"{row.prefix}{suffix}" for suffix in ("Args", "Input", "Output"))
+
+
+def _as(name: str, spelled: str) -> str:
+    return name if name == spelled else f"{name} as {spelled}"
 
 
 def render_facade(rows: Sequence[Row], package: str, class_name: str, packs: Sequence[str], flavour: Flavour) -> str:
@@ -119,11 +148,7 @@ def {flavour.factory}(context: ToolkitContext, *, packs: Iterable[Pack | str] = 
 
 
 def _imports(rows: Sequence[Row], scope: Scope) -> str:
-    lines = []
-    for row in rows:
-        names = [f"{row.prefix}{suffix}" for suffix in ("Args", "Input", "Output")]
-        lines.append(f"    from {row.module} import {scope.imported(list(dict.fromkeys([*names, *row.imports])))}\n")
-    return "".join(lines)
+    return "".join(f"    from {row.module} import {scope.imported_models(row)}\n" for row in rows)
 
 
 def _tools(rows: Sequence[Row], scope: Scope, flavour: Flavour) -> str:
@@ -148,19 +173,20 @@ def _method(row: Row, scope: Scope, flavour: Flavour) -> str:
     arguments = f"{{\n{given}            }}" if given else "{}"
     return f"""    {flavour.define} {row.attribute}{signature} -> {output}:
 {docstring(_doc(row), "        ")}
-        content: {output} = {flavour.wait}self._call(
+        _content: {output} = {flavour.wait}self._call(
             {literal(row.name)},
             {arguments},
         )
-        return content
+        return _content
 """
 
 
 def _parameter(parameter: Parameter, row: Row, scope: Scope) -> str:
     kind = parameter.type
-    for word in ("builtins", "Any", "Literal", *row.imports):
-        if scope(word) != word:
-            kind = _replaced(kind, word, scope(word))
+    spelled = {word: scope(word) for word in ("builtins", "Any", "Literal")}
+    spelled |= {word: scope.nested(row, word) for word in row.imports}
+    if any(word != other for word, other in spelled.items()):
+        kind = _replaced(kind, spelled)
     if parameter.required:
         return f"{parameter.name}: {kind}"
     if parameter.default is not None:
@@ -168,13 +194,13 @@ def _parameter(parameter: Parameter, row: Row, scope: Scope) -> str:
     return f"{parameter.name}: {kind} | {scope('Omit')} = {scope('OMIT')}"
 
 
-def _replaced(source: str, word: str, other: str) -> str:
-    """``word`` spelled ``other`` wherever it is a name in the expression; texts inside a Literal stay."""
+def _replaced(source: str, spelled: dict[str, str]) -> str:
+    """The expression with its names spelled as the table says; texts inside a Literal stay."""
     import ast
 
     class Rename(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.Name:
-            return ast.Name(other) if node.id == word else node
+            return ast.Name(spelled.get(node.id, node.id))
 
     return ast.unparse(Rename().visit(ast.parse(source, mode="eval")))
 

@@ -62,7 +62,10 @@ def test_text_no_allow_rule_covers(row: int, text: str) -> None:
     assert shell(text, default="allow") == "allow"
 
 
-@pytest.mark.parametrize("text", ["rm x", "/bin/rm x", "ls; rm x", "sudo rm x", "env -i rm x", "timeout 5 rm x", "echo $(id)", "ls > x", "ls\nls"])
+@pytest.mark.parametrize(
+    "text",
+    ["rm x", "/bin/rm x", "ls; rm x", "sudo rm x", "env -i rm x", "timeout 5 rm x", "echo $(id)", "ls > x", "ls\nls"],
+)
 def test_deny_and_ask_rules_match_text_that_cannot_be_read(text: str) -> None:
     assert shell(text, Rule("deny", command="rm"), default="allow") == "deny"
     assert shell(text, Rule("ask", command="rm"), default="allow") == "ask"
@@ -92,7 +95,9 @@ def touched(policy: SecurityPolicy[str], *paths: str, writes: tuple[str, ...] = 
 
 
 def test_path_rules() -> None:
-    policy = SecurityPolicy[str]("deny", rules=[Rule("allow", path="src/**"), Rule("allow", path="*.md"), Rule("deny", path=".env*")])
+    policy = SecurityPolicy[str](
+        "deny", rules=[Rule("allow", path="src/**"), Rule("allow", path="*.md"), Rule("deny", path=".env*")]
+    )
     assert [touched(policy, path) for path in ("src/a.py", "docs/a.md", "./src/x/y", "src")] == ["allow"] * 4
     for path in ("lib/a.py", "Src/a.py", "src/../secret", "srcs/a.py", "src/.env", "src/.ENV.local", "a/.env/b.md"):
         assert touched(policy, path) == "deny", path
@@ -159,7 +164,10 @@ WRONG_RULES: dict[str, tuple[dict[str, Any], str]] = {
     "a runner allowed": ({"decision": "allow", "command": "xargs"}, "no rule can allow 'xargs'"),
     "empty path": ({"decision": "allow", "path": ""}, "a path rule needs a pattern"),
     "host that is none": ({"decision": "deny", "host": "*.*"}, "host pattern"),
-    "example that does not match": ({"decision": "allow", "command": "git log", "match": ["git logout"]}, "does not match its example"),
+    "example that does not match": (
+        {"decision": "allow", "command": "git log", "match": ["git logout"]},
+        "does not match its example",
+    ),
     "example that matches": ({"decision": "deny", "path": "a/**", "not_match": ["A/b"]}, "matches its example 'A/b'"),
     "examples of nothing": ({"decision": "deny", "match": ["x"]}, "this rule has none of them"),
 }
@@ -173,7 +181,12 @@ def test_rules_that_cannot_mean_what_they_say_are_refused(what: str) -> None:
 
 
 def test_examples_are_checked() -> None:
-    Rule("allow", command="git log", match=["git log", "git log -1 | git log"], not_match=["git logout", "git log > x", "git log --output=x"])
+    Rule(
+        "allow",
+        command="git log",
+        match=["git log", "git log -1 | git log"],
+        not_match=["git logout", "git log > x", "git log --output=x"],
+    )
     Rule("deny", path=".env*", match=["a/.ENV"], not_match=["env"])
     Rule("allow", host="*.example.org", match=["a.example.org", "https://b.example.org/x"], not_match=["example.org"])
 
@@ -211,7 +224,10 @@ def test_policy_files(tmp_path: Path) -> None:
     [
         ("defualt = 'deny'", r"unknown key 'defualt'\. Did you mean 'default'\? @ policy.toml:/defualt"),
         ("default = 'maybe'", "the decision for 'default' must be allow, ask or deny"),
-        ("[[rules]]\ndecision = 'deny'\npaht = 'x'", r"unknown key 'paht'\. Did you mean 'path'\? @ policy.toml:/rules/0/paht"),
+        (
+            "[[rules]]\ndecision = 'deny'\npaht = 'x'",
+            r"unknown key 'paht'\. Did you mean 'path'\? @ policy.toml:/rules/0/paht",
+        ),
         ("[[rules]]\npath = 'x'", "decision.* @ policy.toml:/rules/0"),
         ("[[rules]]\ndecision = 'deny'\ncommand = 'rm *'", "plain words.* @ policy.toml:/rules/0"),
         ("rules = 3", "'rules' must be a list of tables"),

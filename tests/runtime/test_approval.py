@@ -83,7 +83,9 @@ def test_edited_arguments_are_validated_and_run(make_door: MakeDoor, kind: Any) 
 def test_an_edit_cannot_reach_what_a_rule_denies(make_door: MakeDoor, kind: Any) -> None:
     rules: list[Rule] = [Rule("deny", path="secrets/**"), Rule("ask", tools=["read_file"])]
     door = make_door(SecurityPolicy(default="deny", rules=rules), approver=kind(Edit({"path": "Secrets/key"})))
-    assert code(door, "read_file", {"path": "a.txt"}).startswith("TOOL_NOT_ALLOWED: 'read_file' is not allowed: Rule('deny'")
+    assert code(door, "read_file", {"path": "a.txt"}).startswith(
+        "TOOL_NOT_ALLOWED: 'read_file' is not allowed: Rule('deny'"
+    )
 
 
 def test_a_response_takes_the_place_of_the_run(make_door: MakeDoor, kind: Any) -> None:
@@ -107,7 +109,9 @@ def test_an_approver_that_fails_is_no_approval(make_door: MakeDoor) -> None:
     assert code(door, "add", {"a": 1, "b": 2}).startswith("INTERNAL: ")
 
 
-def test_a_file_that_changes_while_somebody_thinks_voids_the_approval(make_door: MakeDoor, kind: Any, tmp_path: Path) -> None:
+def test_a_file_that_changes_while_somebody_thinks_voids_the_approval(
+    make_door: MakeDoor, kind: Any, tmp_path: Path
+) -> None:
     file = tmp_path / "workspace" / "a.txt"
     person = kind(Approve(), lambda: file.write_text("changed meanwhile"))
     door = make_door(SecurityPolicy(default="deny", tools={"read_file": "ask"}), approver=person)
@@ -130,7 +134,11 @@ def test_ask_counts_as_offered_only_with_somebody_to_ask(make_door: MakeDoor) ->
 
 
 def test_rules_on_paths_decide_call_by_call(make_door: MakeDoor, tmp_path: Path) -> None:
-    rules: list[Rule] = [Rule("deny", path="secrets/**", justification="keys"), Rule("allow", path="docs/**"), Rule("ask", path="*.cfg")]
+    rules: list[Rule] = [
+        Rule("deny", path="secrets/**", justification="keys"),
+        Rule("allow", path="docs/**"),
+        Rule("ask", path="*.cfg"),
+    ]
     person = Person(Approve())
     door = make_door(SecurityPolicy(default="deny", rules=rules), approver=person)
     for path in ("secrets/key", "docs/a.md", "app.cfg", "src/a.py"):
@@ -162,7 +170,9 @@ def test_denied_paths_hold_through_links_and_walks(make_door: MakeDoor, tmp_path
 
 
 def test_rules_on_what_a_tool_does_not_tell_are_refused_when_the_toolkit_is_built(make_door: MakeDoor) -> None:
-    with pytest.raises(ValueError, match=r"speaks of a command, but 'read_file' tells of none: its spec needs an 'x-resource'"):
+    with pytest.raises(
+        ValueError, match=r"speaks of a command, but 'read_file' tells of none: its spec needs an 'x-resource'"
+    ):
         make_door(SecurityPolicy(rules=[Rule("deny", tools=["read_file"], command="rm")]))
 
 

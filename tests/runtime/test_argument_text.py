@@ -23,6 +23,7 @@ REFUSED = {
     "has single quotes": ("{'a': 1, 'b': 2}", "Expecting property name"),
     "has a byte order mark": ('\ufeff{"a": 1, "b": 2}', "BOM"),
     "has a lone surrogate": ('{"a": 1, "b": 2, "note": "\\ud800"}', "note: Input should be a valid string"),
+    "has a lone surrogate as it is": ('{"a": 1, "b": 2, "note": "\ud800"}', "note: Input should be a valid string"),
     "nests lists too deep": ('{"a": ' + "[" * 100_000, "nested more than 200 levels"),
     "nests objects too deep": ('{"a":' * 100_000, "nested more than 200 levels"),
     "has unclosed text full of quotes": ('{"a": [' + "[]," * 300 + ' "' + '\\"' * 100_000, "Unterminated string"),

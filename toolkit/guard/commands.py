@@ -42,8 +42,9 @@ _RISKY: Final[dict[str, re.Pattern[str]]] = {
         "ruby": ["-[a-zA-Z]*[ei].*", "-"],
         "sort": ["-o.*", "--output.*", "--compress-program.*", "-T.*"],
         "tar": [
-            "-[a-zA-Z]*[IFxcruA].*", "[a-zA-Z]*[xcruA][a-zA-Z]*", "--checkpoint-action.*", "--create", "--delete", "--extract",
-            "--get", "--info-script.*", "--new-volume-script.*", "--rsh-command.*", "--to-command.*", "--use-compress-program.*",
+            "-[a-zA-Z]*[IFxcruA].*", "[a-zA-Z]*[xcruA][a-zA-Z]*", "--checkpoint-action.*", "--create", "--delete",
+            "--extract", "--get", "--info-script.*", "--new-volume-script.*", "--rsh-command.*", "--to-command.*",
+            "--use-compress-program.*",
         ],
         "tee": [".*"],
         "tree": ["-o.*"],

@@ -67,6 +67,12 @@ class SecurityPolicy(Generic[NameT]):
         self.rules: Final = tuple(rules)
         self.source: str | None = None
         self._touches: Touches | None = None
+        for tool in self.tools:
+            if not isinstance(tool, str):
+                raise PolicyError(f"tools maps names to decisions; {tool!r} is no name")
+        for rule in self.rules:
+            if not isinstance(rule, Rule):
+                raise PolicyError(f"rules are Rule(...) objects, not {type(rule).__name__}")
         for where, decision in [("default", default), *self.tools.items()]:
             if decision not in DECISIONS:
                 raise PolicyError(f"the decision for {where!r} must be allow, ask or deny, not {decision!r}")

@@ -25,7 +25,8 @@ def parse_arguments(text: object) -> Any:
     try:
         # Most calls are flat: as many colons as keys means that no key was dropped as a duplicate.
         value = from_json(text, allow_inf_nan=False) if len(text) < _SHORT else None
-    except ValueError:
+    except (ValueError, TypeError):
+        # TypeError: lone surrogates, which it cannot even read
         value = None
     if type(value) is dict and len(value) == text.count(":"):
         return value
@@ -40,7 +41,7 @@ def _parse_with_care(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise _refused(f"{error.msg} at line {error.lineno} column {error.colno}") from None
+        raise _refused(f"{error.msg.removesuffix(' at')} at line {error.lineno} column {error.colno}") from None
     except (ValueError, RecursionError) as error:
         # ValueError: an integer of thousands of digits, which Python will not read
         raise _refused(str(error).partition(";")[0] or "too deep") from None

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Sequence
 from itertools import groupby
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from pydantic import BaseModel
 
@@ -21,6 +21,7 @@ from toolkit.runtime.omit import OMIT
 from toolkit.runtime.runner import GRACE_SECONDS
 from toolkit.runtime.signals import NEVER, CallSignal
 from toolkit.runtime.table import Tool
+from toolkit.runtime.workers import MAX_AT_ONCE, contained
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
@@ -41,7 +42,7 @@ class AsyncRunner(View):
         threaded = not tool.is_async and (tool.info.blocking or not free)
         # A thread is not told of the task's cancellation unless a signal of its own tells it.
         signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
-        ctx = ToolContext(tool.name, tool.fs, core.context, call_id, signal)
+        ctx = core.new_context(tool, call_id, signal)
         try:
             if request is not None:
                 answer = await self._asked(request)
@@ -51,11 +52,18 @@ class AsyncRunner(View):
             if threaded or not free:
                 value = await self._supervised(tool, args, ctx, threaded=threaded)
             elif tool.is_async:
-                value = await tool.handler(args, ctx)
+                value = await contained(tool.handler(args, ctx))
             else:
                 value = tool.handler(args, ctx)
+            if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
+                # A plain function around an async handler: a decorator, say.
+                value = await contained(value)
             return steps.conclude(tool, value, ctx, repairs)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             raise steps.named(error, tool.name) from error.__cause__
 
     async def _asked(self, request: ApprovalRequest) -> Answer:
@@ -82,6 +90,7 @@ class AsyncRunner(View):
             await asyncio.wait(waiting, timeout=ctx.signal.remaining, return_when=asyncio.FIRST_COMPLETED)
             if not running.done():
                 await self._stopped(running, ctx)
+            ctx.signal.refuse_late()
             return running.result()
         except asyncio.CancelledError:
             ctx.signal.stop()
@@ -98,19 +107,17 @@ class AsyncRunner(View):
         assert handler is not None
         if threaded:
             return asyncio.wrap_future(self._core.workers.submit(lambda: handler(args, ctx)))
-        running: asyncio.Future[Any] = asyncio.ensure_future(handler(args, ctx))
-        return running
+        return asyncio.ensure_future(contained(handler(args, ctx)))
 
-    async def _stopped(self, running: asyncio.Future[Any], ctx: ToolContext) -> None:
-        """Returns if the handler ended within its grace; else raises the error that says so."""
+    async def _stopped(self, running: asyncio.Future[Any], ctx: ToolContext) -> NoReturn:
+        """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
         error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
         if isinstance(running, asyncio.Task):
             running.cancel()
         await asyncio.wait({running}, timeout=GRACE_SECONDS)
-        if not running.done() or running.cancelled():
-            error.details["abandoned"] = not running.done()
-            running.add_done_callback(_left_behind)
-            raise error
+        error.details["abandoned"] = not running.done()
+        running.add_done_callback(_left_behind)
+        raise error
 
     # -- the ways in -------------------------------------------------------------------------------------------------
 
@@ -140,13 +147,18 @@ class AsyncRunner(View):
     async def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Runs calls in their order; neighbours that may run in parallel do. No failure loses another's result."""
         results: list[ToolResult] = []
+        turns = asyncio.Semaphore(MAX_AT_ONCE)
         for parallel, group in groupby(calls, key=self._is_parallel):
             some = list(group)
             if parallel and len(some) > 1:
-                results += await asyncio.gather(*map(self.call, some))
+                results += await asyncio.gather(*(self._in_turn(turns, call) for call in some))
             else:
                 results += [await self.call(call) for call in some]
         return results
+
+    async def _in_turn(self, turns: asyncio.Semaphore, call: ToolCall) -> ToolResult:
+        async with turns:
+            return await self.call(call)
 
     async def close(self) -> None:
         """Ends what the toolkit keeps open; calls after it fail."""
@@ -159,6 +171,12 @@ class AsyncRunner(View):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled the task that awaits the call, as opposed to a handler that raised CancelledError."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _left_behind(running: asyncio.Future[Any]) -> None:

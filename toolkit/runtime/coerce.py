@@ -1,17 +1,20 @@
 """Repair of what models commonly get wrong in arguments; used only with ``ToolkitContext(coerce=True)``.
 
-Three repairs, each only where the schema refuses the value as it is and accepts what it becomes: a number or boolean
+Three repairs, each only where the schema refuses the argument as it is and accepts what it becomes: a number or boolean
 written as text, JSON text where an object or array is wanted, null for an optional argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolkit.errors import InvalidArguments
 from toolkit.runtime.argument_text import parse_arguments
+
+Failing: TypeAlias = Callable[[dict[str, Any]], frozenset[object]]
+"""Which arguments of an object the tool's validator refuses, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,63 +28,100 @@ class Repair:
         return {"pointer": self.pointer, "what": self.what}
 
 
-def repaired(arguments: dict[str, Any], schema: Mapping[str, Any]) -> tuple[dict[str, Any], list[Repair]]:
-    """A mended copy of the arguments and the list of what was mended; the caller validates it again."""
-    repairs: list[Repair] = []
-    mended = _object(arguments, schema, schema, "", repairs)
+Candidate: TypeAlias = tuple[Any, list[Repair]]
+
+
+def repaired(
+    arguments: dict[str, Any], schema: Mapping[str, Any], failing: Failing
+) -> tuple[dict[str, Any], list[Repair]]:
+    """A mended copy of the arguments and the list of what was mended; what is accepted as it is stays as it is."""
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    mended, repairs = dict(arguments), list[Repair]()
+    for name in [name for name in arguments if name in failing(arguments)]:
+        node = _resolved(properties.get(name), schema)
+        if node is None:
+            continue
+        place = f"/{name.replace('~', '~0').replace('/', '~1')}"
+        if arguments[name] is None and name not in required:
+            del mended[name]
+            repairs.append(Repair(place, "null taken as left out"))
+            continue
+        for value, done in _candidates(arguments[name], node, schema, place):
+            if done and name not in failing({**mended, name: value}):
+                mended[name] = value
+                repairs += done
+                break
     return mended, repairs
 
 
-def _object(
-    value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str, repairs: list[Repair]
-) -> dict[str, Any]:
-    properties = schema.get("properties", {})
-    required = schema.get("required", ())
-    mended: dict[str, Any] = {}
-    for key, item in value.items():
-        place = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}" if isinstance(key, str) else pointer
-        known = _resolved(properties.get(key, schema.get("additionalProperties")), root)
-        if known is None:
-            mended[key] = item
-        elif item is None and key in properties and key not in required and "null" not in _types(known, root):
-            repairs.append(Repair(place, "null taken as left out"))
-        else:
-            mended[key] = _value(item, known, root, place, repairs)
-    return mended
+def _candidates(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str) -> Iterator[Candidate]:
+    """What a value may have been meant as, each with the repairs it takes; every branch of a union has its say."""
+    branches = [branch for word in ("anyOf", "oneOf") for branch in schema.get(word, ())]
+    for branch in branches:
+        node = _resolved(branch, root)
+        if node is not None:
+            yield from _candidates(value, node, root, pointer)
+    for kind in _types(schema):
+        if isinstance(value, str) and kind != "string":
+            yield from _read_text(value, kind, schema, root, pointer)
+        elif isinstance(value, dict) and kind == "object":
+            yield _object(value, schema, root, pointer)
+        elif isinstance(value, list) and kind == "array":
+            yield _array(value, schema, root, pointer)
 
 
-def _value(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str, repairs: list[Repair]) -> Any:
-    wanted = _types(schema, root)
-    if isinstance(value, str) and "string" not in wanted and not _is_enum_of_text(schema):
-        value = _from_text(value, wanted, pointer, repairs)
-    if isinstance(value, dict) and "object" in wanted:
-        return _object(value, _branch(schema, "object", root), root, pointer, repairs)
-    if isinstance(value, list) and "array" in wanted:
-        items = _resolved(_branch(schema, "array", root).get("items"), root)
-        if items is not None:
-            return [_value(item, items, root, f"{pointer}/{index}", repairs) for index, item in enumerate(value)]
-    return value
-
-
-def _from_text(text: str, wanted: set[str], pointer: str, repairs: list[Repair]) -> Any:
+def _read_text(
+    text: str, kind: str, schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str
+) -> Iterator[Candidate]:
     try:
         value = parse_arguments(text)
     except InvalidArguments:
-        return text
-    kind = _kind(value)
-    if kind in wanted or kind == "integer" and "number" in wanted:
-        repairs.append(Repair(pointer, f"text read as {kind}"))
-        return value
-    return text
+        return
+    found = _kind(value)
+    if found == kind or (found == "integer" and kind == "number"):
+        note = Repair(pointer, f"text read as {found}")
+        yield value, [note]
+        for inner, done in _candidates(value, schema, root, pointer) if kind in ("object", "array") else ():
+            yield inner, [note, *done]
+
+
+def _object(value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str) -> Candidate:
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    mended, repairs = dict(value), list[Repair]()
+    for key, item in value.items():
+        node = _resolved(properties.get(key, schema.get("additionalProperties")), root)
+        place = f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}"
+        if node is None:
+            continue
+        if item is None and key in properties and key not in required and "null" not in _all_types(node, root):
+            del mended[key]
+            repairs.append(Repair(place, "null taken as left out"))
+        elif _kind(item) not in _all_types(node, root) or isinstance(item, dict | list):
+            mended[key], done = next(_candidates(item, node, root, place), (item, []))
+            repairs += done
+    return mended, repairs
+
+
+def _array(value: list[Any], schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str) -> Candidate:
+    node = _resolved(schema.get("items"), root)
+    repairs: list[Repair] = []
+    if node is None:
+        return value, repairs
+    mended = []
+    for index, item in enumerate(value):
+        made, done = next(_candidates(item, node, root, f"{pointer}/{index}"), (item, []))
+        mended.append(made)
+        repairs += done
+    return mended, repairs
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, int):
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         return "integer"
     if isinstance(value, float):
-        return "integer" if value.is_integer() else "number"
+        return "number"
     if isinstance(value, str):
         return "string"
     if isinstance(value, dict | list):
@@ -98,31 +138,24 @@ def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if not isinstance(ref, str):
             return schema
         _, section, name = ref.split("/", 2)
-        schema = root.get(section, {}).get(name)
+        schema = root.get(section, {}).get(name.replace("~1", "/").replace("~0", "~"))
     return None
 
 
-def _types(schema: Mapping[str, Any], root: Mapping[str, Any]) -> set[str]:
+def _types(schema: Mapping[str, Any]) -> list[str]:
+    """The types a schema names itself, not those of its branches."""
     kind = schema.get("type")
     if isinstance(kind, str):
-        return {kind}
+        return [kind]
     if isinstance(kind, list):
-        return set(kind)
-    if "enum" in schema or "const" in schema:
-        return {_kind(value) for value in schema.get("enum", [schema.get("const")])}
-    branches = [_resolved(branch, root) for word in ("anyOf", "oneOf") for branch in schema.get(word, ())]
-    found: set[str] = set()
-    for branch in branches:
-        found |= {"string"} if branch is None else _types(branch, root)
-    # Without any word on types everything is accepted as it is: nothing to repair.
-    return found or {"string", "null"}
+        return kind
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return list(dict.fromkeys(_kind(value) for value in values))
 
 
-def _is_enum_of_text(schema: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, str) for value in schema.get("enum", ()))
-
-
-def _branch(schema: Mapping[str, Any], kind: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a union that speaks of objects, or of arrays; the first one that does."""
-    branches = [_resolved(branch, root) for word in ("anyOf", "oneOf") for branch in schema.get(word, ())]
-    return next((branch for branch in branches if branch is not None and kind in _types(branch, root)), schema)
+def _all_types(schema: Mapping[str, Any], root: Mapping[str, Any]) -> set[str]:
+    found = set(_types(schema))
+    for branch in (branch for word in ("anyOf", "oneOf") for branch in schema.get(word, ())):
+        node = _resolved(branch, root)
+        found |= _all_types(node, root) if node is not None else set()
+    return found | ({"integer"} if "number" in found else set())

@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Collection
 from datetime import UTC, datetime
-from typing import Final, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
 from toolkit.errors import SetupError
 from toolkit.guard.fs import SandboxFS
@@ -61,6 +61,8 @@ class ToolkitContext(Generic[NameT]):
         if output_check not in get_args(OutputCheck):
             raise SetupError(f"output_check is enforce, warn or off, not {output_check!r}")
         check_deadline(deadline)
+        if not isinstance(policy, SecurityPolicy):
+            raise SetupError(f"a context needs a SecurityPolicy, not {type(policy).__name__}")
         self.workspace: Final = os.fspath(workspace)
         self.policy: Final = policy
         self.permissions: Final = frozenset(permissions)
@@ -75,7 +77,10 @@ class ToolkitContext(Generic[NameT]):
 
 def check_deadline(deadline: float | None) -> None:
     """A deadline is a number of seconds above zero."""
-    if deadline is not None and not deadline > 0:
+    if deadline is None:
+        return
+    number = isinstance(deadline, int | float) and not isinstance(deadline, bool)
+    if not number or not 0 < deadline <= 2**53:
         raise SetupError(f"a deadline is a number of seconds above 0, not {deadline!r}")
 
 
@@ -85,7 +90,10 @@ class ToolContext:
     A handler reaches the system through this object and nothing else.
     """
 
-    __slots__ = ("_agent_context", "_attachments", "_fs", "_metadata", "_title", "call_id", "signal", "tool_name")
+    __slots__ = (
+        "_agent_context", "_attachments", "_fs", "_may_have_files", "_metadata", "_title", "call_id", "granted", "signal",
+        "tool_name",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -94,8 +102,12 @@ class ToolContext:
         agent_context: ToolkitContext[str],
         call_id: str | None = None,
         signal: CallSignal = NEVER,
+        granted: frozenset[Permission] = frozenset(),
+        may_have_files: bool = False,
     ) -> None:
         self.tool_name: Final = tool_name
+        self.granted: Final = granted
+        self._may_have_files = may_have_files
         self.call_id: Final = call_id
         self.signal: Final = signal
         self._fs = fs
@@ -106,8 +118,11 @@ class ToolContext:
 
     @property
     def fs(self) -> SandboxFS:
-        """The workspace's files, for tools with the permission ``read`` or ``write``."""
+        """The workspace's files, for tools with the permission ``read`` or ``write``; None where a spec asks for it only
+        as optional and it is not granted (``ctx.granted`` tells)."""
         if self._fs is None:
+            if self._may_have_files:
+                return cast("SandboxFS", None)
             raise SetupError(f"the spec of {self.tool_name!r} asks for no file permission, so its context has no fs")
         return self._fs if self.signal is NEVER else self._fs.bound(self.signal.check)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import weakref
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias
 
 from pydantic import BaseModel
 
-from toolkit.errors import SetupError, ToolNotAllowed
+from toolkit.errors import SetupError, ToolCancelled, ToolNotAllowed
 from toolkit.guard.fs import SandboxFS
 from toolkit.guard.permission import Permission
 from toolkit.guard.preview import Preview
@@ -29,7 +30,7 @@ from toolkit.runtime.coerce import Repair
 from toolkit.runtime.context import ToolContext, ToolkitContext, check_deadline
 from toolkit.runtime.preview import preview_of, touched_kinds
 from toolkit.runtime.reader import Reader
-from toolkit.runtime.signals import CancelSignal
+from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.table import Catalog, Pack, Tool, ToolInfo, merge_packs
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.wire.call import ToolCall
@@ -47,6 +48,8 @@ class Core:
     def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[Pack | str]) -> None:
         self.catalog: Final = catalog
         self.context: Final = context
+        if isinstance(packs, str | Pack):
+            raise SetupError("packs is a list: write packs=[...]")
         self.handlers: Final = merge_packs(map(_loaded, packs), catalog)
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in catalog.tools.items()}
         context.policy.attach(known, self._touched, [context.workspace])
@@ -54,11 +57,8 @@ class Core:
         self.tools: Final[dict[str, Tool]] = {}
         self.workers: Final = Workers()
         self.loop: Final = LoopThread()
-
-    def close(self) -> None:
-        self.loop.close()
-        self.workers.close()
-        self.fs.close()
+        # Also when nobody closes the toolkit: threads and descriptors go with it.
+        self.close: Final = weakref.finalize(self, _close, self.loop, self.workers, self.fs)
 
     # -- the road up to the run ------------------------------------------------------------------------------------
 
@@ -71,6 +71,8 @@ class Core:
 
     def prepare(self, name: str, arguments: object, call_id: str | None, *, is_text: bool) -> Prepared:
         """resolve -> admit -> as_object -> validate -> authorize, the same for every way into the toolkit."""
+        if not self.close.alive:
+            raise ToolCancelled("this toolkit has been closed", tool_name=str(name))
         tool = self.resolve(name)
         steps.admit(tool)
         args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
@@ -80,7 +82,7 @@ class Core:
     def _authorize(self, tool: Tool, args: BaseModel, call_id: str | None) -> ApprovalRequest | None:
         """Rules on what the call touches; gives the request that must be approved before it may run."""
         policy, required = self.context.policy, tool.info.required
-        ctx = ToolContext(tool.name, tool.fs, self.context, call_id)
+        ctx = self.new_context(tool, call_id)
         try:
             preview = preview_of(tool, args, ctx)
         except (Exception, SystemExit) as error:
@@ -93,6 +95,11 @@ class Core:
         session = self.context.session_id
         return request_approval(tool.name, args, preview, verdict.because, tool.fs, call_id=call_id, session_id=session)
 
+    def new_context(self, tool: Tool, call_id: str | None, signal: CallSignal = NEVER) -> ToolContext:
+        """What the tool's handler is given: what its permissions grant, and nothing else."""
+        optional_files = not _FILE_PERMISSIONS.isdisjoint(tool.info.optional)
+        return ToolContext(tool.name, tool.fs, self.context, call_id, signal, tool.granted, optional_files)
+
     def answered(self, tool: Tool, request: ApprovalRequest, answer: Answer) -> BaseModel:
         """The arguments to run with; an edit is validated and may not touch what the policy denies."""
         if isinstance(answer, Approve):
@@ -100,7 +107,7 @@ class Core:
             return request.arguments
         if isinstance(answer, Edit):
             args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
-            preview = preview_of(tool, args, ToolContext(tool.name, tool.fs, self.context, request.call_id))
+            preview = preview_of(tool, args, self.new_context(tool, request.call_id))
             verdict = self.context.policy.judge(tool.name, tool.info.required, preview)
             if verdict.decision == "deny":
                 raise steps.not_allowed(tool.name, verdict)
@@ -113,7 +120,7 @@ class Core:
         """What a call would touch, for ``policy.explain``."""
         tool = self.resolve(name)
         args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
-        return tool.info.required, preview_of(tool, args, ToolContext(name, tool.fs, self.context))
+        return tool.info.required, preview_of(tool, args, self.new_context(tool, None))
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
@@ -121,12 +128,14 @@ class Core:
             raise steps.not_found(name, self.catalog.tools)
         refusal, always = self._admission(info)
         denied = self.context.policy.denied_paths(name, info.required)
-        fs = None if _FILE_PERMISSIONS.isdisjoint(info.required) else self.fs
+        granted = frozenset(info.required) | self.context.permissions.intersection(info.optional)
+        fs = None if _FILE_PERMISSIONS.isdisjoint(granted) else self.fs
         tool = Tool(
             info=info,
             refusal=refusal,
             always_allowed=always,
             handler=self.handlers.get(name),
+            granted=granted,
             fs=fs.denied(denied) if fs is not None and denied else fs,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
@@ -161,7 +170,8 @@ class Core:
         text = row["longDescription"] or row["description"]
         for word in ("workspace", "directory", "cwd"):
             text = text.replace(f"${{{word}}}", self.context.workspace)
-        return ToolDefinition(info.name, text, row["inputSchema"])
+        # A copy: whoever gets it may change it, and the manifest's rows serve every toolkit of the process.
+        return ToolDefinition(info.name, text, deepcopy(row["inputSchema"]))
 
 
 class View:
@@ -186,7 +196,7 @@ class View:
         return view
 
     def _is_parallel(self, call: ToolCall) -> bool:
-        info = self._core.catalog.tools.get(call.name)
+        info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None
         return info is not None and info.parallel
 
 
@@ -196,6 +206,12 @@ class Options:
 
     deadline: float | None
     signal: CancelSignal | None
+
+
+def _close(loop: LoopThread, workers: Workers, fs: SandboxFS) -> None:
+    loop.close()
+    workers.close()
+    fs.close()
 
 
 def _loaded(pack: Pack | str) -> Pack:

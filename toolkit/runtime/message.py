@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
@@ -15,8 +14,6 @@ from toolkit.wire.result import ToolResult
 
 NameT_co = TypeVar("NameT_co", bound=str, covariant=True)
 ContentT_co = TypeVar("ContentT_co", covariant=True)
-
-_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class ToolMessage(Generic[NameT_co, ContentT_co]):
@@ -37,7 +34,7 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         name: NameT_co,
         content: ContentT_co,
         title: str | None = None,
-        metadata: Mapping[str, object] = _NOTHING,
+        metadata: Mapping[str, object] | None = None,
         attachments: tuple[ContentBlock, ...] = (),
         output_ref: str | None = None,
         render: Callable[[Any], str] | None = None,
@@ -45,7 +42,7 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         self.name = name
         self.content = content
         self.title: Final = title
-        self.metadata: Final = metadata
+        self.metadata: Final[Mapping[str, object]] = {} if metadata is None else metadata
         self.attachments: Final = attachments
         self.output_ref: Final = output_ref
         self.render: Final = render

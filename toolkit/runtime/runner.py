@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from concurrent.futures import Future
 from itertools import groupby
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -21,11 +21,13 @@ from toolkit.runtime.message import ToolMessage
 from toolkit.runtime.omit import OMIT
 from toolkit.runtime.signals import NEVER, CallSignal
 from toolkit.runtime.table import Tool
-from toolkit.runtime.workers import Job
+from toolkit.runtime.workers import Job, contained
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
-GRACE_SECONDS: Final = 0.5
+T = TypeVar("T")
+
+GRACE_SECONDS: Final = 0.2
 """How long a handler that was told to stop may take to do so before the caller goes on without it."""
 
 
@@ -44,7 +46,7 @@ class Runner(View):
         # Inline and with the shared signal unless somebody may end the call from outside.
         inline = options.deadline is None and options.signal is None and not tool.is_async
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)
-        ctx = ToolContext(tool.name, tool.fs, core.context, call_id, signal)
+        ctx = core.new_context(tool, call_id, signal)
         try:
             if request is not None:
                 answer = self._asked(request)
@@ -55,8 +57,13 @@ class Runner(View):
                 value = self._supervised(tool, args, ctx)
             else:
                 value = tool.handler(args, ctx)
+                if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
+                    # A plain function around an async handler: a decorator, say.
+                    value = self._awaited(value)
             return steps.conclude(tool, value, ctx, repairs)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise steps.named(error, tool.name) from error.__cause__
 
     def _asked(self, request: ApprovalRequest) -> Answer:
@@ -64,13 +71,18 @@ class Runner(View):
         approver = self._core.context.approver
         assert approver is not None
         answer = approver(request)
-        if not inspect.isawaitable(answer):
-            return answer
+        return self._awaited(answer) if inspect.isawaitable(answer) else answer
 
-        async def wait() -> Answer:
-            return await answer
+    def _awaited(self, work: Awaitable[T]) -> T:
+        return self._begun(work)[0].result()
 
-        return self._core.loop.submit(wait())[0].result()
+    def _begun(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
+        """Starts awaiting in the toolkit's loop; a handler of that loop that calls the toolkit again gets another one."""
+        if not self._core.loop.waits_for_caller:
+            return self._core.loop.submit(work)
+        import asyncio
+
+        return self._core.workers.submit(lambda: asyncio.run(contained(work))), _nothing
 
     def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> object:
         """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""
@@ -81,9 +93,11 @@ class Runner(View):
         outer = self._options.signal
         forget = _nothing if outer is None else outer.listen(changed.set)
         try:
-            changed.wait(ctx.signal.remaining)
+            remaining = ctx.signal.remaining
+            changed.wait(None if remaining is None else min(remaining, threading.TIMEOUT_MAX))
             if not future.done():
                 self._stopped(future, stop, ctx)
+            ctx.signal.refuse_late()
             return future.result()
         except KeyboardInterrupt:
             ctx.signal.stop()
@@ -96,19 +110,24 @@ class Runner(View):
         handler = tool.handler
         assert handler is not None
         if tool.is_async:
-            return self._core.loop.submit(handler(args, ctx))
-        return self._core.workers.submit(lambda: handler(args, ctx)), _nothing
+            return self._begun(handler(args, ctx))
 
-    def _stopped(self, future: Future[Any], stop: Job, ctx: ToolContext) -> None:
-        """Returns if the handler ended with a result or error of its own within its grace; else raises what says so."""
+        def work() -> Any:
+            value = handler(args, ctx)
+            awaitable = not isinstance(value, tool.output.model) and inspect.isawaitable(value)
+            return self._awaited(value) if awaitable else value
+
+        return self._core.workers.submit(work), _nothing
+
+    def _stopped(self, future: Future[Any], stop: Job, ctx: ToolContext) -> NoReturn:
+        """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
         error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
         stop()
         ended = threading.Event()
         future.add_done_callback(lambda _: ended.set())
         ended.wait(GRACE_SECONDS)
-        if not future.done() or future.cancelled():
-            error.details["abandoned"] = not future.done()
-            raise error
+        error.details["abandoned"] = not future.done()
+        raise error
 
     # -- the ways in -------------------------------------------------------------------------------------------------
 

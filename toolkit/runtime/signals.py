@@ -90,6 +90,13 @@ class CallSignal:
         if error is not None:
             raise error
 
+    def refuse_late(self) -> None:
+        """Raises if the handler ended, but after its deadline."""
+        error = self.error()
+        if isinstance(error, ToolTimeout):
+            error.details["abandoned"] = False
+            raise error
+
     def stop(self) -> None:
         """Told by the road: the awaiting task was cancelled."""
         self._stopped = True

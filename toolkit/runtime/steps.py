@@ -37,7 +37,7 @@ _NO_REPAIRS: Final[tuple[Repair, ...]] = ()
 def not_found(name: object, known: Mapping[str, object]) -> ToolNotFound:
     """The error for a name the catalog does not have; ``admit`` has not looked, so it says nothing of policy."""
     if not isinstance(name, str):
-        return ToolNotFound(f"a tool's name is text, not {type(name).__name__}")
+        return ToolNotFound(f"a tool's name is text, not {type(name).__name__}", tool_name=str(name)[:100])
     shown = name if len(name) <= 100 else name[:100] + "…"
     return ToolNotFound(f"no tool is called {shown!r}.{nearest(name, known)}", tool_name=name)
 
@@ -86,7 +86,7 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
 def _validate_repaired(
     tool: Tool, schema: Mapping[str, object], arguments: dict[str, Any], error: ValidationError
 ) -> tuple[BaseModel, list[Repair]]:
-    mended, repairs = repaired(arguments, schema)
+    mended, repairs = repaired(arguments, schema, lambda trial: _failing(tool, trial))
     try:
         return tool.input.from_wire(mended), repairs
     except ValidationError:
@@ -94,10 +94,20 @@ def _validate_repaired(
         raise invalid_arguments(tool, error) from None
 
 
+def _failing(tool: Tool, arguments: dict[str, Any]) -> frozenset[object]:
+    """The arguments the schema refuses, by their names at the top."""
+    try:
+        tool.input.from_wire(arguments)
+    except ValidationError as error:
+        places = (item["loc"] for item in error.errors(include_input=False, include_url=False, include_context=False))
+        return frozenset(place[0] if place else None for place in places)
+    return frozenset()
+
+
 def invalid_arguments(tool: Tool, error: ValidationError) -> InvalidArguments:
     """What the validator said, as data and as a sentence a model can act on; rejected values are never repeated."""
     count = error.error_count()
-    errors = error.errors(include_input=False, include_url=False, include_context=count <= MAX_LISTED_ERRORS)
+    errors = error.errors(include_input=False, include_url=False)
     known = [field.alias or name for name, field in tool.input.model.model_fields.items()]
     words = "; ".join(_sentence(item, known) for item in errors[:_MAX_NAMED_ERRORS])
     more = f"; and {count - _MAX_NAMED_ERRORS} more" if count > _MAX_NAMED_ERRORS else ""
@@ -150,7 +160,8 @@ def _checked_output(tool: Tool, value: object) -> object:
 def named(error: BaseException, tool_name: str) -> ToolkitError:
     """Any error of a handler as one of ours; what was not expected goes to the log under a short id."""
     if isinstance(error, ToolkitError):
-        error.tool_name = error.tool_name or tool_name
+        # Always: a handler may raise one error object again and again, or let another tool's error through.
+        error.tool_name = tool_name
         return error
     mark = secrets.token_hex(4)
     logger.error("internal error %s in tool %r", mark, tool_name, exc_info=error)

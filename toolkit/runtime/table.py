@@ -105,6 +105,7 @@ class Tool:
     always_allowed: bool
     """Whether every call passes, so that nobody needs to look at what it touches."""
     handler: Callable[..., Any] | None
+    granted: frozenset[Permission]
     fs: SandboxFS | None
     """The workspace's files, if its permissions grant them."""
     output_check: str

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from toolkit.errors import ToolCancelled
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,7 +23,8 @@ U = TypeVar("U")
 
 Job = Callable[[], None]
 
-_MAX_AT_ONCE = 16
+MAX_AT_ONCE: Final = 16
+"""How many calls of one ``call_all`` run at the same time, and how many idle threads are kept."""
 
 
 class Workers:
@@ -59,8 +62,8 @@ class Workers:
         """``function`` of every item, at most 16 at once, in order; ``function`` must not raise."""
         running: list[Future[U]] = []
         for index, item in enumerate(items):
-            if index >= _MAX_AT_ONCE:
-                running[index - _MAX_AT_ONCE].result()
+            if index >= MAX_AT_ONCE:
+                running[index - MAX_AT_ONCE].result()
             running.append(self.submit(lambda item=item: function(item)))  # type: ignore[misc]
         return [future.result() for future in running]
 
@@ -77,9 +80,12 @@ class Workers:
             job()
             del job
             with self._lock:
-                if self._closed:
+                if self._closed or len(self._idle) >= MAX_AT_ONCE:
                     return
                 self._idle.append(inbox)
+
+
+_handler_of: contextvars.ContextVar[LoopThread | None] = contextvars.ContextVar("toolkit_handler_of", default=None)
 
 
 class LoopThread:
@@ -90,19 +96,28 @@ class LoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._waiting: set[Future[Any]] = set()
 
-    def submit(self, coroutine: Coroutine[Any, Any, T]) -> tuple[Future[T], Job]:
-        """Starts the coroutine there; gives its future, done when the coroutine really ended, and what cancels it."""
+    @property
+    def waits_for_caller(self) -> bool:
+        """Whether the caller was started, at whatever distance, by a handler in this loop: it would wait for itself."""
+        return _handler_of.get() is self
+
+    def submit(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
+        """Awaits ``work`` there; gives a future, done when it really ended, and what cancels it."""
         loop = self._started()
         future: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []
+        self._waiting.add(future)
 
         def start() -> None:
             # call_soon copied the caller's context variables, and the task copies them from here.
-            tasks.append(loop.create_task(coroutine))
+            _handler_of.set(self)
+            tasks.append(loop.create_task(contained(work)))
             tasks[0].add_done_callback(finish)
 
         def finish(task: asyncio.Task[T]) -> None:
+            self._waiting.discard(future)
             if task.cancelled():
                 future.cancel()
                 future.set_running_or_notify_cancel()
@@ -122,7 +137,7 @@ class LoopThread:
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
-        if loop is not None and thread is not None:
+        if loop is not None and thread is not None and thread is not threading.current_thread():
             loop.call_soon_threadsafe(loop.stop)
             thread.join(timeout=5)
 
@@ -132,22 +147,34 @@ class LoopThread:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolkit-loop", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._serve, args=(self._loop,), name="toolkit-loop", daemon=True
+                )
                 self._thread.start()
             return self._loop
 
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        import asyncio
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    import asyncio
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            if left:
+                loop.run_until_complete(asyncio.wait(left, timeout=2))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:
+            # Nobody may wait for ever for a handler whose loop is gone.
+            for future in list(self._waiting):
+                future.set_exception(ToolCancelled("the toolkit was closed", details={"abandoned": True}))
+            loop.close()
 
-    asyncio.set_event_loop(loop)
+
+async def contained(work: Awaitable[T]) -> T:
+    """Awaits a handler's work; asyncio would let its SystemExit through and end the loop, and with it the program."""
     try:
-        loop.run_forever()
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=2))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        loop.close()
+        return await work
+    except (SystemExit, GeneratorExit) as error:
+        raise RuntimeError(f"the handler raised {type(error).__name__}") from error

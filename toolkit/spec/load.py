@@ -24,11 +24,19 @@ def load_specs(paths: Sequence[Path], *, base: Path) -> list[ToolSpec]:
 
     ``source`` of each spec, and the file in each problem, is relative to ``base``.
     """
+    specs, findings = read_specs(paths, base=base)
+    if findings:
+        raise SpecError(map(str, findings))
+    return specs
+
+
+def read_specs(paths: Sequence[Path], *, base: Path) -> tuple[list[ToolSpec], list[Finding]]:
+    """As ``load_specs``, for who has more to say of the specs than their mistakes: those with some are there, too."""
     findings: list[Finding] = []
     specs: list[ToolSpec] = []
     for path, source in _unique_files(paths, base, findings):
         specs += _load_file(path, source, findings)
-    return _finish(specs, findings)
+    return specs, findings + _same_names(specs)
 
 
 def spec_files(paths: Sequence[Path], *, base: Path) -> list[tuple[Path, str]]:

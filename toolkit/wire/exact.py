@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Final
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -43,7 +44,7 @@ def _integer(schema: Any) -> CoreSchema:
     whole = core_schema.chain_schema([core_schema.float_schema(strict=True, allow_inf_nan=False), to_int])
     either = core_schema.union_schema([core_schema.int_schema(strict=True), whole], mode="left_to_right")
     plain = core_schema.custom_error_schema(either, custom_error_type="int_type")
-    limits = {key: schema[key] for key in ("ge", "gt", "le", "lt", "multiple_of") if key in schema}
+    limits: Any = {key: _for_ints(key, schema[key]) for key in _LIMITS if key in schema}
     return core_schema.chain_schema([plain, core_schema.int_schema(**limits)]) if limits else plain
 
 
@@ -54,23 +55,73 @@ def _whole(value: float) -> int:
 
 
 def _number(schema: Any) -> CoreSchema:
-    """An int stays an int (no digit is lost), a float must be finite."""
-    limits = {key: schema[key] for key in ("ge", "gt", "le", "lt", "multiple_of") if key in schema}
+    """An int stays an int (no digit is lost), a float must be finite; each is judged as what it is."""
     either = core_schema.union_schema(
         [core_schema.int_schema(strict=True), core_schema.float_schema(strict=True, allow_inf_nan=False)],
         mode="left_to_right",
     )
     plain = core_schema.custom_error_schema(either, custom_error_type="float_type")
-    if not limits:
-        return plain
-    # The limits are checked on a float, the value itself goes on unchanged.
-    checked = core_schema.float_schema(allow_inf_nan=False, **limits)
-    return core_schema.chain_schema([plain, core_schema.no_info_wrap_validator_function(_checked_only, checked)])
+    limits = [_number_limit(key, schema[key]) for key in _LIMITS if key in schema]
+    return core_schema.chain_schema([plain, *limits]) if limits else plain
 
 
-def _checked_only(value: Any, check: Callable[[Any], object]) -> Any:
-    check(value)
+# pydantic's names for limits, and for what it says when one is broken.
+_LIMITS: Final = {
+    "ge": "greater_than_equal",
+    "gt": "greater_than",
+    "le": "less_than_equal",
+    "lt": "less_than",
+    "multiple_of": "multiple_of",
+}
+
+
+def _number_limit(key: str, limit: float) -> CoreSchema:
+    """One limit on a number; a step of its own, so that what is broken is named and nothing else."""
+    of_ints: Any = {key: _for_ints(key, limit)}
+    for_ints = core_schema.int_schema(strict=True, **of_ints)
+    # Even strict, a float schema takes ints, and would round them.
+    for_floats = core_schema.chain_schema([core_schema.is_instance_schema(float), _float_limit(key, limit)])
+    either = core_schema.union_schema([for_ints, for_floats], mode="left_to_right")
+    return core_schema.custom_error_schema(either, custom_error_type=_LIMITS[key], custom_error_context={key: limit})
+
+
+def _for_ints(key: str, limit: float) -> int:
+    """The whole number that limits ints just as ``limit`` does."""
+    if key == "multiple_of":
+        return _decimal(limit).numerator
+    return math.ceil(limit) if key in ("ge", "lt") else math.floor(limit)
+
+
+def _float_limit(key: str, limit: float) -> CoreSchema:
+    if key == "multiple_of":
+        # pydantic-core allows for a rounding error that grows with the value: 10000000001.0 would pass for even.
+        return core_schema.no_info_plain_validator_function(lambda value: _multiple(value, limit))
+    near = float(limit)
+    if key in ("ge", "lt") and near < limit:
+        near = math.nextafter(near, math.inf)
+    elif key in ("le", "gt") and near > limit:
+        near = math.nextafter(near, -math.inf)
+    of_floats: Any = {key: near}
+    return core_schema.float_schema(**of_floats)
+
+
+def _multiple(value: float, step: float) -> float:
+    if not is_multiple(value, step):
+        raise ValueError("not a multiple")
     return value
+
+
+def is_multiple(value: float, step: float) -> bool:
+    """Whether a number is a multiple of another as both are written in decimal.
+
+    >>> is_multiple(0.3, 0.1), is_multiple(10000000001.0, 2)
+    (True, False)
+    """
+    return (_decimal(value) / _decimal(step)).denominator == 1
+
+
+def _decimal(number: float) -> Fraction:
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
 def _string(schema: Any) -> CoreSchema:

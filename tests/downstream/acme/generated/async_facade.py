@@ -53,7 +53,7 @@ class AsyncTools:
         :param include_hidden: Whether to list names that start with a dot.
         :param limit: How many entries to list at most.
         """
-        content: ListOutput = await self._call(
+        _content: ListOutput = await self._call(
             "list",
             {
                 "path": path,
@@ -62,7 +62,7 @@ class AsyncTools:
                 "limit": limit,
             },
         )
-        return content
+        return _content
 
     async def read_file(
         self,
@@ -79,7 +79,7 @@ class AsyncTools:
         :param max_lines: How many lines to read at most.
         :param max_bytes: How many bytes of text to return at most.
         """
-        content: ReadFileOutput = await self._call(
+        _content: ReadFileOutput = await self._call(
             "read_file",
             {
                 "path": path,
@@ -88,7 +88,7 @@ class AsyncTools:
                 "max_bytes": max_bytes,
             },
         )
-        return content
+        return _content
 
     async def tree(
         self,
@@ -111,7 +111,7 @@ class AsyncTools:
         :param exclude: Patterns to leave out, written as in .gitignore.
         :param respect_gitignore: Whether to leave out what .gitignore files name.
         """
-        content: TreeOutput = await self._call(
+        _content: TreeOutput = await self._call(
             "tree",
             {
                 "path": path,
@@ -123,7 +123,7 @@ class AsyncTools:
                 "respect_gitignore": respect_gitignore,
             },
         )
-        return content
+        return _content
 
     async def done(
         self,
@@ -134,13 +134,13 @@ class AsyncTools:
 
         :param message: What was done, in a sentence or two.
         """
-        content: DoneOutput = await self._call(
+        _content: DoneOutput = await self._call(
             "done",
             {
                 "message": message,
             },
         )
-        return content
+        return _content
 
     async def add(
         self,
@@ -155,7 +155,7 @@ class AsyncTools:
         :param b: The second number.
         :param note: Kept beside the sum when given.
         """
-        content: AddOutput = await self._call(
+        _content: AddOutput = await self._call(
             "add",
             {
                 "a": a,
@@ -163,7 +163,7 @@ class AsyncTools:
                 "note": note,
             },
         )
-        return content
+        return _content
 
     async def count_words(
         self,
@@ -174,13 +174,13 @@ class AsyncTools:
 
         :param text: The text.
         """
-        content: CountWordsOutput = await self._call(
+        _content: CountWordsOutput = await self._call(
             "count-words",
             {
                 "text": text,
             },
         )
-        return content
+        return _content
 
     async def fail(
         self,
@@ -191,13 +191,13 @@ class AsyncTools:
 
         :param how: How to end.
         """
-        content: FailOutput = await self._call(
+        _content: FailOutput = await self._call(
             "fail",
             {
                 "how": how,
             },
         )
-        return content
+        return _content
 
     async def hold(
         self,
@@ -210,14 +210,14 @@ class AsyncTools:
         :param key: Which gate to wait at.
         :param listen: Whether to look at the signal.
         """
-        content: HoldOutput = await self._call(
+        _content: HoldOutput = await self._call(
             "hold",
             {
                 "key": key,
                 "listen": listen,
             },
         )
-        return content
+        return _content
 
     async def shout(
         self,
@@ -232,7 +232,7 @@ class AsyncTools:
         :param times: How often.
         :param key: A gate to wait at first.
         """
-        content: ShoutOutput = await self._call(
+        _content: ShoutOutput = await self._call(
             "shout",
             {
                 "text": text,
@@ -240,7 +240,7 @@ class AsyncTools:
                 "key": key,
             },
         )
-        return content
+        return _content
 
 
 class AsyncAcmeToolkit(AsyncRunner):

@@ -53,7 +53,7 @@ class Tools:
         :param include_hidden: Whether to list names that start with a dot.
         :param limit: How many entries to list at most.
         """
-        content: ListOutput = self._call(
+        _content: ListOutput = self._call(
             "list",
             {
                 "path": path,
@@ -62,7 +62,7 @@ class Tools:
                 "limit": limit,
             },
         )
-        return content
+        return _content
 
     def read_file(
         self,
@@ -79,7 +79,7 @@ class Tools:
         :param max_lines: How many lines to read at most.
         :param max_bytes: How many bytes of text to return at most.
         """
-        content: ReadFileOutput = self._call(
+        _content: ReadFileOutput = self._call(
             "read_file",
             {
                 "path": path,
@@ -88,7 +88,7 @@ class Tools:
                 "max_bytes": max_bytes,
             },
         )
-        return content
+        return _content
 
     def tree(
         self,
@@ -111,7 +111,7 @@ class Tools:
         :param exclude: Patterns to leave out, written as in .gitignore.
         :param respect_gitignore: Whether to leave out what .gitignore files name.
         """
-        content: TreeOutput = self._call(
+        _content: TreeOutput = self._call(
             "tree",
             {
                 "path": path,
@@ -123,7 +123,7 @@ class Tools:
                 "respect_gitignore": respect_gitignore,
             },
         )
-        return content
+        return _content
 
     def done(
         self,
@@ -134,13 +134,13 @@ class Tools:
 
         :param message: What was done, in a sentence or two.
         """
-        content: DoneOutput = self._call(
+        _content: DoneOutput = self._call(
             "done",
             {
                 "message": message,
             },
         )
-        return content
+        return _content
 
     def add(
         self,
@@ -155,7 +155,7 @@ class Tools:
         :param b: The second number.
         :param note: Kept beside the sum when given.
         """
-        content: AddOutput = self._call(
+        _content: AddOutput = self._call(
             "add",
             {
                 "a": a,
@@ -163,7 +163,7 @@ class Tools:
                 "note": note,
             },
         )
-        return content
+        return _content
 
     def count_words(
         self,
@@ -174,13 +174,13 @@ class Tools:
 
         :param text: The text.
         """
-        content: CountWordsOutput = self._call(
+        _content: CountWordsOutput = self._call(
             "count-words",
             {
                 "text": text,
             },
         )
-        return content
+        return _content
 
     def fail(
         self,
@@ -191,13 +191,13 @@ class Tools:
 
         :param how: How to end.
         """
-        content: FailOutput = self._call(
+        _content: FailOutput = self._call(
             "fail",
             {
                 "how": how,
             },
         )
-        return content
+        return _content
 
     def hold(
         self,
@@ -210,14 +210,14 @@ class Tools:
         :param key: Which gate to wait at.
         :param listen: Whether to look at the signal.
         """
-        content: HoldOutput = self._call(
+        _content: HoldOutput = self._call(
             "hold",
             {
                 "key": key,
                 "listen": listen,
             },
         )
-        return content
+        return _content
 
     def shout(
         self,
@@ -232,7 +232,7 @@ class Tools:
         :param times: How often.
         :param key: A gate to wait at first.
         """
-        content: ShoutOutput = self._call(
+        _content: ShoutOutput = self._call(
             "shout",
             {
                 "text": text,
@@ -240,7 +240,7 @@ class Tools:
                 "key": key,
             },
         )
-        return content
+        return _content
 
 
 class AcmeToolkit(Runner):
