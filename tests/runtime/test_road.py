@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from acme.generated import AddInput, AddOutput, Rule, SecurityPolicy
 
+from acme.generated import AddInput, AddOutput, Rule, SecurityPolicy
 from tests.runtime.conftest import Door, MakeDoor
 from toolkit import InvalidArguments, ToolCall, ToolFailed, ToolkitError, ToolNotFound
 
