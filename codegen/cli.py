@@ -25,7 +25,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make a typed
 @app.command()
 def generate(project: Project = Path(), as_json: AsJson = False) -> None:
     """Write the typed package of this project; only what changed is made anew."""
-    with reported():
+    with reported(as_json):
         settings = find_settings(project)
         with progress_bar() as progress:
             changed = run.generate(settings, progress)
@@ -41,7 +41,7 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
 @app.command()
 def check(project: Project = Path(), as_json: AsJson = False) -> None:
     """Compare the committed package with what its specs give now; exit 1 with a diff if they differ."""
-    with reported():
+    with reported(as_json):
         settings = find_settings(project)
         with progress_bar() as progress:
             difference = run.check(settings, progress)
@@ -57,16 +57,18 @@ def check(project: Project = Path(), as_json: AsJson = False) -> None:
 
 
 @contextmanager
-def reported() -> Iterator[None]:
-    """Our errors as text on stderr: 1 for mistakes in specs, 2 for a wrong set-up."""
+def reported(as_json: bool) -> Iterator[None]:
+    """Our errors as text on stderr, or as JSON for scripts: 1 for mistakes in specs, 2 for a wrong set-up."""
     try:
         yield
-    except (SpecError, GenerationError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
     except SetupError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+        if not as_json:
+            typer.echo(str(error), err=True)
+        elif isinstance(error, SpecError):
+            print_json({"problems": list(error.problems)})
+        else:
+            print_json({"error": str(error)})
+        raise typer.Exit(1 if isinstance(error, SpecError | GenerationError) else 2) from None
 
 
 @contextmanager

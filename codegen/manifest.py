@@ -57,7 +57,7 @@ def is_our_manifest(text: str) -> bool:
 def read_manifest(folder: Path) -> Manifest | None:
     """The manifest in a folder; None if there is none that we can use, whatever is wrong with it."""
     try:
-        text = (folder / NAME).read_text(encoding="utf-8")
+        text = (folder / NAME).read_bytes().decode()
         data: dict[str, Any] = json.loads(text)
         if data["generator"] != _MADE_BY or text != _sealed({k: v for k, v in data.items() if k != _SEAL}):
             return None

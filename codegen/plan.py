@@ -202,15 +202,15 @@ def _generate(
 
 def _refuse_class_of_a_model(settings: Settings, rows: list[Row]) -> None:
     classes = (settings.class_name, f"Async{settings.class_name}")
-    for row in rows:
-        for suffix in ("Args", "Input", "Output"):
-            if f"{row.prefix}{suffix}" in classes:
-                raise SpecError(
-                    [
-                        f"'class' gives {row.prefix + suffix!r}, which is a model of the tool {row.name!r};"
-                        " set another @ pyproject.toml:/tool/toolkit/class"
-                    ]
-                )
+    problems = [
+        f"'class' gives {name!r}, which is a model of the tool {row.name!r}; set another"
+        " @ pyproject.toml:/tool/toolkit/class"
+        for row in rows
+        for name in (*(f"{row.prefix}{suffix}" for suffix in ("Args", "Input", "Output")), *row.imports)
+        if name in classes
+    ]
+    if problems:
+        raise SpecError(problems)
 
 
 def _package_files(settings: Settings, rows: list[Row], included: list[Row]) -> dict[str, str]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from toolkit.errors import ToolNotFound as ToolNotFound
     from toolkit.errors import ToolTimeout as ToolTimeout
     from toolkit.guard.fs import SandboxFS as SandboxFS
+    from toolkit.guard.net import Network as Network
     from toolkit.guard.path import SandboxPath as SandboxPath
     from toolkit.guard.permission import Permission as Permission
     from toolkit.guard.policy import Verdict as Verdict
@@ -73,6 +74,7 @@ else:
             PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolFailed ToolNotAllowed ToolNotFound
             ToolTimeout ToolkitError""",
         "toolkit.guard.fs": "SandboxFS",
+        "toolkit.guard.net": "Network",
         "toolkit.guard.path": "SandboxPath",
         "toolkit.guard.permission": "Permission",
         "toolkit.guard.policy": "Verdict",

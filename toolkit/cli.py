@@ -1,4 +1,4 @@
-"""The command line: ``toolkit generate | check | lint | tools | describe | invoke``.
+"""The command line: ``toolkit generate | check | lint | tools | describe | invoke | policy explain``.
 
 Exit codes: 0 all is well, 1 findings (a stale package, a mistake in a spec, a tool that failed), 2 wrong usage.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,12 +18,16 @@ import typer
 from toolkit.errors import SetupError, ToolkitError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Statically typed tools for LLM agents.")
+policy_app = typer.Typer(no_args_is_help=True, help="What a policy says.")
+app.add_typer(policy_app, name="policy")
 
 Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml holds [tool.toolkit].")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Package = Annotated[
     str | None, typer.Option(help="The generated package; by default this project's, else the built-ins'.")
 ]
+Arguments = Annotated[str, typer.Argument(help="JSON text, or - to read it from standard input.")]
+Workspace = Annotated[Path, typer.Option(help="The folder the tool may work in.")]
 
 
 @app.command()
@@ -57,7 +62,7 @@ def lint(
     from toolkit.spec.lint import lint as lint_spec
     from toolkit.spec.load import load_specs
 
-    with reported():
+    with reported(as_json):
         count = estimate_tokens if tokenizer is None else _callable(tokenizer)
         base = Path() if paths else find_settings(project).root
         specs = load_specs(paths or find_settings(project).spec_paths, base=base)
@@ -75,10 +80,11 @@ def lint(
 @app.command()
 def tools(package: Package = None, as_json: AsJson = False) -> None:
     """List the tools of a generated package."""
-    rows = _catalog(package).definitions.values()
+    with _told(as_json):
+        rows = _package(package).CATALOG.definitions.values()
     if as_json:
         keys = ("name", "title", "description", "required", "optional", "parallel", "inputSchema", "outputSchema")
-        typer.echo(json.dumps([{key: row[key] for key in keys} for row in rows], ensure_ascii=False, indent=2))
+        _print_json([{key: row[key] for key in keys} for row in rows])
         return
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
@@ -89,9 +95,10 @@ def tools(package: Package = None, as_json: AsJson = False) -> None:
 @app.command()
 def describe(name: str, package: Package = None, as_json: AsJson = False) -> None:
     """Show one tool: what it does, what it takes and gives."""
-    row = _row(_catalog(package), name)
+    with _told(as_json):
+        row = _row(_package(package), name)
     if as_json:
-        typer.echo(json.dumps(row, ensure_ascii=False, indent=2))
+        _print_json(row)
         return
     typer.echo(f"{row['name']}: {row['longDescription'] or row['description']}")
     typer.echo(f"permissions: {', '.join(row['required']) or 'none'}")
@@ -104,94 +111,192 @@ def describe(name: str, package: Package = None, as_json: AsJson = False) -> Non
 @app.command()
 def invoke(
     name: str,
-    arguments: Annotated[str, typer.Argument(help="JSON text, or - to read it from standard input.")] = "{}",
-    workspace: Annotated[Path, typer.Option(help="The folder the tool may work in.")] = Path(),
+    arguments: Arguments = "{}",
+    workspace: Workspace = Path(),
     package: Package = None,
     as_json: AsJson = False,
 ) -> None:
     """Run one tool and print what a model would read. Only the tool you name is allowed."""
-    module = _package(package)
-    _row(module.CATALOG, name)
-    text = sys.stdin.read() if arguments == "-" else arguments
-    try:
+    with _told(as_json):
+        module = _package(package)
+        _row(module, name)
+        text = _text(arguments)
         policy = module.SecurityPolicy(default="deny", tools={name: "allow"})
         with module.create_agent_toolkit(module.ToolkitContext(workspace=workspace, policy=policy)) as toolkit:
             message = toolkit.execute_raw(name, text)
             data = {"name": message.name, "title": message.title, "metadata": dict(message.metadata)}
             content = message.content.model_dump(mode="json", by_alias=True, exclude_unset=True)
             words = message.text()
+    if as_json:
+        _print_json({**data, "content": content})
+    else:
+        typer.echo(words)
+
+
+@policy_app.command()
+def explain(
+    name: str,
+    arguments: Arguments,
+    policy: Annotated[Path, typer.Option(help="The policy's TOML file, outside the workspace.")],
+    workspace: Workspace = Path(),
+    package: Package = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a policy decides for one call, and why; nothing runs. Exit 0 for allow, 1 for ask and deny."""
+    with _told(as_json):
+        module = _package(package)
+        _row(module, name)
+        rules = module.SecurityPolicy.load(policy)
+        with module.create_agent_toolkit(module.ToolkitContext(workspace=workspace, policy=rules)):
+            try:
+                verdict = rules.explain(name, _object(_text(arguments)))
+            except ToolkitError as error:
+                # No decision: 1 would read as one.
+                raise SetupError(str(error)) from None
+    if as_json:
+        _print_json({"decision": verdict.decision, "because": verdict.because})
+    else:
+        typer.echo(f"{verdict.decision}: {verdict.because}")
+    if verdict.decision != "allow":
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _told(as_json: bool) -> Iterator[None]:
+    """Our errors on stderr, or as JSON for scripts: 1 for a call that failed, 2 for what was wrong before it."""
+    try:
+        yield
     except ToolkitError as error:
         failure = {"code": error.code, "tool_name": error.tool_name, "message": error.message, "details": error.details}
-        typer.echo(
-            json.dumps(failure, default=str, ensure_ascii=False, indent=2) if as_json else str(error), err=not as_json
-        )
+        if as_json:
+            _print_json(failure)
+        else:
+            typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except SetupError as error:
-        _usage(str(error))
-    typer.echo(
-        json.dumps({**data, "content": content}, default=str, ensure_ascii=False, indent=2) if as_json else words
-    )
+        if as_json:
+            _print_json({"error": str(error)})
+        else:
+            typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, default=str, ensure_ascii=False, indent=2))
 
 
 def _package(name: str | None) -> Any:
     """The generated package asked for; this project's, where there is one; else the built-ins'."""
-    if name is None:
-        try:
-            from codegen.settings import find_settings
-
-            settings = find_settings(Path())
-            sys.path[:0] = [str(settings.output.parents[settings.package.count(".")])]
-            name = settings.package
-        except SetupError:
-            name = "generated"
+    name = _projects_package() if name is None else name
     try:
-        module = importlib.import_module(name)
+        module = _built_ins() if name == "generated" else importlib.import_module(name)
         module.CATALOG  # noqa: B018  (loaded now, so that a package of another kind is told here)
-    except (ImportError, AttributeError) as error:
-        _usage(f"{name!r} is no generated package that can be imported ({error}); run `toolkit generate`")
+    except SetupError:
+        raise
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise SetupError(
+            f"{name!r} is no generated package that can be imported ({error}); run `toolkit generate`"
+        ) from None
     return module
 
 
-def _catalog(package: str | None) -> Any:
-    return _package(package).CATALOG
+def _projects_package() -> str:
+    from codegen.settings import NoSettings, find_settings
+
+    try:
+        settings = find_settings(Path())
+    except NoSettings:
+        return "generated"
+    sys.path[:0] = [str(settings.output.parents[settings.package.count(".")])]
+    return settings.package
 
 
-def _row(catalog: Any, name: str) -> dict[str, Any]:
+def _built_ins() -> Any:
+    from toolkit.runtime.shadow import import_generated
+
+    return import_generated()
+
+
+def _row(module: Any, name: str) -> dict[str, Any]:
     from toolkit.errors import nearest
 
-    if name not in catalog.definitions:
-        _usage(f"no tool is called {name!r}.{nearest(name, catalog.definitions)}")
-    row: dict[str, Any] = catalog.definitions[name]
-    return row
+    definitions: dict[str, dict[str, Any]] = module.CATALOG.definitions
+    if name not in definitions:
+        raise SetupError(f"no tool is called {name!r}.{nearest(name, definitions)}")
+    return definitions[name]
+
+
+def _text(arguments: str) -> str:
+    if arguments != "-":
+        return arguments
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise SetupError(f"what came from standard input is no UTF-8 text: {error.reason}") from None
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SetupError(f"the arguments are no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise SetupError("the arguments must be a JSON object")
+    return value
 
 
 def _fields(schema: dict[str, Any] | None) -> list[str]:
-    """One line a property: name, whether it is needed, type, default, description."""
-    if not schema:
+    """One line a property: name, whether it is needed, type, default, description; the type of what has none."""
+    if schema is None:
         return ["text"]
+    if "$ref" in schema:
+        section, _, key = schema["$ref"].removeprefix("#/").partition("/")
+        schema = schema.get(section, {}).get(key, {})
+    if "properties" not in schema:
+        return ["nothing"] if schema.get("additionalProperties") is False else [_type(schema)]
     required = schema.get("required", ())
     lines = []
-    for name, node in schema.get("properties", {}).items():
-        kind = node.get("type") or ("one of " + ", ".join(map(str, node["enum"])) if "enum" in node else "value")
-        words = " or ".join(kind) if isinstance(kind, list) else str(kind)
+    for name, node in schema["properties"].items():
+        node = node if isinstance(node, dict) else {}
         mark = "*" if name in required else " "
         default = f" = {json.dumps(node['default'])}" if "default" in node else ""
-        lines.append(f"{name}{mark} ({words}{default})  {node.get('description', '')}".rstrip())
+        lines.append(f"{name}{mark} ({_type(node)}{default})  {node.get('description', '')}".rstrip())
     return lines or ["nothing"]
+
+
+def _type(node: Any) -> str:
+    """The type of a schema in a few words.
+
+    >>> _type({"type": "array", "items": {"type": ["string", "null"]}})
+    'array of string or null'
+    """
+    if not isinstance(node, dict):
+        return "value"
+    if "$ref" in node:
+        return str(node["$ref"]).rpartition("/")[2]
+    if "enum" in node or "const" in node:
+        return "one of " + ", ".join(map(str, node.get("enum", [node.get("const")])))
+    for word in ("anyOf", "oneOf"):
+        if word in node:
+            return " or ".join(map(_type, node[word]))
+    kind = node.get("type", "value")
+    if kind == "array" and "items" in node:
+        return f"array of {_type(node['items'])}"
+    if kind == "object" and isinstance(node.get("additionalProperties"), dict):
+        return f"object of {_type(node['additionalProperties'])}"
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
 def _callable(name: str) -> Callable[[str], int]:
     module, _, attribute = name.partition(":")
     try:
         found: Callable[[str], int] = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SetupError(f"the tokenizer {name!r} cannot be loaded: {error}; write module:callable") from None
+        counted: object = found("a text")
+    except Exception as error:  # whatever somebody's module or function raises
+        raise SetupError(f"the tokenizer {name!r} cannot be used: {error}; write module:callable") from None
+    if type(counted) is not int:
+        raise SetupError(f"the tokenizer {name!r} must give the number of tokens of a text, an int")
     return found
-
-
-def _usage(message: str) -> Any:
-    typer.echo(message, err=True)
-    raise typer.Exit(2)
 
 
 def main() -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
-from tests.projects import Project, run, tool
+from tests.projects import REPOSITORY, Project, run, tool
 
 
 def toolkit(folder: Path, *arguments: str) -> CompletedProcess[str]:
-    return run([sys.executable, "-m", "toolkit", *arguments], folder, check=False)
+    done = run([sys.executable, "-m", "toolkit", *arguments], folder, check=False)
+    assert "Traceback" not in done.stderr
+    return done
 
 
 @pytest.fixture
@@ -113,3 +118,113 @@ def test_invoke_runs_one_tool_in_a_workspace(tmp_path: Path) -> None:
     assert told["code"] == "TOOL_FAILED"
     assert toolkit(tmp_path, "invoke", "raed_file", "{}").returncode == 2
     assert toolkit(tmp_path, "invoke", "list", "--workspace", "nowhere").returncode == 2
+
+
+def told(done: CompletedProcess[str]) -> tuple[int, Any]:
+    """A script's view: the exit code and the JSON; nothing else is said."""
+    assert done.stderr == ""
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_scripts_read_every_failure_as_json(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    nowhere = tmp_path_factory.mktemp("nowhere")
+    for command in ("generate", "check", "lint"):
+        code, said = told(toolkit(nowhere, command, "--json"))
+        assert code == 2 and "[tool.toolkit]" in said["error"]
+    project.write("acme/tools/bad.yaml", "name: ../x\ninputSchema: {type: array}\nmore: 1\n")
+    for command in ("generate", "check", "lint"):
+        code, said = told(toolkit(project.root, command, "--json"))
+        assert code == 1 and len(said["problems"]) == 3
+        assert all(" @ acme/tools/bad.yaml:/" in problem for problem in said["problems"])
+    unknown = {"error": "no tool is called 'dnoe'. Did you mean 'done'?"}
+    for arguments in (["invoke", "dnoe"], ["describe", "dnoe"]):
+        assert told(toolkit(nowhere, *arguments, "--json")) == (2, unknown)
+    code, said = told(toolkit(nowhere, "tools", "--package", "no.such", "--json"))
+    assert code == 2 and "'no.such' is no generated package" in said["error"]
+
+
+def test_only_a_missing_table_falls_back_to_the_built_ins(tmp_path: Path) -> None:
+    file = tmp_path / "pyproject.toml"
+    for text, words in {
+        "[tool.toolkit]\npackage = 'x'\n": "'specs' must name at least one file or folder",
+        "tool = 'x'": "'tool' and 'tool.toolkit' must be tables @ pyproject.toml:/tool",
+        "[tool]\ntoolkit = 3": "'tool' and 'tool.toolkit' must be tables",
+        "[tool": "cannot be read as TOML",
+    }.items():
+        file.write_text(text)
+        for command in ("tools", "generate"):
+            done = toolkit(tmp_path, command)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert words in done.stderr
+    file.write_text("[tool.other]\n")
+    assert "read_file" in toolkit(tmp_path, "tools").stdout
+
+
+@pytest.mark.parametrize("package", ["", ".x", "..", "json", "a..b"])
+def test_a_package_that_is_none_is_wrong_usage(tmp_path: Path, package: str) -> None:
+    done = toolkit(tmp_path, "tools", "--package", package)
+    assert done.returncode == 2
+    assert f"{package!r} is no generated package that can be imported" in done.stderr
+
+
+@pytest.mark.parametrize("tokenizer", ["math:pi", "json:dumps", "math", "", "tokens:fails", "broken:x"])
+def test_a_tokenizer_that_counts_nothing_is_wrong_usage(project: Project, tokenizer: str) -> None:
+    project.write("tokens.py", "def fails(text): raise KeyError(text)\n")
+    project.write("broken.py", "1 / 0\n")
+    done = toolkit(project.root, "lint", "--tokenizer", tokenizer)
+    assert done.returncode == 2
+    assert f"the tokenizer {tokenizer!r}" in done.stderr
+
+
+def test_arguments_that_are_no_text_are_wrong_usage(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "toolkit", "invoke", "done", "-"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    for given, code in {b'{"message": "\xff"}': 2, '{"message": "é"}'.encode(): 0}.items():
+        done = subprocess.run(command, cwd=tmp_path, env=environment, input=given, capture_output=True)
+        assert done.returncode == code
+        assert (b"no UTF-8 text" in done.stderr) == bool(code) and b"Traceback" not in done.stderr
+
+
+def test_describe_tells_outputs_that_are_no_objects(tmp_path: Path) -> None:
+    outputs: dict[str, tuple[Any, str]] = {
+        "rows": ({"type": "array", "items": {"type": "string"}}, "array of string"),
+        "word": ({"type": "string"}, "string"),
+        "map": ({"type": "object", "additionalProperties": {"type": ["integer", "null"]}}, "object of integer or null"),
+        "some": ({"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}, "one of a, b or null"),
+        "free": ({}, "value"),
+        "empty": ({"type": "object", "additionalProperties": False}, "nothing"),
+        "named": (
+            {"$ref": "#/$defs/p", "$defs": {"p": {"type": "object", "properties": {"x": {"type": "integer"}}}}},
+            "x  (integer)",
+        ),
+    }
+    tools = [
+        {"name": name, "inputSchema": {"type": "object"}, "outputSchema": out} for name, (out, _) in outputs.items()
+    ]
+    project = Project(tmp_path, tools)
+    project.generate()
+    for name, (_, words) in outputs.items():
+        assert toolkit(project.root, "describe", name).stdout.endswith(f"gives:\n  {words}\n")
+
+
+def test_policy_explain_says_what_decides(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'default = "deny"\n[tools]\ndone = "ask"\n[[rules]]\ndecision = "allow"\ntools = ["read_file"]\npath = "src/**"\n'
+    )
+
+    def explain(*arguments: str) -> CompletedProcess[str]:
+        return toolkit(workspace, "policy", "explain", *arguments, "--policy", str(policy))
+
+    allowed = explain("read_file", '{"path": "src/a.py"}')
+    assert (allowed.returncode, allowed.stdout.partition(":")[0]) == (0, "allow")
+    denied = explain("read_file", '{"path": "b.py"}')
+    assert (denied.returncode, denied.stdout) == (1, "deny: the policy's default is deny\n")
+    asked = told(explain("done", '{"message": "x"}', "--json"))
+    assert asked == (1, {"decision": "ask", "because": "the policy says ask for this tool"})
+    for arguments in (["raed_file", "{}"], ["read_file", "{"], ["read_file", "[]"], ["read_file", '{"paht": 1}']):
+        assert explain(*arguments).returncode == 2
+    assert toolkit(workspace, "policy", "explain", "done", "{}", "--policy", "nowhere.toml").returncode == 2
+    assert toolkit(workspace, "policy", "explain", "done", "{}").returncode == 2

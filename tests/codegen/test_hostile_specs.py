@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from codegen.safety import check_module
 from tests.modules import documents, load_module, module_text
@@ -122,7 +123,15 @@ REFUSED = {
     "default outside the enum": ({"enum": ["a"], "default": "b"}, "'default' is not accepted"),
     "default null": ({"type": "string", "default": None}, "'default' is not accepted"),
     "limit without type": ({"minLength": 1}, "'minLength' needs a 'type' beside it"),
-    "giant limit": ({"type": "integer", "minimum": 10**30}, "'minimum' must be a number below 2**63"),
+    "giant limit": ({"type": "integer", "minimum": 10**30}, "'minimum' must be a number from -2**63 to 2**63"),
+    "limit that is no number beside a default": ({"type": "number", "minimum": "3", "default": 4}, "'minimum' must be a number"),
+    "length that is no number beside a default": ({"type": "string", "minLength": "x", "default": "b"}, "'minLength' must be a whole number"),
+    "count that is no number beside a default": ({"type": "array", "minItems": "x", "default": []}, "'minItems' must be a whole number"),
+    "steps of nothing beside a default": ({"type": "number", "multipleOf": 0, "default": 1}, "'multipleOf' must be above 0"),
+    "steps of next to nothing": ({"type": "number", "multipleOf": 1e-320, "default": 1e300}, "'multipleOf' must be above 0"),
+    "wrong limit by reference": ({"$ref": "#/$defs/limited", "default": 4}, "'minimum' must be a number"),
+    "enum that is no list beside a constant": ({"enum": 3, "const": 1}, "'enum' must be a list"),
+    "default made of its own object": ({"$ref": "#/$defs/inside_itself"}, "a 'default' that is made of the object it stands in"),
     "length that is no number": ({"type": "string", "minLength": "x"}, "'minLength' must be a whole number"),
     "steps of nothing": ({"type": "integer", "multipleOf": 0}, "'multipleOf' must be above 0"),
     "required that is not declared": ({"type": "object", "properties": {}, "required": ["x"]}, "'required' names 'x'"),
@@ -141,7 +150,15 @@ REFUSED = {
         }.items()
     },
 }  # fmt: skip
-DEFINITIONS = {"loop": {"$ref": "#/$defs/loop"}, "fine": {"type": "string"}}
+DEFINITIONS = {
+    "loop": {"$ref": "#/$defs/loop"},
+    "fine": {"type": "string"},
+    "limited": {"type": "number", "minimum": "3"},
+    "inside_itself": {
+        "type": "object",
+        "properties": {"inner": {"type": "array", "items": {"$ref": "#/$defs/inside_itself"}, "default": [{}]}},
+    },
+}
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -152,7 +169,7 @@ def test_refused_with_a_sentence_at_its_place(what: str) -> None:
     problem = failure.value.problems[0]
     message, _, place = problem.rpartition(" @ ")
     assert words in message
-    assert place.startswith(("x.json:/inputSchema/properties/a~1b", "x.json:/inputSchema/$defs/loop"))
+    assert place.startswith(("x.json:/inputSchema/properties/a~1b", "x.json:/inputSchema/$defs/"))
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -189,6 +206,70 @@ def test_names_of_python_and_pydantic_become_aliases() -> None:
     assert made.model_dump(by_alias=True, exclude_unset=True) == arguments
     assert len(type(made).model_fields) == len(names)
     assert module.XArgs.__annotations__.keys() == arguments.keys()
+
+
+POINT = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "number"}}}
+DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
+    "whole number": ({"type": "integer"}, 2.0, 2),
+    "number": ({"type": "number"}, 2.0, 2.0),
+    "whole numbers": ({"type": "array", "items": {"type": "integer"}}, [2.0, 3], [2, 3]),
+    "enum": ({"enum": [1, 2]}, 1.0, 1),
+    "object": (POINT, {"x": 1.0, "y": 2.0}, {"x": 1, "y": 2.0}),
+    "object or null": ({"anyOf": [POINT, {"type": "null"}]}, {"x": 1}, {"x": 1}),
+    "list of objects": ({"type": "array", "items": POINT}, [{"x": 1}, {}], [{"x": 1}, {}]),
+    "map of lists of objects": (
+        {"type": "object", "additionalProperties": {"type": "array", "items": POINT}},
+        {"a": [{"x": 2.0}]},
+        {"a": [{"x": 2}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DEFAULTS)
+def test_defaults_have_the_types_of_their_fields(what: str) -> None:
+    schema, given, wanted = DEFAULTS[what]
+    model = load_module(module_text({"type": "object", "properties": {"v": {**schema, "default": given}}})).XInput
+    made = model.model_validate({})
+    # What a validator would have made of it, and not the raw value.
+    assert made.v == model.model_validate({"v": given}).v
+    assert repr(made.model_dump(exclude_unset=False)["v"]) == repr(
+        model.model_validate({"v": wanted}).model_dump()["v"]
+    )
+
+
+def test_required_properties_may_have_defaults() -> None:
+    schema = {"type": "object", "required": ["v"], "properties": {"v": {**POINT, "default": {"x": 1}}}}
+    assert load_module(module_text(schema)).XInput.model_validate({"v": {"x": 2}}).v.x == 2
+
+
+OUTPUTS: dict[str, tuple[dict[str, Any], list[Any], list[Any]]] = {
+    "object or null": ({**POINT, "type": ["object", "null"]}, [None, {"x": 1}], [1, {"x": "1"}]),
+    "object in a list of types": ({**POINT, "type": ["object"]}, [{"x": 1}], [None, {"x": "1"}]),
+    "limited or null": ({"type": ["integer", "null"], "minimum": 2}, [None, 2], [1, "2"]),
+    "anything": ({}, [None, 1, "a", [1], {"a": 1}], []),
+    "described anything": ({"description": "Whatever."}, [None, 1], []),
+}
+
+
+@pytest.mark.parametrize("what", OUTPUTS)
+def test_outputs_whose_root_is_no_plain_object(what: str) -> None:
+    schema, fitting, others = OUTPUTS[what]
+    output = load_module(module_text({"type": "object"}, schema)).XOutput
+    for value in fitting:
+        assert output.model_validate(value).model_dump(exclude_unset=True) == value
+    for value in others:
+        with pytest.raises(ValidationError):
+            output.model_validate(value)
+
+
+def test_a_spec_file_may_be_called_anything(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write('acme/tools/a"""b\\\n.json', json.dumps(tool("alpha")))
+    project.generate()
+    project.python("import acme.generated; acme.generated.AlphaInput")
+    assert project.generate() == []
+    (project.output / "manifest.json").unlink()
+    assert project.generate() == ["manifest.json"]
 
 
 UNSAFE = {

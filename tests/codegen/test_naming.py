@@ -44,7 +44,7 @@ def test_one_python_form_for_two_names_is_refused_naming_both() -> None:
         named("read-file", "done", "read_file")
     assert failure.value.problems == (
         "tools 'read-file' (read-file.yaml) and 'read_file' are both 'tools.read_file' in Python; give one of them another"
-        " name with 'rename', or a 'prefix' to its pack @ read_file.yaml",
+        " name with 'rename' @ read_file.yaml",
     )
 
 

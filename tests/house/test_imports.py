@@ -56,7 +56,7 @@ TOUCH_THE_SYSTEM = {
     "toolkit/guard",
     # for people at the command line and for specs at build time
     "toolkit/cli.py", "toolkit/spec", "codegen",
-    # names of paths only; no file is opened there
+    # names of paths, and the manifest of our own package
     "toolkit/runtime/context.py", "toolkit/runtime/shadow.py",
 }  # fmt: skip
 
@@ -169,16 +169,50 @@ def test_public_names_are_what_checkers_see() -> None:
     assert not hasattr(toolkit, "nothing_of_that_name")
 
 
-def test_a_folder_that_shadows_our_generated_package_is_named(tmp_path: Path) -> None:
-    for name, files in {"namespace": ["x.txt"], "package": ["__init__.py"]}.items():
-        folder = tmp_path / name / "generated"
-        folder.mkdir(parents=True)
-        for file in files:
-            (folder / file).write_text("")
-        done = run([sys.executable, "-c", "import toolkit; toolkit.create_agent_toolkit"], tmp_path / name, check=False)
-        if name == "package":
-            assert f"the folder {folder} shadows the package 'generated'" in done.stderr
-            assert "rename it" in done.stderr
-        else:
-            # A folder without __init__.py never wins over a real package.
-            assert done.returncode == 0, done.stderr
+OURS_ABRIDGED = '{"generator": "typed-toolkit", "package": "%s", "tools": [{"name": "%s", "source": "%s"}]}'
+SHADOWS: dict[str, dict[str, str]] = {
+    "a package": {"generated/__init__.py": ""},
+    "a package with a manifest": {"generated/__init__.py": "", "generated/manifest.json": '{"name": "web app"}'},
+    "a package with a list": {"generated/__init__.py": "", "generated/manifest.json": "[]"},
+    "a package of one's own tools": {
+        "generated/__init__.py": "",
+        "generated/manifest.json": OURS_ABRIDGED % ("generated", "add", "tools/add.yaml"),
+    },
+    "a package with a read_file of its own": {
+        "generated/__init__.py": "",
+        "generated/manifest.json": OURS_ABRIDGED % ("generated", "read_file", "tools/read_file.yaml"),
+    },
+    "a package that was moved": {
+        "generated/__init__.py": "",
+        "generated/manifest.json": OURS_ABRIDGED % ("acme", "read_file", "toolkit/builtin/files/read_file.yaml"),
+    },
+    "a module": {"generated.py": "print('it ran')"},
+}
+
+
+@pytest.mark.parametrize("what", SHADOWS)
+def test_what_shadows_our_generated_package_is_named(tmp_path: Path, what: str) -> None:
+    for name, text in SHADOWS[what].items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    done = run([sys.executable, "-c", "import toolkit; toolkit.create_agent_toolkit"], tmp_path, check=False)
+    place = f"the file {tmp_path}/generated.py" if what == "a module" else f"the folder {tmp_path}/generated"
+    assert f"{place} shadows the package 'generated' that typed-toolkit needs; rename it" in done.stderr
+    assert "set `package` in [tool.toolkit], for example to 'acme.generated'" in done.stderr
+    assert done.stdout == ""
+    told = run([sys.executable, "-m", "toolkit", "tools"], tmp_path, check=False)
+    assert (told.returncode, told.stderr.count("shadows the package")) == (2, 1)
+
+
+def test_a_folder_without_init_never_wins_over_our_package(tmp_path: Path) -> None:
+    (tmp_path / "generated").mkdir()
+    run([sys.executable, "-c", "import toolkit; toolkit.create_agent_toolkit"], tmp_path)
+
+
+def test_a_module_without_a_spec_in_the_place_of_our_package_is_told(tmp_path: Path) -> None:
+    code = (
+        "import sys, types; sys.modules['generated'] = types.ModuleType('generated'); import toolkit; toolkit.Toolkit"
+    )
+    done = run([sys.executable, "-c", code], tmp_path, check=False)
+    assert "the module sys.modules['generated'] shadows the package" in done.stderr

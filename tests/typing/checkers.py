@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from tests.projects import DOWNSTREAM, REPOSITORY, run
 
@@ -47,13 +49,15 @@ def mypy(files: Sequence[Path], folder: Path, *options: str) -> Report:
         str(BIN / "mypy"),
         "--strict",
         "--no-pretty",
-        "--no-error-summary",
         "--show-error-codes",
         "--config-file=",
         *options,
     ]
     done = run([*command, *map(str, files)], folder, check=False)
-    return _lines(done.stdout, r"(.+?):(\d+)(?::\d+)?: (error|note): (.*)", done.stderr)
+    report = _lines(done.stdout, r"(.+?):(\d+)(?::\d+)?: (error|note): (.*)", done.stderr)
+    checked = re.search(r"(\d+) source files?\)?$", done.stdout)
+    _really_ran(done, report, files, int(checked[1]) if checked else 0)
+    return report
 
 
 def pyright(files: Sequence[Path], folder: Path) -> Report:
@@ -63,7 +67,8 @@ def pyright(files: Sequence[Path], folder: Path) -> Report:
             {
                 "typeCheckingMode": "strict",
                 "pythonVersion": "3.11",
-                "include": [str(file) for file in files],
+                # Relative to the folder: an absolute one is dropped, and then everything there is checked.
+                "include": [os.path.relpath(file, folder) for file in files],
                 "extraPaths": [str(folder), str(REPOSITORY), str(DOWNSTREAM)],
                 "reportUnnecessaryIsInstance": False,
             }
@@ -72,9 +77,10 @@ def pyright(files: Sequence[Path], folder: Path) -> Report:
     done = run(
         [str(BIN / "pyright"), "--outputjson", "-p", str(config), "--pythonpath", sys.executable], folder, check=False
     )
-    report = Report()
-    for item in json.loads(done.stdout)["generalDiagnostics"]:
+    report, told = Report(), json.loads(done.stdout)
+    for item in told["generalDiagnostics"]:
         report.take(item["file"], item["range"]["start"]["line"] + 1, item["severity"] == "error", item["message"])
+    _really_ran(done, report, files, told["summary"]["filesAnalyzed"])
     return report
 
 
@@ -84,14 +90,29 @@ def pyrefly(files: Sequence[Path], folder: Path) -> Report:
     (folder / "pyrefly.toml").write_text(f'python-version = "3.11"\nsearch-path = {paths}\n')
     options = [f"--python-interpreter-path={sys.executable}", "--output-format=min-text"]
     done = run([str(BIN / "pyrefly"), "check", *options, *map(str, files)], folder, check=False)
-    return _lines(done.stdout, r"\s*(ERROR|INFO)\s+(.+?):(\d+):\S+: (.*)", done.stderr, order=(1, 2, 0, 3))
+    report = _lines(done.stdout, r"\s*(ERROR|INFO)\s+(.+?):(\d+):\S+: (.*)", done.stderr, order=(1, 2, 0, 3))
+    _really_ran(done, report, files)
+    return report
 
 
 def ty(files: Sequence[Path], folder: Path) -> Report:
     paths = [option for path in (folder, REPOSITORY, DOWNSTREAM) for option in ("--extra-search-path", str(path))]
     options = ["--python", sys.prefix, "--python-version", "3.11", "--output-format", "concise", *paths]
     done = run([str(BIN / "ty"), "check", *options, *map(str, files)], folder, check=False)
-    return _lines(done.stdout, r"(.+?):(\d+):\d+: (error|info|warning)\S* (.*)", done.stderr)
+    report = _lines(done.stdout, r"(.+?):(\d+):\d+: (error|info|warning)\S* (.*)", done.stderr)
+    _really_ran(done, report, files)
+    return report
+
+
+def _really_ran(done: CompletedProcess[str], report: Report, files: Sequence[Path], checked: int | None = None) -> None:
+    """A checker that stumbled over an option or a missing file finds nothing, which must not pass for clean."""
+    missing = [str(file) for file in files if not file.is_file()]
+    as_told = done.returncode == (1 if report.errors else 0)
+    if missing or not as_told or checked is not None and checked < len(files):
+        raise AssertionError(
+            f"{done.args[0]} did not do its work (exit code {done.returncode}, {len(report.errors)} lines with errors,"
+            f" {checked} of {len(files)} files, missing: {missing})\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        )
 
 
 def _lines(output: str, pattern: str, errors: str, order: tuple[int, ...] = (0, 1, 2, 3)) -> Report:

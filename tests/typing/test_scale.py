@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,10 +110,50 @@ def test_facades_of_the_built_ins_are_clean_without_the_ignore_line(tmp_path: Pa
     assert_clean_without_ignore(tmp_path, tmp_path / "generated")
 
 
+def without_ignore_line(facade: Path) -> None:
+    first, rest = facade.read_text().split("\n", 1)
+    assert first == "# mypy: ignore-errors"
+    facade.write_text(rest)
+
+
 def assert_clean_without_ignore(root: Path, package: Path) -> None:
     facades = [package / "facade.py", package / "async_facade.py"]
     for facade in facades:
-        first, rest = facade.read_text().split("\n", 1)
-        assert first == "# mypy: ignore-errors"
-        facade.write_text(rest)
+        without_ignore_line(facade)
     assert mypy(facades, root, "--explicit-package-bases").errors == {}
+
+
+HOSTILE_NAMES = (
+    "content", "_content", "call", "self", "builtins", "name", "args", "output", "HostileOutput", "HostileArgs", "Any", "Omit",
+    "OMIT", "str", "list", "ToolMessage", "class",
+)  # fmt: skip
+
+
+def hostile_tools() -> list[dict[str, Any]]:
+    """Arguments that hide what generated code uses, nested names that meet across tools, defaults that hold models."""
+    point = {"type": "object", "properties": {"x": {"type": "integer"}, "list": {"type": "array"}}}
+    properties: dict[str, Any] = {name: {"type": "string"} for name in HOSTILE_NAMES}
+    properties |= {
+        "points": {"type": "array", "items": point, "default": [{"x": 1.0}]},
+        "maybe": {"anyOf": [point, {"type": "null"}], "default": {"x": 1}},
+        "by_name": {"type": "object", "additionalProperties": point, "default": {"a": {"x": 2}}},
+        "whole": {"type": "integer", "default": 2.0},
+        "limited": {"type": ["number", "null"], "minimum": -(2**63), "maximum": 2**63 - 1},
+    }
+    return [
+        {"name": "hostile", "inputSchema": {"type": "object", "properties": properties}},
+        {"name": "get", "inputSchema": {"type": "object", "properties": {"args": point, "input": point}}},
+        {"name": "get_args", "inputSchema": {"type": "object", "properties": {"y": {"type": "string"}}}},
+        {"name": "nullable", "inputSchema": {"type": "object"}, "outputSchema": {**point, "type": ["object", "null"]}},
+        {"name": "anything", "inputSchema": {"type": "object"}, "outputSchema": {}},
+    ]
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_every_file_of_a_package_of_hostile_names_is_clean(tmp_path: Path, checker: str) -> None:
+    project = Project(tmp_path, [*many_tools(32), *hostile_tools()])
+    project.generate()
+    for facade in ("facade.py", "async_facade.py"):
+        without_ignore_line(project.output / facade)
+    files = sorted(project.output.rglob("*.py"))
+    assert CHECKERS[checker](files, project.root).errors == {}

@@ -23,6 +23,16 @@ SCHEMAS: dict[str, Any] = {
     "integer in steps": {"type": "integer", "multipleOf": 2},
     "number": {"type": "number"},
     "number with limits": {"type": "number", "exclusiveMinimum": 0, "maximum": 2.5},
+    "number of at least 0": {"type": "number", "minimum": 0},
+    "number of at most 2**53": {"type": "number", "maximum": 2**53},
+    "number below an odd limit": {"type": "number", "exclusiveMaximum": 2**53 + 1},
+    "number from an odd limit": {"type": "number", "minimum": 2**53 + 1},
+    "number in steps": {"type": "number", "multipleOf": 2},
+    "number between fractions": {"type": "number", "minimum": 0.5, "exclusiveMaximum": 2.5},
+    "nullable number with limits": {"type": ["number", "null"], "minimum": 1},
+    "int64": {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
+    "integer between fractions": {"type": "integer", "minimum": 0.5, "exclusiveMaximum": 2.5},
+    "nullable integer with limits": {"type": ["integer", "null"], "minimum": 1},
     "boolean": {"type": "boolean"},
     "null": {"type": "null"},
     "nullable string": {"type": ["string", "null"]},
@@ -95,7 +105,8 @@ def pair(name: str) -> tuple[type[BaseModel], Draft202012Validator]:
 
 
 VALUES: list[Any] = [
-    None, True, False, 0, 1, 2, 3, -1, 0.0, 1.0, 1.5, 2.5, 2.6, -0.0, 2**70, 1e300, "", "a", "b", "aa", "aaa", "é", "7", "1",
+    None, True, False, 0, 1, 2, 3, -1, 0.0, 1.0, 1.5, 2.5, 2.6, -0.0, 2**70, 1e300, 2**53, 2**53 + 1,
+    float(2**53), float(2**53 + 2), 10000000001, 10000000001.0, 10**400, -(10**400), -(2**63), -(2**63) - 1, 2**63 - 1, 2**63, "", "a", "b", "aa", "aaa", "é", "7", "1",
     "true", [], [1], [1.0], [True], ["a"], [""], [1, 2, 3], ["a", 1], [None], [[True]], [[1]], {}, {"a": 1}, {"a": 1.0},
     {"a": "1"}, {"a": True}, {"a": None}, {"a": 1, "b": "x"}, {"a": 2, "b": 1}, {"a": 1, "b": None}, {"b": "x"}, {"c": "x"},
     {"c": 1}, {"a": 1, "c": "x"}, {"a": 1, "c": 1}, {"b": {"b": {"a": 1}}}, {"b": {"a": "x"}}, {"b": {"c": 1}}, {"class": 1},
@@ -130,6 +141,24 @@ def test_verdicts_agree_on_telling_values(name: str) -> None:
     model, oracle = pair(name)
     assert oracle.is_valid({}), "an optional property may be absent"
     assert model.model_validate({}).model_fields_set == set()
+
+
+STEPS: list[tuple[float, float, bool]] = [
+    (0.5, 10**400, True), (0.5, 2.25, False), (1.5, 3, True), (1.5, 4, False), (0.1, 0.3, True), (0.1, 7, True),
+    (0.1, 0.35, False), (2, 1e300, True), (2, 10000000001.0, False), (2.0, 2**60 + 1, False), (0.01, 4.35, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "value", "fits"), STEPS)
+def test_steps_are_meant_as_they_are_written(step: float, value: float, fits: bool) -> None:
+    """In decimal: the oracle divides floats, and stumbles over 0.3 in steps of 0.1 and over large ints."""
+    schema = {"type": "object", "properties": {"v": {"type": "number", "multipleOf": step}}}
+    model = input_model(schema)
+    if fits:
+        assert model.model_validate({"v": value}).model_dump() == {"v": value}
+    else:
+        with pytest.raises(ValidationError, match="Input should be a multiple of"):
+            model.model_validate({"v": value})
 
 
 json_values = st.recursive(

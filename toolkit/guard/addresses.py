@@ -114,7 +114,8 @@ def embedded(address: Address) -> Iterator[ipaddress.IPv4Address]:
     if isinstance(address, ipaddress.IPv4Address):
         return
     number = int(address)
-    if any(address in network for network in _EMBEDDING):
+    # ``::`` and ``::1`` lie among the compatible ones but mean no IPv4 address.
+    if number > 1 and any(address in network for network in _EMBEDDING):
         yield _v4(number)
     if address in _SIX_TO_FOUR:
         yield _v4(number >> 80)
@@ -134,7 +135,7 @@ class AddressRules:
 
     Promise: an address passes when it is public or inside one of ``allowed``, and so does every IPv4 address
     it carries; a metadata address passes only when it was named by itself, not by a network around it.
-    Limit: a public address that a router leads to an inside machine is public here.
+    Limit: a public address that is this machine's own, or that a router leads to an inside one, is public here.
     """
 
     __slots__ = ("_allowed",)

@@ -10,6 +10,7 @@ and never tries another. Nothing is lost by that, as a later one can absorb what
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -33,13 +34,13 @@ class Forms:
     __slots__ = ("absolute", "relative")
 
     def __init__(self, relative: Iterable[Folded], absolute: Iterable[Folded]) -> None:
-        self.relative: Final = tuple(dict.fromkeys(relative))
-        self.absolute: Final = tuple(dict.fromkeys(absolute))
+        self.relative: Final = tuple(relative)
+        self.absolute: Final = tuple(absolute)
 
     def below(self, name: str) -> Forms:
         """The same for ``name`` in that directory."""
         last = (fold(name),)
-        return Forms((path + last for path in self.relative), (path + last for path in self.absolute))
+        return Forms([path + last for path in self.relative], [path + last for path in self.absolute])
 
 
 class Globs:
@@ -120,6 +121,7 @@ class _Path:
         return True
 
 
+@functools.lru_cache(4096)  # most names come again, in the next path and in the other forms of this one
 def fold(name: str) -> Spellings:
     """The spellings of a name that a pattern may match.
 

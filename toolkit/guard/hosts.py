@@ -46,8 +46,8 @@ class Host:
     def parse(cls, text: str) -> Host:
         """Read a host as it stands in a URL.
 
-        >>> Host.parse("Bücher.Example").text, Host.parse("[::FFFF:1.2.3.4]").text
-        ('xn--bcher-kva.example', '::ffff:102:304')
+        >>> Host.parse("Bücher.Example").text, Host.parse("[2606:2800:0:0::1]").text
+        ('xn--bcher-kva.example', '2606:2800::1')
         """
         if text.startswith("["):
             return cls._address(text[1:-1] if text.endswith("]") else "", 6)

@@ -67,6 +67,7 @@ class SecurityPolicy(Generic[NameT]):
         self.rules: Final = tuple(rules)
         self.source: str | None = None
         self._touches: Touches | None = None
+        self._known: Mapping[str, Collection[str]] = {}
         for tool in self.tools:
             if not isinstance(tool, str):
                 raise PolicyError(f"tools maps names to decisions; {tool!r} is no name")
@@ -101,7 +102,7 @@ class SecurityPolicy(Generic[NameT]):
 
         A tool for which no call could pass is denied here, before anybody looks at arguments.
         """
-        rules = [rule for rule in self.rules if rule.covers(name, permissions)]
+        rules = [rule for rule in self.rules if rule.covers(name, permissions) and self._concerns(rule, name)]
         for rule in rules:
             if rule.decision == "deny" and not rule.conditional:
                 return _verdict(rule)
@@ -140,6 +141,10 @@ class SecurityPolicy(Generic[NameT]):
         rules = [rule for rule in self.rules if rule.decision == "deny" and rule.covers(name, permissions)]
         return tuple(rule.path for rule in rules if rule.path is not None)
 
+    def _concerns(self, rule: Rule[NameT], name: str) -> bool:
+        """Whether calls of the tool can touch what the rule is about; a rule on paths says nothing of `done`."""
+        return rule.condition is None or name not in self._known or rule.condition in self._known[name]
+
     def _fallback(self, name: str) -> Verdict:
         for tool, own in self.tools.items():
             if tool == name:
@@ -169,7 +174,7 @@ class SecurityPolicy(Generic[NameT]):
             problems.append("the policy file lies inside the workspace, where tools could change it; move it out")
         if problems:
             raise PolicyError("\n".join(problems))
-        self._touches = touches
+        self._touches, self._known = touches, known
 
 
 def _verdict(rule: Rule[Any]) -> Verdict:

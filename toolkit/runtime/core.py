@@ -11,9 +11,9 @@ from typing import Any, Final, Self, TypeAlias
 
 from pydantic import BaseModel
 
-from toolkit.errors import SetupError, ToolCancelled, ToolNotAllowed
-from toolkit.guard.fs import SandboxFS
+from toolkit.errors import PolicyError, SetupError, ToolCancelled, ToolNotAllowed
 from toolkit.guard.permission import Permission
+from toolkit.guard.policy import Touches
 from toolkit.guard.preview import Preview
 from toolkit.runtime import steps
 from toolkit.runtime.approval import (
@@ -28,6 +28,7 @@ from toolkit.runtime.approval import (
 )
 from toolkit.runtime.coerce import Repair
 from toolkit.runtime.context import ToolContext, ToolkitContext, check_deadline
+from toolkit.runtime.guards import Guards
 from toolkit.runtime.preview import preview_of, touched_kinds
 from toolkit.runtime.reader import Reader
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
@@ -52,13 +53,15 @@ class Core:
             raise SetupError("packs is a list: write packs=[...]")
         self.handlers: Final = merge_packs(map(_loaded, packs), catalog)
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in catalog.tools.items()}
-        context.policy.attach(known, self._touched, [context.workspace])
-        self.fs: Final = SandboxFS(context.workspace)
+        context.policy.attach(
+            known, self._weakly_touched(), [context.workspace, *context.read_roots, *context.write_roots]
+        )
+        self.guards: Final = Guards(context)
         self.tools: Final[dict[str, Tool]] = {}
         self.workers: Final = Workers()
         self.loop: Final = LoopThread()
         # Also when nobody closes the toolkit: threads and descriptors go with it.
-        self.close: Final = weakref.finalize(self, _close, self.loop, self.workers, self.fs)
+        self.close: Final = weakref.finalize(self, _close, self.loop, self.workers, self.guards)
 
     # -- the road up to the run ------------------------------------------------------------------------------------
 
@@ -97,8 +100,7 @@ class Core:
 
     def new_context(self, tool: Tool, call_id: str | None, signal: CallSignal = NEVER) -> ToolContext:
         """What the tool's handler is given: what its permissions grant, and nothing else."""
-        optional_files = not _FILE_PERMISSIONS.isdisjoint(tool.info.optional)
-        return ToolContext(tool.name, tool.fs, self.context, call_id, signal, tool.granted, optional_files)
+        return ToolContext(tool, self.guards, self.context, call_id, signal)
 
     def answered(self, tool: Tool, request: ApprovalRequest, answer: Answer) -> BaseModel:
         """The arguments to run with; an edit is validated and may not touch what the policy denies."""
@@ -116,6 +118,18 @@ class Core:
             raise refused(request, answer)
         raise ToolNotAllowed(f"the approver gave {type(answer).__name__}, which is no answer", tool_name=tool.name)
 
+    def _weakly_touched(self) -> Touches:
+        """``_touched`` for the policy to keep, without keeping this toolkit alive."""
+        itself = weakref.WeakMethod(self._touched)
+
+        def touches(name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
+            method = itself()
+            if method is None:
+                raise PolicyError("the toolkit this policy belonged to is gone; build another one")
+            return method(name, arguments)
+
+        return touches
+
     def _touched(self, name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
         """What a call would touch, for ``policy.explain``."""
         tool = self.resolve(name)
@@ -129,7 +143,7 @@ class Core:
         refusal, always = self._admission(info)
         denied = self.context.policy.denied_paths(name, info.required)
         granted = frozenset(info.required) | self.context.permissions.intersection(info.optional)
-        fs = None if _FILE_PERMISSIONS.isdisjoint(granted) else self.fs
+        fs = None if _FILE_PERMISSIONS.isdisjoint(granted) else self.guards.fs
         tool = Tool(
             info=info,
             refusal=refusal,
@@ -150,6 +164,8 @@ class Core:
         missing = [word for word in info.required if word not in self.context.permissions]
         if missing:
             return f"{info.name!r} needs the permission {missing[0]!r}, which this context does not grant", False
+        if "execute" in info.required and self.guards.process.tier == "none":
+            return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", False
         verdict = self.context.policy.admit(info.name, info.required)
         if verdict is None or verdict.decision == "ask" and self.context.approver is not None:
             return None, False
@@ -208,10 +224,10 @@ class Options:
     signal: CancelSignal | None
 
 
-def _close(loop: LoopThread, workers: Workers, fs: SandboxFS) -> None:
+def _close(loop: LoopThread, workers: Workers, guards: Guards) -> None:
     loop.close()
     workers.close()
-    fs.close()
+    guards.close()
 
 
 def _loaded(pack: Pack | str) -> Pack:

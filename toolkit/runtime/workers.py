@@ -176,5 +176,5 @@ async def contained(work: Awaitable[T]) -> T:
     """Awaits a handler's work; asyncio would let its SystemExit through and end the loop, and with it the program."""
     try:
         return await work
-    except (SystemExit, GeneratorExit) as error:
-        raise RuntimeError(f"the handler raised {type(error).__name__}") from error
+    except SystemExit as error:
+        raise RuntimeError("the handler raised SystemExit") from error

@@ -1,0 +1,53 @@
+"""Which file a command names, and where the running interpreter lives: nothing here is taken from the environment."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from typing import Final
+
+SYSTEM_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether ``path`` is ``folder`` or lies below it, name by name; both absolute and real."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def interpreter_roots() -> list[str]:
+    """The directories the running interpreter is made of: its own, and the one a virtual environment came from."""
+    program = os.path.dirname(os.path.realpath(sys.executable))
+    found = {os.path.realpath(place) for place in (sys.prefix, sys.base_prefix, program)}
+    outer = [path for path in found if not any(path != other and is_below(path, other) for other in found)]
+    return sorted(path for path in outer if path != "/")
+
+
+def search_path(workspace: str) -> str:
+    """Where bare names are looked up: the system's places, then the interpreter's, unless the workspace holds it."""
+    own = os.path.dirname(os.path.abspath(sys.executable))
+    return ":".join(SYSTEM_PATH if is_below(os.path.realpath(own), workspace) else (*SYSTEM_PATH, own))
+
+
+def find(name: str, path: str, folder: str) -> str:
+    """The file to run for ``name``: a bare name is searched on ``path``, one with a slash is relative to ``folder``.
+
+    Promise: a bare name never means a file in the current directory. Raises ``FileNotFoundError`` or
+    ``PermissionError``, both without a path. Limit: says nothing about what the file is by the time it is run.
+    """
+    if "/" in name:
+        candidates = [os.path.join(folder, name)]
+    else:
+        candidates = [os.path.join(place, name) for place in path.split(":") if os.path.isabs(place)]
+    refused = False
+    for candidate in candidates:
+        try:
+            regular = stat.S_ISREG(os.stat(candidate).st_mode)
+        except OSError:
+            continue
+        if regular and os.access(candidate, os.X_OK):
+            return candidate
+        refused = True
+    number = errno.EACCES if refused else errno.ENOENT
+    raise OSError(number, os.strerror(number))
