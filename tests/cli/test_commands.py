@@ -213,6 +213,7 @@ def test_policy_explain_says_what_decides(tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text(
         'default = "deny"\n[tools]\ndone = "ask"\n[[rules]]\ndecision = "allow"\ntools = ["read_file"]\npath = "src/**"\n'
+        '[[rules]]\ndecision = "deny"\npath = "src/secret/**"\njustification = "keys"\n'
     )
 
     def explain(*arguments: str) -> CompletedProcess[str]:
@@ -220,6 +221,9 @@ def test_policy_explain_says_what_decides(tmp_path: Path) -> None:
 
     allowed = explain("read_file", '{"path": "src/a.py"}')
     assert (allowed.returncode, allowed.stdout.partition(":")[0]) == (0, "allow")
+    secret = explain("read_file", '{"path": "src/secret/key"}')
+    assert (secret.returncode, secret.stdout.partition(":")[0]) == (1, "deny")
+    assert "(keys)" in secret.stdout
     denied = explain("read_file", '{"path": "b.py"}')
     assert (denied.returncode, denied.stdout) == (1, "deny: the policy's default is deny\n")
     asked = told(explain("done", '{"message": "x"}', "--json"))

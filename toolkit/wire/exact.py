@@ -94,7 +94,7 @@ def _for_ints(key: str, limit: float) -> int:
 
 def _float_limit(key: str, limit: float) -> CoreSchema:
     if key == "multiple_of":
-        # pydantic-core allows for a rounding error that grows with the value: 10000000001.0 would pass for even.
+        # pydantic-core divides floats, and rounds: 1e17 would pass for a multiple of 3.
         return core_schema.no_info_plain_validator_function(lambda value: _multiple(value, limit))
     near = float(limit)
     if key in ("ge", "lt") and near < limit:
@@ -112,16 +112,17 @@ def _multiple(value: float, step: float) -> float:
 
 
 def is_multiple(value: float, step: float) -> bool:
-    """Whether a number is a multiple of another as both are written in decimal.
+    """Whether a number is a multiple of another, fractions meant as they are written in decimal.
 
-    >>> is_multiple(0.3, 0.1), is_multiple(10000000001.0, 2)
+    >>> is_multiple(0.3, 0.1), is_multiple(1e17, 3)
     (True, False)
     """
     return (_decimal(value) / _decimal(step)).denominator == 1
 
 
 def _decimal(number: float) -> Fraction:
-    return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
+    whole = isinstance(number, int) or number.is_integer()
+    return Fraction(number) if whole else Fraction(repr(number))
 
 
 def _string(schema: Any) -> CoreSchema:
