@@ -1,31 +1,42 @@
-"""The only way from a tool to a file: ``SandboxFS`` holds a directory open and gives what lies below it.
+"""The only way from a tool to a file: ``SandboxFS`` holds directories open and gives what lies below them.
 
-Promise: no text, link or race makes an operation touch anything outside the root that was opened at
-construction, even if that directory is renamed or its name comes to mean another one. Only regular files are
-read, and no operation waits for a FIFO or a device. No message holds a host path.
+Promise: no text, link or race makes an operation touch anything outside the roots that were opened at
+construction, even if such a directory is renamed or its name comes to mean another one. Only regular files are
+read or written, and no operation waits for a FIFO or a device. No message holds a host path that was not asked for.
 
-Not stopped: hard links and mounts below the root, and a process that writes into the workspace while it is
-being read. A device node below the root is opened, without waiting, before it is refused.
+Not stopped: hard links and mounts below a root, a process that changes the workspace while it is being read, and
+one that moves a directory out of a root in the middle of an operation that has opened it. A device node below a
+root is opened, without waiting, before it is refused.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import difflib
 import errno
+import hashlib
 import itertools
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Generic, Literal, Self, TypeAlias, TypeVar
 
-from toolkit.errors import FailureReason, SetupError, ToolFailed, ToolkitError
+from toolkit.errors import SandboxViolation, SetupError, ToolFailed
+from toolkit.guard.failure import failure, told
+from toolkit.guard.globs import Forms, Globs
 from toolkit.guard.path import SandboxPath, display, outside
-from toolkit.guard.resolve import HANDLE, ResolverName, open_beneath, pick
+from toolkit.guard.place import Descriptor, Names, Place, find
+from toolkit.guard.protect import ALWAYS_PROTECTED, Ground, Root, Sight
+from toolkit.guard.resolve import HANDLE, ResolverName, open_beneath, os_error, pick
+from toolkit.guard.write import Fingerprint, Written, holding, is_still, look, move_new, put
 
 Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
+Mode: TypeAlias = Literal["workspace-write", "read-only"]
 Check: TypeAlias = Callable[[], None]
+Roots: TypeAlias = Sequence[str | os.PathLike[str]]
 
 _READ_FILE: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _READ_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -35,16 +46,7 @@ _CHUNK: Final = 1 << 20
 # Comparing names is slow; a suggestion is not worth more.
 _NEAR_CANDIDATES: Final = 1000
 
-_FAILURES: Final[dict[int, tuple[FailureReason, str]]] = {
-    errno.ENOENT: ("NOT_FOUND", "does not exist"),
-    errno.ENOTDIR: ("NOT_DIRECTORY", "is not a directory, or lies below something that is none"),
-    errno.EACCES: ("PERMISSION_DENIED", "may not be accessed: permission denied"),
-    errno.EPERM: ("PERMISSION_DENIED", "may not be accessed: not permitted"),
-    errno.ENXIO: ("NOT_FILE", "is not a regular file"),
-    errno.ENODEV: ("NOT_FILE", "is not a regular file"),
-    errno.ELOOP: ("IO", "has too many symbolic links"),
-    errno.EAGAIN: ("IO", "kept changing while it was being opened"),
-}
+HeldT = TypeVar("HeldT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +72,14 @@ class DirEntry:
     mtime_ns: int
 
 
-class _Descriptor:
-    """A descriptor number, given back when nobody holds it.
-
-    Closing it at once would let a call in another thread go on with a number that means something else by then.
-    """
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __del__(self) -> None:
-        os.close(self.number)
-
-
-class _Open:
+class _Open(Generic[HeldT]):
     """Something open: ``close`` or the end of a ``with`` block ends it, and every later use is refused."""
 
-    def __init__(self, number: int, check: Check) -> None:
-        self._held: _Descriptor | None = _Descriptor(number)
+    def __init__(self, held: HeldT, check: Check) -> None:
+        self._held: HeldT | None = held
         self._check = check
 
-    def _begin(self) -> _Descriptor:
+    def _begin(self) -> HeldT:
         """Start one operation, which keeps the answer in a local name until its last system call."""
         self._check()
         held = self._held
@@ -101,7 +88,7 @@ class _Open:
         return held
 
     def close(self) -> None:
-        """Give the descriptor back; a second time does nothing."""
+        """Give back what is held open; a second time does nothing."""
         self._held = None
 
     def __enter__(self) -> Self:
@@ -111,7 +98,7 @@ class _Open:
         self.close()
 
 
-class OpenFile(_Open):
+class OpenFile(_Open[Descriptor]):
     """A regular file, open for reading. ``size`` and the rest are those of the moment it was opened.
 
     Promise: what is read comes from the file that was checked, whatever its name means by now.
@@ -119,7 +106,7 @@ class OpenFile(_Open):
     """
 
     def __init__(self, number: int, info: os.stat_result, path: str, check: Check) -> None:
-        super().__init__(number, check)
+        super().__init__(Descriptor(number), check)
         self.path = path
         self.size = info.st_size
         self.mtime_ns = info.st_mtime_ns
@@ -136,12 +123,21 @@ class OpenFile(_Open):
             try:
                 chunk = os.read(held.number, min(n, _CHUNK))
             except OSError as error:
-                raise _failure(error, self.path) from None
+                raise failure(error, self.path) from None
             if not chunk:
                 break
             chunks.append(chunk)
             n -= len(chunk)
         return b"".join(chunks)
+
+    def fingerprint(self, content: bytes | None = None) -> Fingerprint:
+        """The file as it was opened, to be compared when it is replaced; nothing is read for it.
+
+        ``content`` is all that was read, by a caller who wants that compared as well: within one tick of the
+        clock a file may change without its size and time telling.
+        """
+        digest = None if content is None else hashlib.sha256(content).hexdigest()
+        return Fingerprint(*self.identity, self.size, self.mtime_ns, digest)
 
     def seek(self, offset: int) -> None:
         """Continue reading at ``offset`` bytes from the beginning."""
@@ -149,40 +145,48 @@ class OpenFile(_Open):
         try:
             os.lseek(held.number, offset, os.SEEK_SET)
         except OSError as error:
-            raise _failure(error, self.path) from None
+            raise failure(error, self.path) from None
 
 
-class SandboxDir(_Open):
+class SandboxDir(_Open[Descriptor]):
     """A directory, open for listing and for going down by one name.
 
     Promise: neither the listing nor a step down follows a link, so a walk made of ``child`` steps never leaves.
+    What a deny rule covers is left out and cannot be stepped into; ``hidden`` counts it once a listing has ended.
     Limit: one listing of the same object at a time; the order is the file system's.
     """
 
-    def __init__(self, number: int, path: str, check: Check) -> None:
-        super().__init__(number, check)
+    def __init__(self, number: int, path: str, check: Check, sight: Sight | None = None) -> None:
+        super().__init__(Descriptor(number), check)
         self.path = path
+        self.hidden = 0
+        self._sight = sight
 
     def entries(self) -> Iterator[DirEntry]:
         """Each name with its facts, one by one; names that vanish meanwhile are left out."""
         held = self._begin()
+        self.hidden = 0
         try:
             with os.scandir(held.number) as scan:
                 for found in scan:
                     self._check()
+                    name = found.name
+                    if self._sight is not None and self._sight.hides(name):
+                        self.hidden += 1
+                        continue
                     try:
                         info = found.stat(follow_symlinks=False)
                     except FileNotFoundError:
                         continue
-                    name = found.name
                     yield DirEntry(display(name), name, _kind(info.st_mode), info.st_size, info.st_mtime_ns)
         except OSError as error:
-            raise _failure(error, self.path) from None
+            raise failure(error, self.path) from None
 
     def child(self, entry: DirEntry) -> SandboxDir:
         """The directory of that name in here."""
         number, path = self._open_entry(entry, _READ_DIRECTORY)
-        return SandboxDir(number, path, self._check)
+        below = None if self._sight is None else self._sight.below(entry.raw)
+        return SandboxDir(number, path, self._check, below)
 
     def open_child_file(self, entry: DirEntry) -> OpenFile:
         """The regular file of that name in here."""
@@ -194,31 +198,62 @@ class SandboxDir(_Open):
         path = _join(self.path, entry.name)
         if entry.raw in ("", ".", "..") or "/" in entry.raw or "\0" in entry.raw:
             raise outside(path)
+        if self._sight is not None and self._sight.hides(entry.raw):
+            raise SandboxViolation(f"'{path}' may not be used: a deny rule covers it")
         try:
             return os.open(entry.raw, flags | os.O_NOFOLLOW, dir_fd=held.number), path
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise ToolFailed("NOT_FILE", f"'{path}' is a symbolic link", path=path) from None
-            raise _failure(error, path) from None
+            raise failure(error, path) from None
 
 
-class SandboxFS(_Open):
-    """The files below one directory, which is found once, at construction, and held open from then on.
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A place that may be changed: how it was asked for, where it is, and the names it goes by."""
 
-    Every method takes a path text relative to the root (or absolute and below the root's name), follows
+    path: SandboxPath
+    place: Place
+    real: Names
+    forms: Forms
+
+
+class SandboxFS(_Open[Ground]):
+    """The files below the workspace and some extra roots, which are found once and held open from then on.
+
+    Every method takes a path text relative to the workspace (or absolute and below the name of a root), follows
     relative links that stay inside, refuses the rest with ``SandboxViolation`` and fails with ``ToolFailed``.
-    May be used by several threads. Limit: an absolute path must begin with the root as it was given here.
+    ``mode="read-only"`` holds for all roots, and ``read_roots`` are never written; where roots lie in each other, the
+    deepest decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed.
+    May be used by several threads. Limit: an absolute path must begin with a root as it was given here.
     """
 
-    def __init__(self, root: str | os.PathLike[str], *, resolver: ResolverName = "auto") -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        resolver: ResolverName = "auto",
+        mode: Mode = "workspace-write",
+        read_roots: Roots = (),
+        write_roots: Roots = (),
+        protected: Sequence[str] = (),
+    ) -> None:
+        if mode not in ("workspace-write", "read-only"):
+            raise SetupError(f"the mode is 'workspace-write' or 'read-only', not {mode!r}")
         self._resolver = pick(resolver)
-        self._name = os.path.abspath(root)
-        try:
-            number = os.open(root, HANDLE | os.O_DIRECTORY)
-        except OSError as error:
-            name = os.fspath(root)
-            raise SetupError(f"workspace root {name!r} cannot be opened as a directory: {error.strerror}") from error
-        super().__init__(number, _no_check)
+        guarded = Globs((*ALWAYS_PROTECTED, *Globs(protected).globs))
+        writable = mode == "workspace-write"
+        workspace = _root(root, "workspace root", writable=writable)
+        extra = [
+            *(_root(one, "read root", writable=False) for one in _listed(read_roots, "read_roots")),
+            *(_root(one, "write root", writable=writable) for one in _listed(write_roots, "write_roots")),
+        ]
+        self._name = workspace.name
+        # The deepest first: it is the one an absolute path is below.
+        self._extra_names = tuple(one.name for one in sorted(extra, key=lambda one: len(one.names), reverse=True))
+        if len({self._name, *self._extra_names}) <= len(extra):
+            raise SetupError("a root is given twice: each directory is the workspace, a read root or a write root")
+        super().__init__(Ground(workspace, extra, guarded), _no_check)
 
     def bound(self, check: Check) -> SandboxFS:
         """A view on the same root that calls ``check`` first in every operation and every read.
@@ -230,27 +265,44 @@ class SandboxFS(_Open):
         view._check = check
         return view
 
+    def denied(self, globs: Sequence[str]) -> SandboxFS:
+        """A view on the same root in which what ``globs`` cover may be neither read nor written, nor seen in listings.
+
+        Adds to the rules of an earlier such view. The patterns are those of ``Globs``; a path is judged as it was
+        asked for and as what it leads to.
+        """
+        view = copy.copy(self)
+        view._held = self._begin().denied(globs)
+        return view
+
     def path(self, text: str) -> SandboxPath:
         """The checked form of ``text``; says nothing about whether it exists or leaves the root."""
-        return SandboxPath.parse(text, self._name)
+        return SandboxPath.parse(text, self._name, self._extra_names)
 
     def open_file(self, text: str) -> OpenFile:
         """Open a regular file for reading; anything else is ``NOT_FILE``."""
         path = self.path(text)
-        return _regular_file(self._open(path, _READ_FILE), display(path.text), self._check)
+        return _regular_file(self._open(path, _READ_FILE), path.shown, self._check)
 
     def open_dir(self, text: str) -> SandboxDir:
         """Open a directory for listing; anything else is ``NOT_DIRECTORY``."""
-        path = self.path(text)
-        return SandboxDir(self._open(path, _READ_DIRECTORY), display(path.text), self._check)
+        return self._open_dir(self.path(text))
 
     def stat(self, text: str) -> FileInfo:
         """What the path leads to, links followed; needs no permission to read it."""
         path = self.path(text)
         number = self._open(path, HANDLE)
-        info = _fstat(number, display(path.text))
+        info = _fstat(number, path.shown)
         os.close(number)
         return FileInfo(_kind(info.st_mode), info.st_size, info.st_mtime_ns)
+
+    def fingerprint(self, text: str) -> Fingerprint:
+        """What ``write_file`` compares with the file it replaces. Reads the whole file, for its digest."""
+        with self.open_file(text) as file:
+            digest = hashlib.sha256()
+            while piece := file.read(_CHUNK):
+                digest.update(piece)
+            return dataclasses.replace(file.fingerprint(), sha256=digest.hexdigest())
 
     def near(self, text: str, limit: int = 3) -> list[str]:
         """Paths resembling a missing ``text``: names like the first missing one, in the last directory that exists.
@@ -258,30 +310,186 @@ class SandboxFS(_Open):
         Limit: only the first thousand names of that directory are compared.
         """
         self._begin()
-        parts = self.path(text).parts
-        for depth in reversed(range(len(parts))):
+        path = self.path(text)
+        for depth in reversed(range(len(path.parts))):
             try:
-                with self.open_dir(SandboxPath(parts[:depth]).text) as folder:
+                with self._open_dir(SandboxPath(path.parts[:depth], root=path.root)) as folder:
                     names = [entry.name for entry in itertools.islice(folder.entries(), _NEAR_CANDIDATES)]
             except ToolFailed:
                 continue
             folded = {name.casefold(): name for name in names}
-            close = difflib.get_close_matches(parts[depth].casefold(), folded, n=limit)
+            close = difflib.get_close_matches(path.parts[depth].casefold(), folded, n=limit)
             return [_join(folder.path, folded[key]) for key in close]
         return []
 
+    @contextmanager
+    def lock(self, *texts: str) -> Iterator[None]:
+        """Keep other threads from writing these files: for who reads a file to write it again.
+
+        ``write_file`` takes the same lock, and so do ``rename`` and the removals; who has it may take it again.
+        Refuses what may not be written. Limits: not among processes; a second ``lock`` inside the first may
+        wait for somebody who waits for this one, so name all files at once.
+        """
+        places: list[Names] = []
+        for text in texts:
+            with self._target(text, follow=True) as target:
+                places.append(target.real)
+        with holding(places, self._check):
+            yield
+
+    def write_file(
+        self, text: str, data: bytes, *, create_only: bool = False, expected: Fingerprint | None = None
+    ) -> Written:
+        """Give the file this content, making it and the directories above it where they are missing.
+
+        A replaced file keeps its permissions, a new one gets those umask leaves. A link that stays inside is
+        followed to its file. ``create_only`` refuses a file that exists (``ALREADY_EXISTS``), ``expected`` one that
+        is not what it was (``CONFLICT``). After any failure the old file is intact; directories made for it stay.
+        Limit: a change made in the instant between the last comparison and the replacement is lost.
+        """
+        with self._target(text, follow=True) as target, holding([target.real], self._check), told(target.path.shown):
+            place, shown = target.place, target.path.shown
+            before = _file_to_replace(place, shown)
+            if create_only and before is not None:
+                raise ToolFailed("ALREADY_EXISTS", f"'{shown}' exists already", path=shown)
+            if expected is not None and before is None:
+                raise _changed(shown)
+            place.make_missing()
+            folder, name = place.folder, _last_name(target)
+
+            def compare() -> None:
+                if expected is not None and not is_still(folder, name, expected):
+                    raise _changed(shown)
+
+            mode = None if before is None else stat.S_IMODE(before.st_mode)
+            compare()
+            given = put(folder, name, data, mode=mode, new=create_only, check=self._check, last=compare)
+            return Written(shown, before is None, len(data), given)
+
+    def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
+        """Make a directory, with those above it unless ``parents`` is false; whether there was none before."""
+        with self._target(text, follow=True) as target, told(target.path.shown):
+            place, shown = target.place, target.path.shown
+            if place.missing and not parents:
+                raise ToolFailed("NOT_FOUND", f"the directory above '{shown}' does not exist", path=shown)
+            place.make_missing()
+            try:
+                os.mkdir(place.name or ".", dir_fd=place.folder)
+            except FileExistsError:
+                if exist_ok and (place.name is None or _is_directory(look(place.folder, place.name))):
+                    return False
+                raise
+            return True
+
+    def remove_file(self, text: str) -> None:
+        """Remove one name that is no directory; of a link, the link itself."""
+        with self._target(text, follow=False) as target, holding([target.real], self._check), told(target.path.shown):
+            name = _last_name(target)
+            _refuse_missing(target)
+            if target.place.wants_directory and not _is_directory(look(target.place.folder, name)):
+                raise os_error(errno.ENOTDIR)
+            os.unlink(name, dir_fd=target.place.folder)
+
+    def remove_dir(self, text: str) -> None:
+        """Remove an empty directory that is no root."""
+        with self._target(text, follow=False) as target, holding([target.real], self._check), told(target.path.shown):
+            name = _last_name(target)
+            _refuse_missing(target)
+            self._begin().check_moved(target.path, target.real)
+            os.rmdir(name, dir_fd=target.place.folder)
+
+    def rename(self, old: str, new: str, *, replace: bool = False) -> None:
+        """Move a name, of a link the link itself; ``replace`` lets it take the place of a file or an empty directory.
+
+        A directory that holds something protected or denied, before or after, stays where it is; all below it is
+        looked at for that. Limit: what another process puts into it after that look is moved with it.
+        """
+        with (
+            self._target(old, follow=False) as source,
+            self._target(new, follow=False) as target,
+            holding([source.real, target.real], self._check),
+        ):
+            with told(source.path.shown):
+                self._check_moved(source, target)
+            with told(target.path.shown):
+                _refuse_missing(target)
+                _move(source, target, replace=replace)
+
     def _open(self, path: SandboxPath, flags: int) -> int:
-        held = self._begin()
+        ground = self._begin()
         if path.wants_directory:
             flags |= os.O_DIRECTORY
         try:
-            return open_beneath(held.number, path.text, flags, self._resolver)
+            if ground.deny is not None:
+                return self._open_judged(ground, path, flags)
+            return open_beneath(ground.root(path).number, path.text, flags, self._resolver)
         except OSError as error:
-            raise _failure(error, display(path.text)) from None
+            raise failure(error, path.shown) from None
+
+    def _open_judged(self, ground: Ground, path: SandboxPath, flags: int) -> int:
+        """As a whole path is opened, but with a stop before its last name, to judge where that is."""
+        ground.check_read(path)
+        with find(ground.root(path).number, path, self._resolver, follow=True) as place:
+            ground.check_read(path, place.real())
+            return place.open(flags)
+
+    def _open_dir(self, path: SandboxPath) -> SandboxDir:
+        ground = self._begin()
+        number = self._open(path, _READ_DIRECTORY)
+        folder = SandboxDir(number, path.shown, self._check)
+        if ground.deny is not None:
+            with told(path.shown):
+                folder._sight = ground.sight(path, number)
+        return folder
+
+    @contextmanager
+    def _target(self, text: str, *, follow: bool) -> Iterator[_Target]:
+        """The place of ``text``, if it may be changed: judged by its text before and by where it is after it was found."""
+        path = self.path(text)
+        ground = self._begin()
+        ground.check_write(path)
+        with told(path.shown):
+            place = find(ground.root(path).number, path, self._resolver, follow=follow)
+        with place:
+            with told(path.shown):
+                real = place.real()
+                forms = ground.check_write(path, real)
+            yield _Target(path, place, real, forms)
+
+    def _check_moved(self, source: _Target, target: _Target) -> None:
+        """Refuse to move what is not there, is a root, or holds what may not be moved."""
+        name = _last_name(source)
+        _last_name(target)
+        _refuse_missing(source)
+        ground = self._begin()
+        for one in (source, target):
+            ground.check_moved(one.path, one.real)
+        info = os.stat(name, dir_fd=source.place.folder, follow_symlinks=False)
+        if _is_directory(info):
+            top = os.open(name, _READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=source.place.folder)
+            with SandboxDir(top, source.path.shown, self._check) as folder:
+                _refuse_covered(folder, (source.forms, target.forms), ground)
+        elif source.place.wants_directory or target.place.wants_directory:
+            raise os_error(errno.ENOTDIR)
 
 
 def _no_check() -> None:
     """What an unbound ``SandboxFS`` asks before each operation."""
+
+
+def _root(given: str | os.PathLike[str], what: str, *, writable: bool) -> Root:
+    try:
+        number = os.open(given, HANDLE | os.O_DIRECTORY)
+    except OSError as error:
+        name = os.fspath(given)
+        raise SetupError(f"{what} {name!r} cannot be opened as a directory: {error.strerror}") from error
+    return Root(number, os.path.abspath(given), writable=writable)
+
+
+def _listed(roots: Roots, what: str) -> Roots:
+    if isinstance(roots, str | bytes | os.PathLike):
+        raise SetupError(f"{what} are a list of directories, even if there is one")
+    return roots
 
 
 def _join(folder: str, name: str) -> str:
@@ -293,7 +501,7 @@ def _fstat(number: int, shown: str) -> os.stat_result:
         return os.fstat(number)
     except OSError as error:
         os.close(number)
-        raise _failure(error, shown) from None
+        raise failure(error, shown) from None
 
 
 def _regular_file(number: int, path: str, check: Check) -> OpenFile:
@@ -301,8 +509,12 @@ def _regular_file(number: int, path: str, check: Check) -> OpenFile:
     if stat.S_ISREG(info.st_mode):
         return OpenFile(number, info, path, check)
     os.close(number)
-    what = "is a directory" if stat.S_ISDIR(info.st_mode) else "is not a regular file"
-    raise ToolFailed("NOT_FILE", f"'{path}' {what}", path=path)
+    raise _no_file(info.st_mode, path)
+
+
+def _no_file(mode: int, shown: str) -> ToolFailed:
+    what = "is a directory" if stat.S_ISDIR(mode) else "is not a regular file"
+    return ToolFailed("NOT_FILE", f"'{shown}' {what}", path=shown)
 
 
 def _kind(mode: int) -> Kind:
@@ -313,10 +525,64 @@ def _kind(mode: int) -> Kind:
     return "symlink" if stat.S_ISLNK(mode) else "other"
 
 
-def _failure(error: OSError, shown: str) -> ToolkitError:
-    """The one translation of what the system says; its own text is left out, as it may name a host path."""
-    number = error.errno or errno.EIO
-    if number == errno.EXDEV:
-        return outside(shown)
-    reason, words = _FAILURES.get(number, ("IO", f"cannot be used: {os.strerror(number).lower()}"))
-    return ToolFailed(reason, f"'{shown}' {words}", path=shown)
+def _is_directory(info: os.stat_result | None) -> bool:
+    return info is not None and stat.S_ISDIR(info.st_mode)
+
+
+def _file_to_replace(place: Place, shown: str) -> os.stat_result | None:
+    """The regular file that is there, None if there is nothing; a path that ends in a slash means no file."""
+    if place.name is None:
+        raise os_error(errno.EISDIR)
+    info = None if place.missing else look(place.folder, place.name)
+    if info is None or stat.S_ISREG(info.st_mode):
+        if place.wants_directory:
+            raise os_error(errno.EISDIR if info is None else errno.ENOTDIR)
+        return info
+    raise _no_file(info.st_mode, shown)
+
+
+def _changed(shown: str) -> ToolFailed:
+    return ToolFailed("CONFLICT", f"'{shown}' has changed since it was read; read it again", path=shown)
+
+
+def _last_name(target: _Target) -> str:
+    if target.place.name is None:
+        raise SandboxViolation(f"'{target.path.shown}' may not be moved or removed: it is a root or ends in '..'")
+    return target.place.name
+
+
+def _refuse_missing(target: _Target) -> None:
+    if target.place.missing:
+        raise os_error(errno.ENOENT)
+
+
+def _refuse_covered(top: SandboxDir, forms: Sequence[Forms], ground: Ground) -> None:
+    """Refuse a directory that holds anything that may not be moved; goes down one descriptor a level."""
+    path = top.path
+    levels = [(top, top.entries(), forms)]
+    while levels:
+        folder, entries, here = levels[-1]
+        entry = next(entries, None)
+        if entry is None:
+            folder.close()
+            levels.pop()
+        elif any(ground.covers_entry(one, entry.raw) for one in here):
+            raise SandboxViolation(f"'{path}' may not be moved: it holds something protected or denied")
+        elif entry.kind == "directory":
+            below = folder.child(entry)
+            levels.append((below, below.entries(), [one.below(entry.raw) for one in here]))
+
+
+def _move(source: _Target, target: _Target, *, replace: bool) -> None:
+    old, new = _last_name(source), _last_name(target)
+    old_folder, new_folder = source.place.folder, target.place.folder
+    try:
+        if replace:
+            os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+        else:
+            move_new(old_folder, old, new_folder, new)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shown = source.path.shown
+        raise ToolFailed("IO", f"'{shown}' cannot be moved to another file system", path=shown) from None

@@ -1,12 +1,13 @@
 """Path texts: which ones are accepted, and how a name is shown.
 
 Nothing here touches the disk. A ``SandboxPath`` is well formed, not proven safe: whether it stays inside
-the workspace is decided while it is being opened (``resolve.py``), never by looking at its text.
+its root is decided while it is being opened (``resolve.py``), never by looking at its text.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +25,7 @@ _JOINERS: Final = frozenset("\u200c\u200d")
 
 @dataclass(frozen=True, slots=True)
 class SandboxPath:
-    """A path relative to the workspace, as its caller wrote it.
+    """A path relative to the workspace, or to the extra root named by ``root``, as its caller wrote it.
 
     Promise (of ``parse``): no NUL, no half characters, no part or whole longer than the kernel takes, not
     absolute. ``~``, ``$HOME``, ``%2e`` and backslashes are letters like any others.
@@ -33,15 +34,23 @@ class SandboxPath:
 
     parts: tuple[str, ...]
     wants_directory: bool = False
+    root: str = ""
 
     @property
     def text(self) -> str:
-        """The parts joined by ``/``; ``.`` for the workspace itself."""
+        """The parts joined by ``/``; ``.`` for the root itself."""
         return "/".join(self.parts) or "."
 
+    @property
+    def shown(self) -> str:
+        """How results and messages name it: relative to the workspace, else absolute; fit to be asked for again."""
+        return display(self.text if not self.root else "/".join((self.root.rstrip("/"), *self.parts)) or "/")
+
     @classmethod
-    def parse(cls, text: object, root: str) -> SandboxPath:
-        """Check ``text``; an absolute path below ``root``, compared name by name, is made relative.
+    def parse(cls, text: object, root: str, extra: Sequence[str] = ()) -> SandboxPath:
+        """Check ``text``; an absolute path below ``root``, compared name by name, is made relative to it.
+
+        One that is not is made relative to the first of ``extra`` that it is below.
 
         >>> SandboxPath.parse("/ws/src//./a.py", root="/ws").text
         'src/a.py'
@@ -50,12 +59,14 @@ class SandboxPath:
             raise InvalidArguments(f"a path must be text, not {type(text).__name__}")
         _refuse_malformed(text)
         names = _names(text)
-        if text.startswith("/"):
-            top = _names(root)
-            if names[: len(top)] != top:
-                raise outside(text)
-            names = names[len(top) :]
-        return cls(tuple(names), wants_directory=text.endswith(("/", "/.")))
+        wants_directory = text.endswith(("/", "/."))
+        if not text.startswith("/"):
+            return cls(tuple(names), wants_directory)
+        for home in (root, *extra):
+            top = _names(home)
+            if names[: len(top)] == top:
+                return cls(tuple(names[len(top) :]), wants_directory, "" if home == root else home)
+        raise outside(text)
 
 
 def outside(text: str) -> SandboxViolation:

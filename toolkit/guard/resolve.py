@@ -34,7 +34,7 @@ _RESOLVE_NO_MAGICLINKS: Final = 0x02
 _RESOLVE_BENEATH: Final = 0x08
 
 _ATTEMPTS: Final = 128
-_MAX_LINKS: Final = 40  # as the kernel's
+MAX_LINKS: Final = 40  # as the kernel's
 
 
 def pick(name: ResolverName) -> Resolver:
@@ -51,13 +51,14 @@ def open_beneath(root_fd: int, text: str, flags: int, resolver: Resolver) -> int
 
     Raises ``OSError``: ``EXDEV`` for an escape, ``EAGAIN`` when the path kept changing for too long.
     """
-    path = text.encode()
+    path = os.fsencode(text)  # the target of a link need not be UTF-8
     for _ in range(_ATTEMPTS - 1):
         try:
             return resolver(root_fd, path, flags)
         except (BlockingIOError, InterruptedError):
             continue  # somebody renamed a directory meanwhile, or a signal came
-    return resolver(root_fd, path, flags)
+    # To the kernel any rename on the machine may be one that concerns a "..": the walk sees only its own names.
+    return walk(root_fd, path, flags)
 
 
 class _OpenHow(ctypes.Structure):
@@ -79,7 +80,7 @@ def openat2(root_fd: int, path: bytes, flags: int) -> int:
     if number == errno.ELOOP:
         # Either a loop or a magic link (/proc/self/root), and the kernel does not say which: the walk does.
         return walk(root_fd, path, flags)
-    raise _os_error(number)
+    raise os_error(number)
 
 
 @functools.cache
@@ -106,15 +107,15 @@ def walk(root_fd: int, path: bytes, flags: int) -> int:
             if name == b"..":
                 os.stat(b".", dir_fd=here)  # asks for search permission here, as the kernel does
                 if not opened:
-                    raise _os_error(errno.EXDEV)
+                    raise os_error(errno.EXDEV)
                 os.close(opened.pop())
                 continue
             last = not todo
-            found = _open_or_read_link(here, name, flags if last else HANDLE | os.O_DIRECTORY)
+            found = open_step(here, name, flags if last else HANDLE | os.O_DIRECTORY)
             if isinstance(found, bytes):
                 links += 1
-                if links > _MAX_LINKS:
-                    raise _os_error(errno.ELOOP)
+                if links > MAX_LINKS:
+                    raise os_error(errno.ELOOP)
                 if last and found.endswith((b"/", b"/.")):
                     flags |= os.O_DIRECTORY
                 todo += _names(found)
@@ -130,12 +131,12 @@ def walk(root_fd: int, path: bytes, flags: int) -> int:
 def _names(path: bytes) -> list[bytes]:
     """The names in reverse order. No slash is left, and a slash at the end would switch ``O_NOFOLLOW`` off."""
     if path.startswith(b"/"):
-        raise _os_error(errno.EXDEV)
+        raise os_error(errno.EXDEV)
     return [name for name in reversed(path.split(b"/")) if name not in (b"", b".")]
 
 
-def _open_or_read_link(here: int, name: bytes, flags: int) -> int | bytes:
-    """A descriptor of ``name``, or its target when it is a link."""
+def open_step(here: int, name: bytes, flags: int) -> int | bytes:
+    """A descriptor of the one name ``name`` in ``here``, or its target when it is a link: never followed."""
     try:
         fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
     except OSError as error:
@@ -155,9 +156,9 @@ def _read_link(here: int, name: bytes, *, otherwise: int) -> bytes:
         return os.readlink(name, dir_fd=here)
     except OSError as error:
         if error.errno == errno.EINVAL:  # no link, or no longer one
-            raise _os_error(otherwise) from None
+            raise os_error(otherwise) from None
         raise
 
 
-def _os_error(number: int) -> OSError:
+def os_error(number: int) -> OSError:
     return OSError(number, os.strerror(number))
