@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from toolkit.guard.resolve import ResolverName, has_openat2
@@ -13,3 +19,14 @@ def resolver(request: pytest.FixtureRequest) -> ResolverName:
     if name == "openat2" and not has_openat2():
         pytest.skip("this kernel has no openat2")
     return name
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory where there is one: for thousands of writes that would each wait for a disk."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm"))
+    yield folder
+    shutil.rmtree(folder)

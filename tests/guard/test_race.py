@@ -1,4 +1,4 @@
-"""A second process exchanges two names without pause while this one reads through them."""
+"""A second process exchanges two names without pause while this one reads and writes through them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.guard.fs import SandboxFS
 from toolkit.guard.resolve import ResolverName
 
-READS = 10_000
+TIMES = 10_000
 INSIDE = b"inside"
 SECRET = b"SECRET"
 
@@ -42,14 +42,14 @@ def swapping(first: Path, second: Path) -> Iterator[None]:
         if not swapper.stdout.readline():
             pytest.skip(f"two names cannot be exchanged here: {swapper.stderr.read().decode().splitlines()[-1]}")
         yield
-        assert swapper.poll() is None, "the swapper ended before the reads did"
+        assert swapper.poll() is None, "the swapper ended too early"
         swapper.stdin.close()
 
 
 def read_again_and_again(root: Path, texts: list[str], resolver: ResolverName) -> Counter[bytes]:
     seen: Counter[bytes] = Counter()
     with SandboxFS(root, resolver=resolver) as fs:
-        for turn in range(READS):
+        for turn in range(TIMES):
             try:
                 with fs.open_file(texts[turn % len(texts)]) as file:
                     seen[file.read(100)] += 1
@@ -84,3 +84,103 @@ def test_a_directory_moved_out_under_dot_dot_never_leaks(tmp_path: Path, resolve
         seen = read_again_and_again(root, ["a/moving/../../file", "a/moving/../../" * 8 + "file"], resolver)
 
     assert seen[INSIDE] and set(seen) <= {INSIDE, b"refused"}, seen
+
+
+def write_again_and_again(root: Path, texts: list[str], resolver: ResolverName) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    with SandboxFS(root, resolver=resolver) as fs:
+        for turn in range(TIMES):
+            text = texts[turn % len(texts)]
+            try:
+                if turn % 5:
+                    fs.write_file(text, INSIDE)
+                elif turn % 2:
+                    fs.remove_file(text)
+                else:
+                    fs.write_file(f"{text}-new/deep", INSIDE)
+                seen["done"] += 1
+            except (SandboxViolation, ToolFailed):
+                seen["refused"] += 1
+    return seen
+
+
+def tree(top: Path) -> dict[str, tuple[int, bytes]]:
+    """Each path with its time and content; the time of a directory tells even of what came and went."""
+    return {
+        str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in (top, *top.rglob("*"))
+    }
+
+
+def test_a_directory_swapped_with_a_link_is_never_written_through(memory: Path, resolver: ResolverName) -> None:
+    root, outside = memory / "ws", memory / "outside"
+    for folder in (root / "dir", outside):
+        folder.mkdir(parents=True)
+        (folder / "file").write_bytes(SECRET)
+    (root / "link").symlink_to("../outside")
+    before = tree(outside)
+
+    with swapping(root / "dir", root / "link"):
+        seen = write_again_and_again(root, ["dir/file", "dir/../dir/file", "link/file"], resolver)
+
+    assert seen["done"] and seen["refused"], seen
+    assert tree(outside) == before
+    for name in ("dir", "link"):  # one of them is the link by now
+        (root / name / "file").write_bytes(INSIDE)
+    assert tree(outside) != before
+
+
+def test_a_file_swapped_with_a_link_is_never_written_through(memory: Path, resolver: ResolverName) -> None:
+    root, outside = memory / "ws", memory / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (outside / "file").write_bytes(SECRET)
+    (root / "file").write_bytes(INSIDE)
+    (root / "link").symlink_to("../outside/file")
+    before = tree(outside)
+
+    with swapping(root / "file", root / "link"), SandboxFS(root, resolver=resolver) as fs:
+        for turn in range(TIMES):
+            try:
+                fs.write_file(("file", "link")[turn % 2], INSIDE)
+            except (SandboxViolation, ToolFailed):
+                continue
+            if not (root / "link").is_symlink() and not (root / "file").is_symlink():
+                break  # the link itself was replaced: there is nothing left to follow
+
+    assert tree(outside) == before
+
+
+def test_a_directory_swapped_with_a_protected_one_is_never_written(memory: Path, resolver: ResolverName) -> None:
+    """The link leads to a protected place inside, so that only the judgement of the opened directory stands before it."""
+    root = memory / "ws"
+    for folder in ("dir", ".git"):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "file").write_bytes(SECRET)
+    (root / "link").symlink_to(".git")
+    before = tree(root / ".git")
+
+    with swapping(root / "dir", root / "link"):
+        seen = write_again_and_again(root, ["dir/file", "link/file"], resolver)
+
+    assert seen["done"] and seen["refused"], seen
+    assert tree(root / ".git") == before
+
+
+def test_a_denied_directory_swapped_with_another_is_never_read(memory: Path, resolver: ResolverName) -> None:
+    root = memory / "ws"
+    for folder, content in (("dir", INSIDE), ("denied", SECRET)):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "file").write_bytes(content)
+    (root / "link").symlink_to("denied")
+    seen: Counter[bytes] = Counter()
+
+    with swapping(root / "dir", root / "link"), SandboxFS(root, resolver=resolver).denied(["denied"]) as fs:
+        for turn in range(TIMES):
+            try:
+                with fs.open_file(("dir/file", "link/file")[turn % 2]) as file:
+                    seen[file.read(100)] += 1
+            except (SandboxViolation, ToolFailed):
+                seen[b"refused"] += 1
+
+    assert set(seen) == {INSIDE, b"refused"}, seen

@@ -42,6 +42,30 @@ def test_an_absolute_path_elsewhere_is_refused_without_repeating_it(text: str) -
 
 
 @pytest.mark.parametrize(
+    ("text", "root", "parts", "shown"),
+    [
+        ("/lib/a", "/lib", ("a",), "/lib/a"),
+        ("/lib", "/lib", (), "/lib"),
+        ("/lib/deep/a", "/lib/deep", ("a",), "/lib/deep/a"),
+        ("/lib/deeper//./a\n", "/lib", ("deeper", "a\n"), "/lib/deeper/a\\x0a"),
+        ("/ws/lib/a", "", ("lib", "a"), "lib/a"),
+        ("lib/a", "", ("lib", "a"), "lib/a"),
+    ],
+)
+def test_an_absolute_path_belongs_to_the_first_root_it_is_below(
+    text: str, root: str, parts: tuple[str, ...], shown: str
+) -> None:
+    path = SandboxPath.parse(text, root="/ws", extra=("/ws/lib", "/lib/deep", "/lib"))
+
+    assert (path.root, path.parts, path.shown) == (root, parts, shown)
+
+
+def test_the_top_of_the_file_system_may_be_a_root() -> None:
+    assert SandboxPath.parse("/", root="/ws", extra=("/",)).shown == "/"
+    assert SandboxPath.parse("/etc", root="/ws", extra=("/",)).shown == "/etc"
+
+
+@pytest.mark.parametrize(
     "text",
     [None, 7, b"a", ["a"], "", "a\0b", "\ud800", "a\udcff", "n" * 256, "é" * 128, "x/" * 2048, "a" * 1_000_000],
     ids=lambda value: ascii(value)[:12],

@@ -139,7 +139,7 @@ class NetGuard:
                     return _response(url, current, answer, body, truncated, tuple(hops))
             hops.append(current.text)
             current, sent = _next_hop(current, location, sent)
-        raise ToolFailed("REMOTE", f"more than {MAX_REDIRECTS} redirects, the last by '{current.host.text}'")
+        raise ToolFailed("REMOTE", f"more than {MAX_REDIRECTS} redirects")
 
     def _connect(self, url: Url, deadline: Deadline) -> socket.socket:
         return connect(self._network, url.host, url.port, deadline, tls=url.scheme == "https")

@@ -538,8 +538,6 @@ def _file_to_replace(place: Place, shown: str) -> os.stat_result | None:
         if place.wants_directory:
             raise os_error(errno.EISDIR if info is None else errno.ENOTDIR)
         return info
-    if stat.S_ISLNK(info.st_mode):  # it came after the place was found
-        raise os_error(errno.EAGAIN)
     raise _no_file(info.st_mode, shown)
 
 
