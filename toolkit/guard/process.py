@@ -1,0 +1,297 @@
+"""The only way to start a program: ``ProcessGuard`` runs an argument list inside the sandbox tier of this machine.
+
+Promise, full tier: a command reads system programs, the workspace and the roots given, writes only the workspace
+(not ``.git/config`` and ``.git/hooks``) and a private ``/tmp``, reaches no network and no process of the host, gets
+no secret of this process, and leaves nothing running, however it, its caller or the helper ends.
+Reduced tier: the same except that it can ``stat`` everything, change the metadata of files its user owns, write
+``.git/config``, and survive when its keeper is killed from outside. No tier: nothing runs.
+
+Not stopped: what a command does to the workspace, a ``.git`` that was not there when it started and nested ones
+included; hard links into it; with ``network=True`` any address, the host's own included. Memory and disk are bounded
+per process and per file, not in total. As uid 0 or not, a command keeps the caller's uid without any capability, so it
+cannot write what another user owns. ``socket(AF_UNIX)`` is refused, so programs that talk to themselves through a
+socket file fail.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Self, TypeAlias
+
+from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.guard import environment
+from toolkit.guard.fs import Check, SandboxFS
+from toolkit.guard.launcher import Plan
+from toolkit.guard.path import display
+from toolkit.guard.pump import Capture, pump
+from toolkit.guard.sandbox import Ending, Sandbox
+from toolkit.guard.tier import SandboxChoice, Tier, TierChoice, pick_tier
+
+Mode: TypeAlias = Literal["workspace-write", "read-only"]
+OnOutput: TypeAlias = Callable[[str, bytes], None]
+
+MAX_OUTPUT: Final = 1 << 20
+_MODES: Final = ("workspace-write", "read-only")
+_MAX_ARGUMENT_BYTES: Final = 128 * 1024 - 1  # what the kernel takes for one
+_MAX_ARGV_BYTES: Final = 1 << 20  # it takes about twice that for all of them and the environment
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """How a command ended. Exactly one of ``exit_code`` and ``signal`` is set; after a timeout it is the signal.
+
+    ``stdout`` and ``stderr`` keep head and tail with a note between them when more came than asked for; the
+    ``_bytes`` fields count everything that came.
+    """
+
+    command: tuple[str, ...]
+    cwd: str
+    exit_code: int | None
+    signal: int | None
+    stdout: bytes
+    stderr: bytes
+    stdout_truncated: bool
+    stderr_truncated: bool
+    stdout_bytes: int
+    stderr_bytes: int
+    timed_out: bool
+    duration_ms: int
+    tier: Tier
+    network: bool
+
+
+class ProcessGuard:
+    """Runs programs for one workspace, which is found once, here, and held from then on.
+
+    ``read_roots`` and ``write_roots`` are places outside it that commands may use as well. ``state_dir`` is where the
+    reduced tier keeps the commands' HOME; a directory of the system's for temporary files if not given. May be used
+    by several threads. Give it back with ``close`` or a ``with`` block: that kills what still runs.
+    """
+
+    def __init__(
+        self,
+        workspace: str,
+        *,
+        sandbox: SandboxChoice = "auto",
+        mode: Mode = "workspace-write",
+        read_roots: Sequence[str] = (),
+        write_roots: Sequence[str] = (),
+        state_dir: str | None = None,
+    ) -> None:
+        if mode not in _MODES:
+            raise SetupError(f"mode is one of {', '.join(_MODES)}, not {mode!r}")
+        self._choice = pick_tier(sandbox)
+        self._fs = SandboxFS(workspace)
+        self._sandbox = Sandbox(
+            workspace,
+            writable=mode == "workspace-write",
+            read_roots=read_roots,
+            write_roots=write_roots,
+            state_dir=state_dir,
+            tier=self._choice.name,
+        )
+        self._read_only = mode == "read-only"
+        self._check: Check = _no_check
+
+    @property
+    def tier(self) -> Tier:
+        """The tier every command of this guard runs in."""
+        return self._choice.name
+
+    @property
+    def choice(self) -> TierChoice:
+        """The tier and the reason for it."""
+        return self._choice
+
+    @property
+    def workspace(self) -> str:
+        """Where commands find the workspace: its real path."""
+        return self._sandbox.workspace
+
+    def bound(self, check: Check) -> ProcessGuard:
+        """A view on the same sandbox that asks ``check`` all the time a command runs, beside that call's own."""
+        view = copy.copy(self)
+        view._check = check
+        return view
+
+    def read_only(self) -> ProcessGuard:
+        """A view on the same sandbox whose commands write nothing but their private ``/tmp``.
+
+        Limit: ``unsafe-none`` enforces nothing, this neither.
+        """
+        view = copy.copy(self)
+        view._read_only = True
+        return view
+
+    def for_git(self) -> ProcessGuard:
+        """The read-only view for ``GitGuard``, which also runs where there is no tier: what it runs is fixed."""
+        view = self.read_only()
+        if self.tier == "none":
+            view._choice = dataclasses.replace(self._choice, unsafe=True)
+        return view
+
+    def shell(
+        self,
+        text: str,
+        *,
+        cwd: str = ".",
+        stdin: bytes | None = None,
+        env: Mapping[str, str] = {},
+        timeout: float | None = 30,
+        max_output: int = MAX_OUTPUT,
+        network: bool = False,
+        on_output: OnOutput | None = None,
+        check: Check | None = None,
+    ) -> ProcessResult:
+        """Run shell text with bash, without any start-up file; nothing of it reaches the next call but files."""
+        return self.run(
+            ["bash", "--noprofile", "--norc", "-c", text],
+            cwd=cwd,
+            stdin=stdin,
+            env=env,
+            timeout=timeout,
+            max_output=max_output,
+            network=network,
+            on_output=on_output,
+            check=check,
+        )
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str = ".",
+        stdin: bytes | None = None,
+        env: Mapping[str, str] = {},
+        timeout: float | None = 30,
+        max_output: int = MAX_OUTPUT,
+        network: bool = False,
+        on_output: OnOutput | None = None,
+        check: Check | None = None,
+    ) -> ProcessResult:
+        """Run one program and wait for its end, at most ``timeout`` seconds.
+
+        ``argv[0]`` is a bare name, looked up on a fixed path, or a path; a relative one is relative to ``cwd`` and its
+        directory must lie in the workspace. ``cwd`` is a path in the workspace. ``on_output`` hears every chunk of
+        output as it comes; ``check`` is asked about every 50 ms. When either raises, everything is killed first.
+        """
+        ask = _both(self._check, check or _no_check)
+        ask()
+        if self.tier == "none" and not self._choice.unsafe:
+            raise ToolNotAllowed(f"no command can run: this machine gives no sandbox ({self._choice.reason})")
+        command = _checked_argv(argv)
+        if (timeout is not None and not timeout > 0) or max_output < 0:
+            raise InvalidArguments("timeout must be above 0, max_output at least 0")
+        place = self._checked_cwd(cwd)
+        self._check_program(command[0], place)
+        home, tmp = self._sandbox.home_and_tmp()
+        variables = environment.build(env, path=self._sandbox.path, home=home, tmp=tmp)
+        plan = Plan(list(command), place, variables, network, self._read_only)
+        captures = {"stdout": Capture(max_output), "stderr": Capture(max_output)}
+        started = time.monotonic()
+        with self._sandbox.started(plan, stdin, unguarded=self._choice.unsafe) as (running, stdout, stderr):
+            sinks = {
+                fd: _sink(name, captures[name], on_output) for fd, name in ((stdout, "stdout"), (stderr, "stderr"))
+            }
+            timed_out = pump(running, sinks, timeout, ask)
+            ending = running.ending()
+        return self._result(plan, ending, captures, timed_out, time.monotonic() - started)
+
+    def close(self) -> None:
+        """Kill every command and end the helper; later calls are refused. A second time does nothing."""
+        self._sandbox.close()
+        self._fs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _checked_cwd(self, cwd: str) -> str:
+        """``cwd`` as it is resolved again, beneath the workspace, where the command starts."""
+        with self._fs.open_dir(cwd):
+            return self._fs.path(cwd).text
+
+    def _check_program(self, name: str, cwd: str) -> None:
+        """A relative path must stay in the workspace up to its last name, which may be a link to a system program."""
+        folder, slash, _ = name.rpartition("/")
+        if not slash or name.startswith("/"):
+            return
+        try:
+            self._fs.open_dir(f"{cwd}/{folder}").close()
+        except ToolFailed:
+            raise ToolFailed("COMMAND_NOT_FOUND", f"'{display(name)}' does not exist in the workspace") from None
+
+    def _result(
+        self, plan: Plan, ending: Ending, captures: Mapping[str, Capture], timed_out: bool, seconds: float
+    ) -> ProcessResult:
+        stdout, stderr = captures["stdout"], captures["stderr"]
+        if ending.note:
+            stderr.add(f"\n[{ending.note}]\n".encode())
+        return ProcessResult(
+            command=tuple(plan.argv),
+            cwd=plan.cwd,
+            exit_code=ending.exit_code,
+            signal=ending.signal,
+            stdout=stdout.data(),
+            stderr=stderr.data(),
+            stdout_truncated=stdout.truncated,
+            stderr_truncated=stderr.truncated,
+            stdout_bytes=stdout.total,
+            stderr_bytes=stderr.total,
+            timed_out=timed_out,
+            duration_ms=round(seconds * 1000),
+            tier=self.tier,
+            network=plan.network,
+        )
+
+
+def _checked_argv(argv: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(argv, str) or not all(isinstance(word, str) for word in argv):
+        raise InvalidArguments("a command is a list of texts, the program first")
+    if not argv or not argv[0]:
+        raise InvalidArguments("a command needs the name of a program first")
+    total = 0
+    for word in argv:
+        try:
+            size = len(word.encode())
+        except UnicodeEncodeError:
+            raise InvalidArguments("a command must not hold lone surrogates") from None
+        if "\0" in word:
+            raise InvalidArguments("a command must not hold a NUL character")
+        total += size + 1
+        if size > _MAX_ARGUMENT_BYTES or total > _MAX_ARGV_BYTES:
+            raise InvalidArguments(
+                f"a command must not be longer than {_MAX_ARGV_BYTES} bytes, nor one word of it than "
+                f"{_MAX_ARGUMENT_BYTES}; write long data to a file or give it as input"
+            )
+    return tuple(argv)
+
+
+def _sink(name: str, capture: Capture, on_output: OnOutput | None) -> Callable[[bytes], None]:
+    if on_output is None:
+        return capture.add
+    hear = on_output
+
+    def keep_and_tell(data: bytes) -> None:
+        capture.add(data)
+        hear(name, data)
+
+    return keep_and_tell
+
+
+def _both(first: Check, second: Check) -> Check:
+    def ask() -> None:
+        first()
+        second()
+
+    return ask
+
+
+def _no_check() -> None:
+    """What is asked when nobody may end a command early."""

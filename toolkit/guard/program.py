@@ -1,0 +1,68 @@
+"""Which file a command names, and where the running interpreter lives: nothing here is taken from the environment."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from typing import Final
+
+# Programs and what they load.
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+SYSTEM_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
+_MAX_LINKS: Final = 40  # as the kernel's
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether ``path`` is ``folder`` or lies below it, name by name; both absolute and real."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def interpreter_roots() -> list[str]:
+    """The directories the running interpreter is made of, under every name it may be called by.
+
+    A virtual environment often leads to its interpreter through links, and those must lead somewhere inside, too.
+    Those below the system's own places are left out.
+    """
+    places = [sys.prefix, sys.base_prefix, *map(os.path.dirname, _hops(sys.executable))]
+    found = {form(place) for place in places for form in (os.path.abspath, os.path.realpath)}
+    new = {path for path in found if path != "/" and not any(is_below(path, place) for place in SYSTEM)}
+    return sorted(path for path in new if not any(path != other and is_below(path, other) for other in new))
+
+
+def _hops(path: str) -> list[str]:
+    """``path`` and every name it leads to, link by link."""
+    hops = [path]
+    while os.path.islink(hops[-1]) and len(hops) < _MAX_LINKS:
+        hops.append(os.path.join(os.path.dirname(hops[-1]), os.readlink(hops[-1])))
+    return hops
+
+
+def search_path(workspace: str) -> str:
+    """Where bare names are looked up: the system's places, then the interpreter's, unless the workspace holds it."""
+    own = os.path.abspath(os.path.dirname(sys.executable))
+    return ":".join(SYSTEM_PATH if is_below(os.path.realpath(own), workspace) else (*SYSTEM_PATH, own))
+
+
+def find(name: str, path: str, folder: str) -> str:
+    """The file to run for ``name``: a bare name is searched on ``path``, one with a slash is relative to ``folder``.
+
+    Promise: a bare name never means a file in the current directory. Raises ``FileNotFoundError`` or
+    ``PermissionError``, both without a path. Limit: says nothing about what the file is by the time it is run.
+    """
+    if "/" in name:
+        candidates = [os.path.join(folder, name)]
+    else:
+        candidates = [os.path.join(place, name) for place in path.split(":") if os.path.isabs(place)]
+    refused = False
+    for candidate in candidates:
+        try:
+            regular = stat.S_ISREG(os.stat(candidate).st_mode)
+        except OSError:
+            continue
+        if regular and os.access(candidate, os.X_OK):
+            return candidate
+        refused = True
+    number = errno.EACCES if refused else errno.ENOENT
+    raise OSError(number, os.strerror(number))

@@ -1,0 +1,262 @@
+"""Where commands run: the roots of one workspace and the helper that serves it, or, asked for by name, no sandbox.
+
+``Sandbox.started`` gives a ``Command`` under way; how it ended is the same data either way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.guard import namespaces
+from toolkit.guard.helper import Helper, Job, in_memory
+from toolkit.guard.launcher import Plan, Setup
+from toolkit.guard.path import display
+from toolkit.guard.program import SYSTEM, find, interpreter_roots, is_below, search_path
+from toolkit.guard.pump import Running
+from toolkit.guard.resolve import HANDLE
+from toolkit.guard.syscall import Unsupported, reason
+from toolkit.guard.tier import Tier
+
+# Replacing these would take the sandbox apart, or hide what commands need.
+_NO_ROOT: Final = ("/", "/tmp", "/dev", "/etc", *SYSTEM)
+_NO_ROOT_BELOW: Final = ("/proc", "/sys", namespaces.HOME)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a command ended: one of ``exit_code`` and ``signal``; ``note`` is ours, for its reader."""
+
+    exit_code: int | None
+    signal: int | None
+    note: str = ""
+
+    @classmethod
+    def of(cls, status: int, note: str = "") -> Ending:
+        """From what ``wait`` answers."""
+        code = os.waitstatus_to_exitcode(status)
+        return cls(None, -code, note) if code < 0 else cls(code, None, note)
+
+
+class Command(Running, Protocol):
+    """A command under way, or past."""
+
+    def ending(self) -> Ending:
+        """How it ended, once it has; a command that never began raises instead."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Sandbox:
+    """One workspace and its roots; the helper is started by the first command. Used by several threads."""
+
+    def __init__(
+        self,
+        workspace: str,
+        *,
+        writable: bool,
+        read_roots: Sequence[str],
+        write_roots: Sequence[str],
+        state_dir: str | None,
+        tier: Tier,
+    ) -> None:
+        self.workspace = _root("workspace", workspace)
+        read = [_root("read_roots", path) for path in read_roots]
+        write = [_root("write_roots", path) for path in write_roots]
+        self._state_dir = None if state_dir is None else os.path.realpath(state_dir)
+        if self._state_dir is not None and is_below(self._state_dir, self.workspace):
+            raise SetupError("state_dir must not lie in the workspace: commands could change what is kept there")
+        interpreter = interpreter_roots()
+        if self.workspace in interpreter:
+            raise SetupError("the workspace must not be the directory of the running interpreter")
+        # Also inside a writable workspace: whoever replaces the interpreter is outside of any sandbox next time.
+        self._setup = Setup(tier, self.workspace, writable, [*read, *interpreter], write if writable else [], home="")
+        self.path = search_path(self.workspace)
+        self._tier = tier
+        self._fd = os.open(self.workspace, HANDLE | os.O_DIRECTORY)
+        self._lock = threading.Lock()
+        self._closed = False
+        self._helper: Helper | None = None
+        self._home: str | None = None
+
+    def home_and_tmp(self) -> tuple[str, str]:
+        """HOME and TMPDIR of commands; neither is in the workspace, nor the user's own."""
+        if self._tier == "full":
+            return namespaces.HOME, namespaces.TMP
+        with self._lock:
+            if self._home is None:
+                self._home = os.path.realpath(tempfile.mkdtemp(prefix="home-", dir=self._state_dir))
+            return self._home, self._home
+
+    @contextlib.contextmanager
+    def started(self, plan: Plan, stdin: bytes | None, *, unguarded: bool) -> Iterator[tuple[Command, int, int]]:
+        """Start ``plan``: the command and the descriptors its output and errors come out of."""
+        with contextlib.ExitStack() as ours:
+            with contextlib.ExitStack() as theirs:
+                # Never the host's /dev/null: whoever holds it open can change its mode.
+                source = theirs.enter_context(in_memory(stdin or b""))
+                stdout, stdout_end = _pipe(ours, theirs)
+                stderr, stderr_end = _pipe(ours, theirs)
+                start = self._start_unguarded if unguarded else self._start_inside
+                command = start(plan, (source, stdout_end, stderr_end))
+            ours.callback(command.close)
+            yield command, stdout, stderr
+
+    def close(self) -> None:
+        """Kill what runs and forget the private HOME; a second time does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            os.close(self._fd)
+            if self._helper is not None:
+                self._helper.close()
+            if self._home is not None:
+                shutil.rmtree(self._home, ignore_errors=True)
+
+    def _start_inside(self, plan: Plan, stdio: Sequence[int]) -> Command:
+        setup = dataclasses.replace(self._setup, home=self.home_and_tmp()[0])
+        with self._lock:
+            if self._closed:
+                raise ToolFailed("IO", "this ProcessGuard has been closed")
+            try:
+                if self._helper is not None:
+                    with contextlib.suppress(OSError):  # it was killed from outside: a new one serves as well
+                        return _Inside(self._helper.start(plan, stdio), plan)
+                    self._helper.close()
+                self._helper = Helper(setup, self._fd)
+                return _Inside(self._helper.start(plan, stdio), plan)
+            except (OSError, Unsupported) as error:
+                raise ToolNotAllowed(f"no command can run: the sandbox did not start ({reason(error)})") from None
+
+    def _start_unguarded(self, plan: Plan, stdio: Sequence[int]) -> Command:
+        folder = os.path.join(self.workspace, plan.cwd)
+        try:
+            program = find(plan.argv[0], plan.env["PATH"], folder)
+        except OSError as error:
+            raise _not_found(plan.argv[0], error.errno) from None
+        stdin, stdout, stderr = stdio
+        try:
+            return _Unguarded(
+                subprocess.Popen(
+                    plan.argv,
+                    executable=program,
+                    cwd=folder,
+                    env=plan.env,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
+            )
+        except OSError as error:
+            raise _not_started(plan.argv[0], error.errno) from None
+
+
+class _Inside:
+    """A command in the sandbox: all of it is gone when the helper says so."""
+
+    def __init__(self, job: Job, plan: Plan) -> None:
+        self._job = job
+        self._plan = plan
+        self._killed = False
+        self.notice: int | None = job.notice
+
+    def ended(self) -> bool:
+        return self._job.ended()
+
+    def kill(self) -> None:
+        self._killed = True
+        self._job.kill()
+
+    def ending(self) -> Ending:
+        first = self._job.messages[0] if self._job.messages else {}
+        match first:
+            case {"status": int(status)}:
+                return Ending.of(status, str(first.get("note", "")))
+            case {"find": int(number)}:
+                raise _not_found(self._plan.argv[0], number)
+            case {"exec": int(number)}:
+                raise _not_started(self._plan.argv[0], number)
+            case {"cwd": int(_)}:
+                raise ToolFailed("NOT_DIRECTORY", "the working directory changed while the command was being started")
+            case {"setup": str(reason)}:
+                raise ToolNotAllowed(f"the command was not run: its sandbox could not be built ({reason})")
+        if self._killed:
+            return Ending(None, signal.SIGKILL)
+        raise ToolFailed("IO", "the sandbox ended before the command did; it was killed from outside")
+
+    def close(self) -> None:
+        self._job.close()
+
+
+class _Unguarded:
+    """A command without a sandbox. Limit: what left its process group is not killed."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.notice: int | None = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
+
+    def ended(self) -> bool:
+        if self._process.poll() is None:
+            return False
+        self.kill()  # what it left in the background
+        return True
+
+    def kill(self) -> None:
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def ending(self) -> Ending:
+        code = self._process.returncode
+        return Ending(None, -code) if code < 0 else Ending(code, None)
+
+    def close(self) -> None:
+        if self.notice is not None:
+            os.close(self.notice)
+
+
+def _root(what: str, path: str) -> str:
+    real = os.path.realpath(path)
+    if not os.path.isdir(real):
+        raise SetupError(f"{what}: {path!r} is not a directory")
+    if real in _NO_ROOT or any(is_below(real, place) for place in _NO_ROOT_BELOW):
+        raise SetupError(f"{what}: {path!r} cannot be handed to commands; give a directory below it")
+    return real
+
+
+def _pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> tuple[int, int]:
+    source, sink = os.pipe()
+    reading.callback(os.close, source)
+    writing.callback(os.close, sink)
+    os.set_blocking(source, False)
+    return source, sink
+
+
+def _not_found(name: str, number: int | None) -> ToolkitError:
+    if number != errno.ENOENT:
+        return _not_started(name, errno.EACCES)
+    # An absolute path would tell about the host.
+    shown = "the program" if name.startswith("/") else f"'{display(name)}'"
+    return ToolFailed("COMMAND_NOT_FOUND", f"{shown} does not exist, or cannot be seen from inside the sandbox")
+
+
+def _not_started(name: str, number: int | None) -> ToolkitError:
+    shown = "the program" if name.startswith("/") else f"'{display(name)}'"
+    if number == errno.E2BIG:
+        return InvalidArguments("the arguments and the environment are too long for one command")
+    if number == errno.ENOENT:
+        return ToolFailed("NOT_EXECUTABLE", f"{shown} needs an interpreter that does not exist here")
+    return ToolFailed("NOT_EXECUTABLE", f"{shown} cannot be run: {os.strerror(number or errno.EACCES).lower()}")
