@@ -95,14 +95,21 @@ class GitGuard:
 
     def status(self, cwd: str = ".") -> GitStatus:
         """The state of the repository that ``cwd``, a path in the workspace, belongs to."""
-        top, directory = self._find(cwd)
-        settings = self._settings(cwd)
+        top, directory, common = self._find(cwd)
+        settings = [*self._listed(f"{common}/config"), *self._listed(f"{directory}/config.worktree")]
         root = self._check(settings, top, directory)
-        result = self._git(cwd, _STATUS, {**_SETTINGS, **_filters_off(settings)})
+        if any(map(_is_include, settings)):
+            # Only now that all of them are known to lie inside: those that apply, and what they include in turn.
+            settings += self._list(cwd, ("--includes",), {})
+            self._check(settings, top, directory)
+        result = self._git(cwd, _STATUS, {**_SETTINGS, **_filters_off(settings)}, {})
         return _parsed(result.stdout, self._shown(root))
 
-    def _find(self, cwd: str) -> tuple[str, str]:
-        """The directory holding ``.git`` and the repository's own, both as texts to be resolved in the workspace."""
+    def _find(self, cwd: str) -> tuple[str, str, str]:
+        """The directory that holds ``.git``, the repository's own, and the one it shares with other work trees.
+
+        All are texts to be resolved in the workspace.
+        """
         self._fs.open_dir(cwd).close()
         folder = cwd
         for _ in range(_MAX_DEPTH):
@@ -117,8 +124,7 @@ class GitGuard:
                     break  # above the workspace
                 continue
             directory = pointer if kind == "directory" else self._follow(folder, pointer, b"gitdir: ")
-            self._follow(directory, f"{directory}/commondir", b"")
-            return folder, directory
+            return folder, directory, self._follow(directory, f"{directory}/commondir", b"")
         raise _no_repository()
 
     def _follow(self, folder: str, pointer: str, prefix: bytes) -> str:
@@ -143,26 +149,31 @@ class GitGuard:
             return path  # missing, and git will say so
         return path
 
-    def _settings(self, cwd: str) -> list[_Setting]:
-        """The repository's configuration; listing runs nothing of it."""
-        includes = "--includes" if self._sandboxed else "--no-includes"
-        result = self._git(cwd, ("config", "--list", "-z", "--show-scope", "--show-origin", includes), _SETTINGS)
-        fields = os.fsdecode(result.stdout).split("\0")
-        triples = zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
+    def _listed(self, path: str) -> list[_Setting]:
+        """What one configuration file says, without its includes and outside of any repository."""
+        try:
+            self._fs.stat(path)
+        except ToolFailed:
+            return []
+        name = path if path.startswith("/") else os.path.join(self._process.workspace, path)
+        return self._list(".", ("--no-includes", "--file", name), {"GIT_DIR": "/dev/null"})
+
+    def _list(self, cwd: str, which: tuple[str, ...], variables: dict[str, str]) -> list[_Setting]:
+        """Configuration as git reads it; listing runs nothing of it."""
+        arguments = ("config", "--list", "-z", "--show-scope", "--show-origin", *which)
+        fields = os.fsdecode(self._git(cwd, arguments, _SETTINGS, variables).stdout).split("\0")
         settings = []
-        for scope, origin, line in triples:
+        for _scope, origin, line in zip(fields[0::3], fields[1::3], fields[2::3], strict=False):
             key, _, value = line.partition("\n")
-            if scope != "command":  # those are ours
-                settings.append(_Setting(key, value, origin.removeprefix("file:")))
+            settings.append(_Setting(key, value, origin.removeprefix("file:")))
         return settings
 
     def _check(self, settings: list[_Setting], top: str, directory: str) -> str:
         """Refuse what reaches outside; the answer is the root of the work tree."""
         root = top
         for setting in settings:
-            section, _, name = setting.key.rpartition(".")
-            included = name == "path" and section.startswith("include")
-            if not self._sandboxed and (included or section.startswith("filter.")):
+            included = _is_include(setting)
+            if not self._sandboxed and (included or setting.key.startswith("filter.")):
                 raise SandboxViolation("without a sandbox, a repository with filters or includes is not read")
             if setting.key == "core.worktree":
                 root = self._inside(directory, setting.value)
@@ -173,9 +184,11 @@ class GitGuard:
                 self._inside(origin if origin.startswith("/") else f"{top}/{origin}", setting.value)
         return root
 
-    def _git(self, cwd: str, arguments: tuple[str, ...], settings: dict[str, str]) -> ProcessResult:
-        variables = {**_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": os.path.dirname(self._process.workspace)}
-        variables["GIT_CONFIG_COUNT"] = str(len(settings))
+    def _git(
+        self, cwd: str, arguments: tuple[str, ...], settings: dict[str, str], more: dict[str, str]
+    ) -> ProcessResult:
+        ceiling = os.path.dirname(self._process.workspace)
+        variables = {**_ENVIRONMENT, **more, "GIT_CEILING_DIRECTORIES": ceiling, "GIT_CONFIG_COUNT": str(len(settings))}
         for index, (key, value) in enumerate(settings.items()):
             variables[f"GIT_CONFIG_KEY_{index}"] = key
             variables[f"GIT_CONFIG_VALUE_{index}"] = value
@@ -201,6 +214,10 @@ class GitGuard:
         """The work tree's root for the reader; only its text, nothing is opened by it."""
         real = os.path.realpath(os.path.join(self._process.workspace, root))
         return display(os.path.relpath(real, self._process.workspace))
+
+
+def _is_include(setting: _Setting) -> bool:
+    return setting.key.startswith(("include.", "includeif.")) and setting.key.endswith(".path")
 
 
 def _filters_off(settings: list[_Setting]) -> dict[str, str]:

@@ -75,12 +75,15 @@ class Helper:
                 stderr=subprocess.DEVNULL,
                 env={},
                 cwd="/",
+                start_new_session=True,  # what is typed at a terminal is meant for this process
             )
-        self._control.send(encode(setup))
-        answer = self._control.recv(1 << 16)
+        answer = b""
+        with contextlib.suppress(OSError):  # it is gone already
+            self._control.send(encode(setup))
+            answer = self._control.recv(1 << 16)
         if answer != b"ready":
             self.close()
-            raise Unsupported(answer.decode() or "the helper process did not start")
+            raise Unsupported(answer.decode() or "the helper process ended")
 
     @property
     def pid(self) -> int:

@@ -15,6 +15,7 @@ Limit: in the reduced tier the keeper finds and kills descendants; killed itself
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -26,7 +27,7 @@ from dataclasses import asdict, dataclass
 from typing import Final, NoReturn
 
 from toolkit.guard import landlock, namespaces, seccomp
-from toolkit.guard.program import find
+from toolkit.guard.program import SYSTEM, find
 from toolkit.guard.resolve import HANDLE, open_beneath, pick
 from toolkit.guard.sweep import descendants, end_all
 from toolkit.guard.syscall import (
@@ -41,20 +42,27 @@ from toolkit.guard.syscall import (
     machine,
     mark_descriptors_for_closing,
     prctl,
+    reason,
 )
 
-PROCESSES: Final = 512
+PROCESSES: Final = 1024
 _COUNT_EVERY_MS: Final = 50
 
 _GIB: Final = 1 << 30
 # Generous: they end what runs away, not what works hard.
 _LIMITS: Final = (
-    (resource.RLIMIT_CORE, 0),
+    (
+        resource.RLIMIT_CORE,
+        1,
+    ),  # with 0 the kernel still hands a crash to the host's handler, as root; with 1 it does not
     (resource.RLIMIT_FSIZE, 4 * _GIB),
     (resource.RLIMIT_NOFILE, 4096),
     (resource.RLIMIT_CPU, 6 * 3600),
     (resource.RLIMIT_AS, 64 * _GIB),
 )
+
+# Set by Python or by us, so that a program would inherit them otherwise.
+_HANDLED: Final = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
 
 # What programs of the reduced tier may read of the host's /proc: nothing that belongs to a process.
 _PROC_FACTS: Final = tuple(
@@ -92,13 +100,14 @@ def encode(message: Setup | Plan) -> bytes:
 
 def main(control_fd: int, workspace_fd: int) -> NoReturn:
     """Serve until the other end of the socket, or the process that started this one, is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would let a command interrupt its keeper
     parent = os.pidfd_open(os.getppid())
     control = socket.socket(fileno=control_fd)
     try:
         setup = Setup(**json.loads(control.recv(1 << 16)))
         server = _Server(setup, control, workspace_fd)
     except (OSError, Unsupported) as error:
-        control.send(_reason(error).encode())
+        control.send(reason(error).encode())
         os._exit(1)
     control.send(b"ready")
     server.serve(parent)
@@ -111,10 +120,13 @@ class _Server:
         self._control = control
         self._workspace_fd = workspace_fd
         self._jobs: dict[int, int] = {}  # handle of a keeper -> socket of its job
+        self._poller = select.poll()
         self._self = os.pidfd_open(os.getpid())
         self._full = setup.tier == "full"
         self._roots = namespaces.Roots(setup.workspace, setup.workspace_writable, tuple(setup.read), tuple(setup.write))
-        landlock.abi()
+        landlock.abi()  # no tier without it
+        with contextlib.suppress(OSError):  # no wall, only a wish: where memory runs out, commands go first
+            _write("/proc/self/oom_score_adj", "1000")
         prctl("dumpable", PR_SET_DUMPABLE, 0)  # no command looks into this process, whatever its uid
         if self._full:
             namespaces.enter(self._roots, workspace_fd)
@@ -131,43 +143,42 @@ class _Server:
         gc.freeze()
 
     def serve(self, parent: int) -> None:
-        poller = select.poll()
-        poller.register(parent, select.POLLIN)
-        poller.register(self._control, select.POLLIN)
+        self._poller.register(parent, select.POLLIN)
+        self._poller.register(self._control, select.POLLIN)
         while True:
-            for fd, _ in poller.poll():
+            for fd, _ in self._poller.poll():
                 if fd in self._jobs:
                     os.waitid(os.P_PIDFD, fd, os.WEXITED)  # and with it, in a pid namespace, all the others
-                    poller.unregister(fd)
+                    self._poller.unregister(fd)
                     os.close(self._jobs.pop(fd))
                     os.close(fd)
-                elif fd == parent:
+                elif fd == parent or not self._accept():
                     return
-                else:
-                    keeper = self._accept()
-                    if keeper is None:
-                        return
-                    poller.register(keeper, select.POLLIN)
 
-    def _accept(self) -> int | None:
-        """Start the keeper of the next command; None when nobody will send one any more."""
+    def _accept(self) -> bool:
+        """Start the keeper of the next command; False when nobody will send one any more."""
         message, ancillary, _, _ = self._control.recvmsg(1, socket.CMSG_SPACE(5 * 4), socket.MSG_CMSG_CLOEXEC)
         if not message:
-            return None
-        descriptors = memoryview(ancillary[0][2]).cast("i").tolist()
-        text, stdin, stdout, stderr, job = descriptors
+            return False
+        text, stdin, stdout, stderr, job = memoryview(ancillary[0][2]).cast("i").tolist()
         with open(text, "rb") as file:
             plan = Plan(**json.loads(file.read()))
-        pid = self._fork(plan)
-        if pid == 0:
-            _Keeper(self._setup, self._roots, plan, self._workspace_fd, job, self._self).run(
-                [stdin, stdout, stderr], [*self._jobs.values(), self._control.fileno()]
-            )
+        try:
+            pid = self._fork(plan)
+        except OSError as error:  # no room for another process, say; the others go on
+            _tell(job, {"setup": reason(error)})
+            os.close(job)
+        else:
+            if pid == 0:
+                _Keeper(self._setup, self._roots, plan, self._workspace_fd, job, self._self).run(
+                    [stdin, stdout, stderr], [*self._jobs.values(), self._control.fileno()]
+                )
+            keeper = os.pidfd_open(pid)
+            self._jobs[keeper] = job
+            self._poller.register(keeper, select.POLLIN)
         for fd in (stdin, stdout, stderr):
             os.close(fd)
-        keeper = os.pidfd_open(pid)
-        self._jobs[keeper] = job
-        return keeper
+        return True
 
     def _fork(self, plan: Plan) -> int:
         if not self._full:
@@ -200,15 +211,13 @@ class _Keeper:
             wakeup, noticed = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             signal.signal(signal.SIGCHLD, _do_nothing)
             signal.set_wakeup_fd(noticed)
-            command = os.fork()
-            if command == 0:
-                self._start(stdio)
+            command = self._start(stdio)
             for fd in stdio:
                 os.close(fd)
             drop_capabilities()
-            self._report(self._watch(command, wakeup, counting=not limited))
+            _tell(self._job, self._watch(command, wakeup, counting=not limited))
         except (OSError, Unsupported) as error:
-            self._report({"setup": _reason(error)})
+            _tell(self._job, {"setup": reason(error)})
         finally:
             if not self._full:
                 end_all(os.getpid())
@@ -241,26 +250,51 @@ class _Keeper:
             if counting and len(descendants(os.getpid())) > PROCESSES:
                 return {"status": signal.SIGKILL, "note": f"ended: more than {PROCESSES} processes"}
 
-    def _start(self, stdio: list[int]) -> NoReturn:
-        """Become the command, inside all walls. From the first restriction on, nothing is imported or looked up."""
+    def _start(self, stdio: list[int]) -> int:
+        """Start the command inside all walls, and answer its number.
+
+        In the full tier the keeper goes behind the same walls itself, which spares a fork; as first process of its
+        namespace, and one that nobody may look into, it is out of the command's reach all the same. In the reduced
+        tier it must stay outside, to find and kill.
+        """
+        if self._full:
+            program = self._go_inside()
+            moves = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)]
+            try:
+                return os.posix_spawn(
+                    program, self._plan.argv, self._plan.env, file_actions=moves, setsid=True, setsigdef=_HANDLED
+                )
+            except OSError as error:
+                self._give_up({"exec": error.errno})
+        command = os.fork()
+        if command == 0:
+            self._become(stdio)
+        return command
+
+    def _become(self, stdio: list[int]) -> NoReturn:
         try:
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM):
+            for number in _HANDLED:
                 signal.signal(number, signal.SIG_DFL)
             os.setsid()
             for target, fd in enumerate(stdio):
                 os.dup2(fd, target)
-            self._enter_cwd()
-            program = self._find_program()
-            self._restrict()
+            program = self._go_inside()
             try:
                 os.execve(program, self._plan.argv, self._plan.env)
             except OSError as error:
-                self._report({"exec": error.errno})
+                self._give_up({"exec": error.errno})
         except (OSError, Unsupported) as error:
-            self._report({"setup": _reason(error)})
+            self._give_up({"setup": reason(error)})
         finally:
-            os._exit(127)
+            os._exit(1)
+
+    def _go_inside(self) -> str:
+        """Build the walls around this process; the answer is the program, because nothing is looked up after that."""
+        self._enter_cwd()
+        program = self._find_program()
+        self._restrict()
+        return program
 
     def _enter_cwd(self) -> None:
         if self._full:  # the handle from outside belongs to mounts outside
@@ -269,15 +303,13 @@ class _Keeper:
         try:
             os.fchdir(open_beneath(self._workspace_fd, self._plan.cwd, flags, pick("auto")))
         except OSError as error:
-            self._report({"cwd": error.errno})
-            os._exit(127)
+            self._give_up({"cwd": error.errno})
 
     def _find_program(self) -> str:
         try:
             return find(self._plan.argv[0], self._plan.env["PATH"], ".")
         except OSError as error:
-            self._report({"find": error.errno})
-            os._exit(127)
+            self._give_up({"find": error.errno})
 
     def _restrict(self) -> None:
         rules = self._full_rules() if self._full else self._reduced_rules()
@@ -301,7 +333,7 @@ class _Keeper:
         ]
 
     def _reduced_rules(self) -> list[tuple[int, int]]:
-        readable = [*namespaces.SYSTEM, *namespaces.ETC, *_PROC_FACTS, *self._roots.read]
+        readable = [*SYSTEM, *namespaces.ETC, *_PROC_FACTS, *self._roots.read]
         workspace = landlock.WRITE if self._writable() else landlock.READ
         return [
             (self._workspace_fd, workspace),
@@ -315,12 +347,15 @@ class _Keeper:
             return []
         return [self._roots.workspace, *self._roots.write]
 
-    def _report(self, message: dict[str, object]) -> None:
-        """Tell the caller; one that is gone needs no answer."""
-        try:
-            os.write(self._job, json.dumps(message).encode())
-        except OSError:
-            return
+    def _give_up(self, message: dict[str, object]) -> NoReturn:
+        _tell(self._job, message)
+        os._exit(1)
+
+
+def _tell(job: int, message: dict[str, object]) -> None:
+    """Tell the caller; one that is gone needs no answer."""
+    with contextlib.suppress(OSError):
+        os.write(job, json.dumps(message).encode())
 
 
 def _rules(paths: list[str] | tuple[str, ...], rights: int) -> list[tuple[int, int]]:
@@ -328,10 +363,15 @@ def _rules(paths: list[str] | tuple[str, ...], rights: int) -> list[tuple[int, i
     for path in paths:
         try:
             fd = os.open(path, HANDLE)
-        except FileNotFoundError:
-            continue
+        except OSError:
+            continue  # without a rule it stays closed
         rules.append((fd, rights if os.path.isdir(path) else landlock.for_file(rights)))
     return rules
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
 
 
 def _limit(kind: int, value: int) -> None:
@@ -358,10 +398,6 @@ def _readable(fd: int) -> bool:
     poller = select.poll()
     poller.register(fd, select.POLLIN)
     return bool(poller.poll(0))
-
-
-def _reason(error: Exception) -> str:
-    return str(error.strerror if isinstance(error, OSError) and error.strerror else error).lower()
 
 
 def _do_nothing(number: int, frame: object) -> None:

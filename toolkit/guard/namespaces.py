@@ -18,6 +18,7 @@ import stat
 from dataclasses import dataclass
 from typing import Final
 
+from toolkit.guard.program import SYSTEM
 from toolkit.guard.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.syscall import PR_SET_DUMPABLE, forbid_new_capabilities, prctl, syscall
 
@@ -55,8 +56,6 @@ _NOSUID: Final = 2
 _NODEV: Final = 4
 _NOEXEC: Final = 8
 
-# Programs and what they load. A link among them (/bin -> usr/bin) is made again as a link.
-SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 # What programs look up there; the rest of /etc (shadow, keys, ...) is nobody's business.
 ETC: Final = tuple(
     f"/etc/{name}"
@@ -214,7 +213,7 @@ def _take(roots: Roots) -> dict[str, int]:
 
 
 def _make_links() -> None:
-    for path in SYSTEM:
+    for path in SYSTEM:  # a link among them (/bin -> usr/bin) is a link again
         if os.path.islink(path):
             os.symlink(os.readlink(path), path[1:])
     for folder in ("tmp", "var", "dev"):
@@ -251,16 +250,16 @@ def _mount_onto_itself(root: int, path: str, attributes: int) -> bool:
         place = open_beneath(root, path, HANDLE, openat2)
     except OSError:
         return False
-    tree = syscall(f"mount {path}", _OPEN_TREE, place, b"", _CLONE_FLAGS | _AT_EMPTY_PATH)
+    tree = syscall("protect the repository", _OPEN_TREE, place, b"", _CLONE_FLAGS | _AT_EMPTY_PATH)
     _set_attributes(tree, "", attributes | _NOSUID | _NODEV)
-    syscall(f"mount {path}", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
+    syscall("protect the repository", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
     os.close(tree)
     os.close(place)
     return True
 
 
 def _clone_tree(path: str) -> int:
-    return syscall(f"mount {path}", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), _CLONE_FLAGS)
+    return syscall("copy a mount", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), _CLONE_FLAGS)
 
 
 def _attach(tree: int, path: str) -> None:
@@ -270,7 +269,7 @@ def _attach(tree: int, path: str) -> None:
     elif not os.path.exists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    syscall(f"mount {path}", _MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(path), _MOVE_EMPTY_SOURCE)
+    syscall("place a mount", _MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(path), _MOVE_EMPTY_SOURCE)
     os.close(tree)
 
 

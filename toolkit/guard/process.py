@@ -6,8 +6,9 @@ no secret of this process, and leaves nothing running, however it, its caller or
 Reduced tier: the same except that it can ``stat`` everything, change the metadata of files its user owns, write
 ``.git/config``, and survive when its keeper is killed from outside. No tier: nothing runs.
 
-Not stopped: what a command does to the workspace, hard links into it, and with ``network=True`` any address,
-the host's own included. Running as uid 0 or not, the command keeps the caller's uid without any capability, so it
+Not stopped: what a command does to the workspace, a ``.git`` that was not there when it started and nested ones
+included; hard links into it; with ``network=True`` any address, the host's own included. Memory and disk are bounded
+per process and per file, not in total. As uid 0 or not, a command keeps the caller's uid without any capability, so it
 cannot write what another user owns. ``socket(AF_UNIX)`` is refused, so programs that talk to themselves through a
 socket file fail.
 """
@@ -183,6 +184,8 @@ class ProcessGuard:
         if self.tier == "none" and not self._choice.unsafe:
             raise ToolNotAllowed(f"no command can run: this machine gives no sandbox ({self._choice.reason})")
         command = _checked_argv(argv)
+        if (timeout is not None and not timeout > 0) or max_output < 0:
+            raise InvalidArguments("timeout must be above 0, max_output at least 0")
         place = self._checked_cwd(cwd)
         self._check_program(command[0], place)
         home, tmp = self._sandbox.home_and_tmp()
@@ -199,8 +202,9 @@ class ProcessGuard:
         return self._result(plan, ending, captures, timed_out, time.monotonic() - started)
 
     def close(self) -> None:
-        """Kill every command and end the helper; later calls start a new one. A second time does nothing."""
+        """Kill every command and end the helper; later calls are refused. A second time does nothing."""
         self._sandbox.close()
+        self._fs.close()
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,10 @@ import stat
 import sys
 from typing import Final
 
+# Programs and what they load.
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 SYSTEM_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
+_MAX_LINKS: Final = 40  # as the kernel's
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -17,16 +20,28 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def interpreter_roots() -> list[str]:
-    """The directories the running interpreter is made of: its own, and the one a virtual environment came from."""
-    program = os.path.dirname(os.path.realpath(sys.executable))
-    found = {os.path.realpath(place) for place in (sys.prefix, sys.base_prefix, program)}
-    outer = [path for path in found if not any(path != other and is_below(path, other) for other in found)]
-    return sorted(path for path in outer if path != "/")
+    """The directories the running interpreter is made of, under every name it may be called by.
+
+    A virtual environment often leads to its interpreter through links, and those must lead somewhere inside, too.
+    Those below the system's own places are left out.
+    """
+    places = [sys.prefix, sys.base_prefix, *map(os.path.dirname, _hops(sys.executable))]
+    found = {form(place) for place in places for form in (os.path.abspath, os.path.realpath)}
+    new = {path for path in found if path != "/" and not any(is_below(path, place) for place in SYSTEM)}
+    return sorted(path for path in new if not any(path != other and is_below(path, other) for other in new))
+
+
+def _hops(path: str) -> list[str]:
+    """``path`` and every name it leads to, link by link."""
+    hops = [path]
+    while os.path.islink(hops[-1]) and len(hops) < _MAX_LINKS:
+        hops.append(os.path.join(os.path.dirname(hops[-1]), os.readlink(hops[-1])))
+    return hops
 
 
 def search_path(workspace: str) -> str:
     """Where bare names are looked up: the system's places, then the interpreter's, unless the workspace holds it."""
-    own = os.path.dirname(os.path.abspath(sys.executable))
+    own = os.path.abspath(os.path.dirname(sys.executable))
     return ":".join(SYSTEM_PATH if is_below(os.path.realpath(own), workspace) else (*SYSTEM_PATH, own))
 
 

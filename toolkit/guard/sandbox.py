@@ -23,14 +23,14 @@ from toolkit.guard import namespaces
 from toolkit.guard.helper import Helper, Job, in_memory
 from toolkit.guard.launcher import Plan, Setup
 from toolkit.guard.path import display
-from toolkit.guard.program import find, interpreter_roots, is_below, search_path
+from toolkit.guard.program import SYSTEM, find, interpreter_roots, is_below, search_path
 from toolkit.guard.pump import Running
 from toolkit.guard.resolve import HANDLE
-from toolkit.guard.syscall import Unsupported
+from toolkit.guard.syscall import Unsupported, reason
 from toolkit.guard.tier import Tier
 
 # Replacing these would take the sandbox apart, or hide what commands need.
-_NO_ROOT: Final = ("/", "/tmp", "/dev", "/etc", *namespaces.SYSTEM)
+_NO_ROOT: Final = ("/", "/tmp", "/dev", "/etc", *SYSTEM)
 _NO_ROOT_BELOW: Final = ("/proc", "/sys", namespaces.HOME)
 
 
@@ -139,7 +139,7 @@ class Sandbox:
                 self._helper = Helper(setup, self._fd)
                 return _Inside(self._helper.start(plan, stdio), plan)
             except (OSError, Unsupported) as error:
-                raise ToolNotAllowed(f"no command can run: the sandbox did not start ({error})") from None
+                raise ToolNotAllowed(f"no command can run: the sandbox did not start ({reason(error)})") from None
 
     def _start_unguarded(self, plan: Plan, stdio: Sequence[int]) -> Command:
         folder = os.path.join(self.workspace, plan.cwd)

@@ -42,6 +42,11 @@ class Unsupported(Exception):
     """This machine cannot do what was asked; the text says why."""
 
 
+def reason(error: Exception) -> str:
+    """Why something failed, without the path an ``OSError`` may carry: the text is shown."""
+    return (error.strerror or "unknown error").lower() if isinstance(error, OSError) else str(error)
+
+
 @functools.cache
 def machine() -> int:
     """The column of this machine in a table of numbers."""

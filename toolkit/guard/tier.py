@@ -24,7 +24,7 @@ from toolkit.guard.helper import Helper
 from toolkit.guard.launcher import Plan, Setup
 from toolkit.guard.program import interpreter_roots
 from toolkit.guard.resolve import HANDLE
-from toolkit.guard.syscall import Unsupported, machine
+from toolkit.guard.syscall import Unsupported, machine, reason
 
 Tier: TypeAlias = Literal["full", "reduced", "none"]
 SandboxChoice: TypeAlias = Literal["auto", "full", "reduced", "unsafe-none"]
@@ -83,7 +83,7 @@ def probe(tier: Literal["full", "reduced"]) -> str:
             finally:
                 helper.close()
     except (OSError, Unsupported) as error:
-        return str(getattr(error, "strerror", None) or error)
+        return reason(error)
 
 
 def _try_one_command(helper: Helper) -> str:

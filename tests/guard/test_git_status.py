@@ -1,0 +1,376 @@
+"""``git status`` of hostile repositories, unguarded (where it runs what they say) and through the guard.
+
+The numbers are those of the attack list.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
+from toolkit.guard.git import GitGuard
+from toolkit.guard.process import ProcessGuard
+from toolkit.guard.tier import SandboxChoice, probe
+
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "GIT_AUTHOR_NAME": "n",
+    "GIT_AUTHOR_EMAIL": "e@example.org",
+    "GIT_COMMITTER_NAME": "n",
+    "GIT_COMMITTER_EMAIL": "e@example.org",
+}
+
+
+def git(folder: Path, *arguments: str, check: bool = True) -> str:
+    """Git as anybody would run it."""
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=check).stdout
+
+
+@dataclass
+class Repository:
+    root: Path
+
+    @property
+    def proof(self) -> Path:
+        """Made by whatever the repository gets somebody to run. Inside, so that no read-only mount hides it."""
+        return self.root / ".git" / "proof"
+
+    @property
+    def evil(self) -> str:
+        return str(self.root / "evil.sh")
+
+    def config(self, *pairs: str) -> None:
+        for key, value in zip(pairs[0::2], pairs[1::2], strict=True):
+            git(self.root, "config", key, value)
+
+    def edit_same_size(self) -> None:
+        """An edit only the content shows, so that git must look into the file, and clean it first."""
+        (self.root / "tracked").write_text("TWO\n")
+        os.utime(self.root / "tracked", (2_000_000_000, 2_000_000_000))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    root = tmp_path / "ws"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    (root / "tracked").write_text("one\n")
+    (root / "evil.sh").write_text(f"#!/bin/sh\ntouch {root}/.git/proof\ncat\n")
+    (root / "evil.sh").chmod(0o755)
+    (root / ".git/info/exclude").write_text("evil.sh\n")
+    git(root, "add", "tracked")
+    git(root, "commit", "-qm", "first")
+    return Repository(root)
+
+
+@pytest.fixture(params=["full", "reduced", "unsafe-none"])
+def tier(request: pytest.FixtureRequest) -> SandboxChoice:
+    choice: SandboxChoice = request.param
+    if choice != "unsafe-none" and probe("full" if choice == "full" else "reduced"):
+        pytest.skip(f"this machine gives no {choice} tier")
+    return choice
+
+
+@pytest.fixture
+def guard(repository: Repository, tier: SandboxChoice) -> Iterator[GitGuard]:
+    with ProcessGuard(str(repository.root), sandbox=tier) as process:
+        yield GitGuard(process)
+
+
+def fsmonitor(repository: Repository) -> None:
+    repository.config("core.fsmonitor", repository.evil)
+
+
+def hooks(repository: Repository) -> None:
+    folder = repository.root / ".git" / "evil-hooks"
+    folder.mkdir()
+    (folder / "post-index-change").symlink_to(repository.evil)
+    repository.config("core.hooksPath", str(folder))
+    os.utime(repository.root / "tracked", (2_000_000_000, 2_000_000_000))  # the index is written again
+
+
+def clean_filter(repository: Repository) -> None:
+    (repository.root / ".gitattributes").write_text("tracked filter=X.y=z\n")
+    repository.config("filter.X.y=z.clean", repository.evil)
+    repository.edit_same_size()
+
+
+def process_filter(repository: Repository) -> None:
+    (repository.root / ".gitattributes").write_text("tracked filter=Long\n")
+    repository.config("filter.Long.process", repository.evil, "filter.Long.required", "true")
+    repository.edit_same_size()
+
+
+def included_filter(repository: Repository) -> None:
+    (repository.root / ".gitattributes").write_text("tracked filter=X\n")
+    (repository.root / ".git/more").write_text(f'[filter "X"]\n\tclean = {repository.evil}\n')
+    repository.config("include.path", "more")
+    repository.edit_same_size()
+
+
+def worktree_config(repository: Repository) -> None:
+    repository.config("extensions.worktreeConfig", "true")
+    git(repository.root, "config", "--worktree", "core.fsmonitor", repository.evil)
+
+
+# Attacks a plain ``git status`` falls for.
+RUN_CODE: dict[str, Callable[[Repository], None]] = {
+    "103-fsmonitor": fsmonitor,
+    "104-hooksPath": hooks,
+    "105-clean": clean_filter,
+    "105-process": process_filter,
+    "107-include": included_filter,
+    "107-worktree-config": worktree_config,
+}
+
+
+@pytest.mark.parametrize("name", RUN_CODE)
+def test_a_repository_runs_nothing(repository: Repository, guard: GitGuard, tier: SandboxChoice, name: str) -> None:
+    RUN_CODE[name](repository)
+    if tier == "unsafe-none" and name[:3] in ("105", "107") and "worktree" not in name:
+        with pytest.raises(SandboxViolation, match="filters or includes"):
+            guard.status()
+    else:
+        assert guard.status().branch == "main"
+    assert not repository.proof.exists()
+
+    git(repository.root, "status", check=False)
+    assert repository.proof.exists(), "plain git runs nothing either: the row proves nothing"
+
+
+@pytest.mark.parametrize("place", ["config", "included", "included-conditionally"])
+def test_105_a_filter_cannot_hide_an_edit(
+    repository: Repository, guard: GitGuard, tier: SandboxChoice, place: str
+) -> None:
+    """The read-only workspace leaves no traces, so here the answer itself shows whether the filter ran."""
+    (repository.root / ".gitattributes").write_text("tracked filter=hide\n")
+    file = repository.root / ".git" / ("config" if place == "config" else "more")
+    with file.open("a") as config:
+        config.write('[filter "hide"]\n\tclean = echo one\n')
+    if place == "included":
+        repository.config("include.path", "more")
+    elif place == "included-conditionally":
+        repository.config(f"includeIf.gitdir:{repository.root}/.path", "more")
+    repository.edit_same_size()
+    if tier == "unsafe-none":
+        assert isinstance(refusal(guard), SandboxViolation)
+    else:
+        assert ("tracked", "M") in guard.status().unstaged
+    assert "tracked" not in git(repository.root, "status", "--short").split()
+
+
+def test_105_a_same_size_edit_is_still_seen(repository: Repository, guard: GitGuard) -> None:
+    repository.edit_same_size()
+    assert guard.status().unstaged == (("tracked", "M"),)
+
+
+def test_106_external_diff_textconv_and_pager_are_not_run(repository: Repository, guard: GitGuard) -> None:
+    (repository.root / ".gitattributes").write_text("tracked diff=X\n")
+    repository.config(
+        "diff.external", repository.evil, "diff.X.textconv", repository.evil, "core.pager", repository.evil,
+        "pager.status", "true", "core.editor", repository.evil, "core.sshCommand", repository.evil,
+    )  # fmt: skip
+    repository.edit_same_size()
+    assert guard.status().unstaged == (("tracked", "M"),)
+    assert not repository.proof.exists()
+    git(repository.root, "diff")
+    assert repository.proof.exists()
+
+
+def refusal(guard: GitGuard, cwd: str = ".") -> ToolkitError:
+    with pytest.raises(ToolkitError) as caught:
+        guard.status(cwd)
+    return caught.value
+
+
+@pytest.mark.parametrize("value", ["{base}/outside/config", "../../outside/config", "~/config"])
+def test_107_an_include_outside_is_refused(repository: Repository, guard: GitGuard, value: str) -> None:
+    outside = repository.root.parent / "outside"
+    outside.mkdir()
+    (outside / "config").write_text("[user]\n\tname = x\n")
+    repository.config("include.path", value.format(base=repository.root.parent))
+    error = refusal(guard)
+    assert isinstance(error, SandboxViolation) and "outside/" not in str(error)
+
+
+def test_108_an_embedded_bare_repository_is_none(repository: Repository, guard: GitGuard) -> None:
+    bare = repository.root / "bare"
+    git(repository.root, "init", "-q", "--bare", str(bare))
+    git(bare, "config", "core.bare", "false")
+    git(bare, "config", "core.worktree", ".")
+    git(bare, "config", "core.fsmonitor", repository.evil)
+    error = refusal(guard, "bare")
+    assert isinstance(error, ToolFailed) and error.reason == "NOT_GIT_REPOSITORY"
+    assert not repository.proof.exists()
+    git(bare, "status", check=False)
+    assert repository.proof.exists()
+
+
+def move_repository_out(repository: Repository) -> Path:
+    outside = repository.root.parent / "outside-name"
+    (repository.root / ".git").rename(outside)
+    return outside
+
+
+@pytest.mark.parametrize("form", ["file", "relative-file", "link"])
+def test_109_a_repository_outside_is_refused(repository: Repository, guard: GitGuard, form: str) -> None:
+    outside = move_repository_out(repository)
+    pointer = repository.root / ".git"
+    if form == "link":
+        pointer.symlink_to(outside)
+    else:
+        pointer.write_text(f"gitdir: {outside if form == 'file' else '../outside-name'}\n")
+    assert "main" in git(repository.root, "status")
+    error = refusal(guard)
+    assert isinstance(error, SandboxViolation) and "outside-name" not in str(error)
+
+
+def test_109_a_common_directory_outside_is_refused(repository: Repository, guard: GitGuard) -> None:
+    (repository.root.parent / "common").mkdir()
+    (repository.root / ".git/commondir").write_text("../../common\n")
+    assert isinstance(refusal(guard), SandboxViolation)
+
+
+@pytest.mark.parametrize("value", ["{base}/outside", "../../outside"])
+def test_109_a_work_tree_outside_is_refused(repository: Repository, guard: GitGuard, value: str) -> None:
+    (repository.root.parent / "outside").mkdir()
+    (repository.root.parent / "outside/SECRET-NAME").touch()
+    repository.config("core.worktree", value.format(base=repository.root.parent))
+    assert "SECRET-NAME" in git(repository.root, "status")
+    error = refusal(guard)
+    assert isinstance(error, SandboxViolation) and "SECRET-NAME" not in str(error)
+
+
+def test_109_pointers_inside_work(repository: Repository, guard: GitGuard) -> None:
+    (repository.root / ".git").rename(repository.root / "store")
+    (repository.root / ".git").write_text("gitdir: store\n")
+    (repository.root / "store/info/exclude").write_text("store\nevil.sh\n")
+    assert guard.status().clean
+    git(repository.root, "worktree", "add", "-q", "tree")
+    status = guard.status("tree")
+    assert (status.repository_root, status.branch, status.clean) == ("tree", "tree", True)
+
+
+def test_110_a_submodule_runs_nothing(repository: Repository, guard: GitGuard) -> None:
+    other = repository.root.parent / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-qm", "x", "--allow-empty")
+    git(repository.root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
+    git(repository.root, "commit", "-qm", "sub")
+    git(repository.root / "sub", "config", "core.fsmonitor", repository.evil)
+    assert guard.status().clean
+    assert not repository.proof.exists()
+    git(repository.root, "status")
+    assert repository.proof.exists()
+
+
+def test_111_variables_of_the_host_are_ignored(
+    repository: Repository, guard: GitGuard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    git(tmp_path / "elsewhere", "init", "-q", "-b", "elsewhere")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere/.git"))
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'core.fsmonitor={repository.evil}'")
+    assert guard.status().branch == "main"
+    assert not repository.proof.exists()
+    assert b"elsewhere" in subprocess.run(["git", "status"], cwd=repository.root, capture_output=True).stdout
+    assert repository.proof.exists()
+
+
+def test_112_names_that_look_like_options_are_names(repository: Repository, guard: GitGuard) -> None:
+    git(repository.root, "update-ref", "refs/heads/--upload-pack=x", "HEAD")
+    git(repository.root, "symbolic-ref", "HEAD", "refs/heads/--upload-pack=x")
+    (repository.root / "--output=x").touch()
+    (repository.root / "-c").mkdir()
+    (repository.root / "-c/f").touch()
+    status = guard.status("-c")
+    assert status.branch == "--upload-pack=x"
+    assert status.untracked == (("--output=x", "?"), ("-c/", "?"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to somebody else")
+def test_113_a_repository_of_somebody_else_is_not_read(repository: Repository, guard: GitGuard) -> None:
+    fsmonitor(repository)
+    for path in (repository.root, repository.root / ".git"):
+        os.chown(path, 65534, 65534)
+    error = refusal(guard)
+    assert isinstance(error, ToolFailed) and error.reason == "PERMISSION_DENIED"
+    assert not repository.proof.exists()
+
+
+def test_114_names_are_told_apart_by_nul_and_shown_on_one_line(repository: Repository, guard: GitGuard) -> None:
+    for name in ("two\nlines", "esc\x1b[31m", 'quo"te', "sp ace", "\N{RIGHT-TO-LEFT OVERRIDE}"):
+        (repository.root / name).touch()
+    os.close(os.open(os.fsencode(repository.root) + b"/\xff", os.O_CREAT))
+    (repository.root / "\n? forged").touch()
+    names = {path for path, _ in guard.status().untracked}
+    assert names == {r"two\x0alines", r"esc\x1b[31m", 'quo"te', "sp ace", r"\u202e", r"\xff", r"\x0a? forged"}
+
+
+def test_every_kind_of_change(repository: Repository, guard: GitGuard) -> None:
+    root = repository.root
+    for name in ("moved from", "gone", "both"):
+        (root / name).write_text(f"{name}\n" * 20)
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "second")
+    git(root, "checkout", "-q", "-b", "topic")
+    (root / "both").write_text("theirs\n")
+    git(root, "commit", "-qam", "theirs")
+    git(root, "checkout", "-q", "main")
+    (root / "both").write_text("ours\n")
+    git(root, "commit", "-qam", "ours")
+    git(root, "branch", "-q", "--set-upstream-to=topic")
+    git(root, "merge", "-q", "topic", check=False)
+    git(root, "mv", "moved from", "moved to")
+    (root / "added").touch()
+    git(root, "add", "added")
+    (root / "added").write_text("more")
+    (root / "gone").unlink()
+    (root / "new").touch()
+    status = guard.status()
+    assert set(status.staged) == {("moved to", "R"), ("added", "A")}
+    assert set(status.unstaged) == {("added", "M"), ("gone", "D")}
+    assert status.untracked == (("new", "?"),) and status.conflicted == (("both", "UU"),)
+    assert (status.branch, status.upstream, status.ahead, status.behind) == ("main", "topic", 1, 1)
+    assert status.head == git(root, "rev-parse", "HEAD").strip() and not status.clean and not status.detached
+    assert status.raw.startswith(b"# branch.oid ")
+
+
+def test_a_detached_head_and_a_repository_without_commits(repository: Repository, guard: GitGuard) -> None:
+    git(repository.root, "checkout", "-q", "--detach")
+    status = guard.status()
+    assert status.detached and status.branch is None and status.head and status.clean
+    (repository.root / "sub").mkdir()
+    git(repository.root / "sub", "init", "-q", "-b", "fresh")
+    status = guard.status("sub")
+    assert (status.repository_root, status.branch, status.head) == ("sub", "fresh", None)
+
+
+def test_nothing_is_written(repository: Repository, guard: GitGuard) -> None:
+    os.utime(repository.root / "tracked", (2_000_000_000, 2_000_000_000))
+    before = (repository.root / ".git/index").read_bytes()
+    assert guard.status().clean
+    assert (repository.root / ".git/index").read_bytes() == before
+    git(repository.root, "status")
+    assert (repository.root / ".git/index").read_bytes() != before
+
+
+def test_a_repository_around_the_workspace_is_not_looked_for(repository: Repository, tier: SandboxChoice) -> None:
+    (repository.root / "inner").mkdir()
+    with ProcessGuard(str(repository.root / "inner"), sandbox=tier) as process:
+        error = refusal(GitGuard(process))
+    assert isinstance(error, ToolFailed) and error.reason == "NOT_GIT_REPOSITORY"
+    assert "main" in git(repository.root / "inner", "status")
+
+
+def test_a_working_directory_outside_is_refused(guard: GitGuard) -> None:
+    assert isinstance(refusal(guard, ".."), SandboxViolation)

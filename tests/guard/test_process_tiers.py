@@ -1,0 +1,256 @@
+"""Which tier is picked and why, as root and as somebody else; and the numbers the kernel is asked by."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.projects import REPOSITORY
+from toolkit.errors import ToolNotAllowed
+from toolkit.guard import seccomp, syscall, tier
+from toolkit.guard.process import ProcessGuard
+from toolkit.guard.syscall import MACHINES
+from toolkit.guard.tier import TierChoice, pick_tier, probe
+
+NOBODY = 65534
+HEADERS = {
+    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
+}
+
+
+def give(monkeypatch: pytest.MonkeyPatch, *, full: str, reduced: str, uid: int) -> None:
+    """A machine whose probes answer so."""
+    monkeypatch.setattr(tier, "probe", {"full": full, "reduced": reduced}.__getitem__)
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+
+
+def test_auto_is_full_where_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, full="", reduced="", uid=0)
+    assert pick_tier("auto").name == "full"
+
+
+def test_auto_is_reduced_for_users_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, full="no namespaces", reduced="", uid=1000)
+    assert pick_tier("auto") == TierChoice("reduced", "full: no namespaces")
+    give(monkeypatch, full="no namespaces", reduced="", uid=0)
+    assert pick_tier("auto") == TierChoice(
+        "none", "full: no namespaces; reduced: not for uid 0 unless asked for by name"
+    )
+    assert pick_tier("reduced").name == "reduced"
+
+
+def test_a_tier_asked_for_by_name_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, full="no namespaces", reduced="", uid=1000)
+    assert pick_tier("full") == TierChoice("none", "full: no namespaces")
+    give(monkeypatch, full="", reduced="no Landlock", uid=1000)
+    assert pick_tier("reduced") == TierChoice("none", "reduced: no Landlock")
+
+
+def test_97_without_a_tier_nothing_runs_and_the_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, full="no namespaces", reduced="no Landlock", uid=1000)
+    for variable in ("TOOLKIT_SANDBOX", "SANDBOX", "UNSAFE"):
+        monkeypatch.setenv(variable, "unsafe-none")
+    with (
+        ProcessGuard(str(tmp_path)) as guard,
+        pytest.raises(ToolNotAllowed, match="full: no namespaces; reduced: no Landlock"),
+    ):
+        guard.run(["touch", "ran"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unsafe_none_runs_and_every_result_says_so(tmp_path: Path) -> None:
+    with ProcessGuard(str(tmp_path), sandbox="unsafe-none") as guard:
+        assert guard.choice.unsafe and "without any sandbox" in guard.choice.reason
+        assert guard.run(["true"]).tier == "none"
+
+
+def test_a_machine_without_our_numbers_has_no_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other:
+        machine = "riscv64"
+
+    monkeypatch.setattr(os, "uname", Other)
+    syscall.machine.cache_clear()
+    probe.cache_clear()
+    try:
+        assert "riscv64" in probe("reduced")
+    finally:
+        monkeypatch.undo()
+        syscall.machine.cache_clear()
+        probe.cache_clear()
+
+
+def test_a_sandbox_that_cannot_be_built_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tier worked when it was probed and does not now: refused, not weakened."""
+    if probe("full"):
+        pytest.skip(f"this machine gives no full tier: {probe('full')}")
+    workspace, extra = tmp_path / "ws", tmp_path / "extra"
+    workspace.mkdir()
+    extra.mkdir()
+    with ProcessGuard(str(workspace), sandbox="full", read_roots=[str(extra)], write_roots=[str(extra)]) as guard:
+        monkeypatch.setattr("toolkit.guard.helper._CODE", "raise SystemExit(1)")
+        with pytest.raises(ToolNotAllowed, match="did not start"):
+            guard.run(["touch", "ran"])
+    assert list(workspace.iterdir()) == []
+
+
+AS_NOBODY = '''
+import json, os, sys
+from toolkit.guard.process import ProcessGuard
+from toolkit.guard.tier import pick_tier, probe
+workspace, outside, sandbox = sys.argv[1:]
+BOMB = """
+import os, time
+for n in range(2000):
+    try:
+        if os.fork() == 0: time.sleep(10000)
+    except OSError:
+        break
+print(n)
+"""
+with ProcessGuard(workspace, sandbox=sandbox) as guard:
+    def act(text):
+        result = guard.shell(text, timeout=60)
+        return [result.exit_code, result.stdout.decode(), result.stderr.decode()]
+    print(json.dumps({
+        "tier": guard.tier, "reason": guard.choice.reason, "auto": pick_tier("auto").name,
+        "uid": act("id -u"), "write": act("echo x > f && cat f"), "git": act("git init -q . && git status --short"),
+        "read outside": act(f"cat {outside}/secret"), "write outside": act(f"echo x > {outside}/new"),
+        "chmod outside": act(f"chmod 600 {outside}/mine"), "setuid": act("su -c id"),
+        "bomb": act(f"{sys.executable} -c '{BOMB}'"),
+    }))
+'''
+
+
+def interpreter_of_nobody() -> str:
+    for candidate in (sys.executable, shutil.which("python3", path="/usr/local/bin:/usr/bin") or ""):
+        try:
+            code = "import sys; raise SystemExit(sys.version_info < (3, 11))"
+            if subprocess.run([candidate, "-c", code], user=NOBODY, group=NOBODY, capture_output=True).returncode == 0:
+                return candidate
+        except OSError:
+            continue
+    pytest.skip("no Python 3.11 here can be run by another user")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("sandbox", ["full", "reduced"])
+def test_the_tiers_as_another_user(tmp_path: Path, sandbox: str) -> None:
+    python = interpreter_of_nobody()
+    base = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
+    try:
+        base.chmod(0o755)
+        for name in ("ws", "outside"):
+            (base / name).mkdir()
+            os.chown(base / name, NOBODY, NOBODY)
+        for name in ("secret", "mine"):
+            (base / "outside" / name).write_text("SECRET")
+            os.chown(base / "outside" / name, NOBODY, NOBODY)
+        command = [python, "-c", AS_NOBODY, str(base / "ws"), str(base / "outside"), sandbox]
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            command,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            env=environment,
+            cwd="/",
+            capture_output=True,
+            text=True,
+        )
+        if "Traceback" in done.stderr and "Permission denied: '" in done.stderr:
+            pytest.skip("another user cannot read this checkout")
+        assert done.returncode == 0, done.stderr
+        facts = json.loads(done.stdout)
+    finally:
+        shutil.rmtree(base)
+    if facts["tier"] == "none":
+        pytest.skip(f"this machine gives another user no {sandbox} tier: {facts['reason']}")
+    assert facts["tier"] == sandbox and facts["auto"] in ("full", "reduced")
+    assert facts["uid"][:2] == [0, f"{NOBODY}\n"]
+    assert facts["write"][:2] == [0, "x\n"]
+    assert facts["git"][0] == 0, facts["git"]
+    for act in ("read outside", "write outside", "setuid"):
+        assert facts[act][0] != 0 and "SECRET" not in facts[act][1], act
+    assert (facts["chmod outside"][0] != 0) == (sandbox == "full"), "documented for the reduced tier"
+    if sandbox == "full":
+        assert facts["bomb"][0] == 0 and 0 < int(facts["bomb"][1]) < 1100, facts["bomb"]
+    else:
+        assert "more than" in facts["bomb"][2]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
+    header = HEADERS[machine]
+    if not header.exists():
+        pytest.skip("the kernel's headers (linux-libc-dev) are not installed")
+    found = dict(re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(), re.MULTILINE))
+    column = MACHINES.index(machine)
+    ours: dict[str, int | None] = {
+        name: numbers[column] for name, numbers in {**seccomp.REFUSED, **seccomp.CONDITIONAL}.items()
+    }
+    ours |= {"capset": syscall._CAPSET[column], "prctl": syscall._PRCTL[column], "seccomp": seccomp._SECCOMP[column]}
+    newer_than_some_headers = {"open_tree_attr"}
+    for name, number in ours.items():
+        if name in newer_than_some_headers and name not in found:
+            continue
+        assert (int(found[name]) if name in found else None) == number, name
+
+
+def verdict(code: bytes, arch: int, number: int, *arguments: int) -> int:
+    """Run the filter as the kernel would."""
+    words = [number, arch, 0, 0]
+    for argument in (*arguments, 0, 0, 0, 0, 0, 0)[:6]:
+        words += [argument & 0xFFFFFFFF, argument >> 32]
+    steps = list(struct.iter_unpack("HBBI", code))
+    at = accumulator = 0
+    while True:
+        kind, true, false, value = steps[at]
+        at += 1
+        if kind == 0x20:
+            accumulator = words[value // 4]
+        elif kind == 0x06:
+            return int(value)
+        else:
+            test = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[kind]
+            at += true if test else false
+
+
+ALLOWED, KILLED, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
+UNIX, INET, VSOCK = 1, 2, 40
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("network", [False, True])
+def test_the_filter_answers_by_number_and_argument(machine: str, network: bool) -> None:
+    column = MACHINES.index(machine)
+    code = seccomp.program(column, network=network)
+    arch = seccomp._AUDIT_ARCH[column]
+    call = {name: numbers[column] for name, numbers in seccomp.CONDITIONAL.items()}
+    assert verdict(code, arch, 63 if machine == "aarch64" else 0) == ALLOWED  # read
+    assert verdict(code, seccomp._AUDIT_ARCH[1 - column], 0) == KILLED
+    assert verdict(code, 0x40000003, 0) == KILLED  # 32 bit
+    assert verdict(code, arch, 0x40000000) == EPERM  # x32
+    for number in (numbers[column] for numbers in seccomp.REFUSED.values()):
+        assert number is None or verdict(code, arch, number) == EPERM
+    assert verdict(code, arch, call["clone3"]) == ENOSYS
+    assert verdict(code, arch, call["clone"], 0x003D0F00) == ALLOWED  # a thread
+    for flag in (0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
+        assert verdict(code, arch, call["clone"], 17 | flag) == EPERM
+    assert verdict(code, arch, call["ioctl"], 0, 0x5412) == EPERM
+    assert verdict(code, arch, call["ioctl"], 0, 0x1_0000_5412) == EPERM  # the kernel drops the upper half
+    assert verdict(code, arch, call["ioctl"], 0, 0x5401) == ALLOWED
+    assert verdict(code, arch, call["socket"], INET) == (ALLOWED if network else EPERM)
+    for family in (UNIX, VSOCK):
+        assert verdict(code, arch, call["socket"], family) == EPERM
+    assert verdict(code, arch, call["socketpair"], UNIX) == ALLOWED
+    assert verdict(code, arch, call["socketpair"], INET) == EPERM
