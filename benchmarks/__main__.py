@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import calls, generation, imports
+from benchmarks import calls, commands, generation, imports
 
-for part in (calls, imports, generation):
+for part in (calls, imports, generation, commands):
     print(part.report(), end="\n\n")  # noqa: T201
