@@ -18,7 +18,6 @@ from benchmarks.measure import least_cpu, table
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "downstream"))
 
 from acme.generated import AddInput, SecurityPolicy, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
-
 from toolkit import ToolCall
 
 GIVEN = AddInput(a=2, b=3)

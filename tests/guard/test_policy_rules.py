@@ -18,13 +18,16 @@ from toolkit.guard.rule import Rule
 from toolkit.guard.shell import plain_commands
 
 EXECUTE: tuple[Permission, ...] = ("execute",)
+READ: tuple[Permission, ...] = ("read",)
+WRITE: tuple[Permission, ...] = ("write",)
+NETWORK: tuple[Permission, ...] = ("network",)
 
 
 def shell(text: str, *rules: Rule[str], default: Any = "deny") -> str:
     return SecurityPolicy(default, rules=rules).judge("bash", EXECUTE, Preview(shell=text)).decision
 
 
-ALLOWED_LOG = [Rule("allow", command="git log"), Rule("allow", command="ls"), Rule("allow", command="find"), Rule("allow", command="wc"),
+ALLOWED_LOG: list[Rule[str]] = [Rule("allow", command="git log"), Rule("allow", command="ls"), Rule("allow", command="find"), Rule("allow", command="wc"),
                Rule("allow", command="rg"), Rule("allow", command="sed"), Rule("allow", command="tar")]  # fmt: skip
 
 PLAIN = ["git log", "git log -1 --oneline", "git log && ls", "ls | wc -l", "ls; git log", "ls || ls", "ls 'a b' \"c d\"", "find . -name x",
@@ -91,7 +94,7 @@ def test_argv_is_never_split() -> None:
 
 
 def touched(policy: SecurityPolicy[str], *paths: str, writes: tuple[str, ...] = ()) -> str:
-    return policy.judge("edit", ("write",), Preview(reads=paths, writes=writes)).decision
+    return policy.judge("edit", WRITE, Preview(reads=paths, writes=writes)).decision
 
 
 def test_path_rules() -> None:
@@ -109,7 +112,7 @@ def test_path_rules() -> None:
 
 
 def url(text: str, *rules: Rule[str], default: Any = "deny") -> str:
-    return SecurityPolicy(default, rules=rules).judge("webfetch", ("network",), Preview(url=text)).decision
+    return SecurityPolicy(default, rules=rules).judge("webfetch", NETWORK, Preview(url=text)).decision
 
 
 def test_host_rules_compare_labels() -> None:
@@ -133,13 +136,13 @@ def test_the_order_of_rules_does_not_matter() -> None:
     for order in itertools.permutations(rules):
         policy = SecurityPolicy[str]("deny", {"list": "allow"}, order)
         assert [touched(policy, path) for path in ("a", "src/a", "src/secret/a")] == ["allow", "ask", "deny"]
-        verdict = policy.judge("edit", ("write",), Preview(reads=("src/secret/a",)))
+        verdict = policy.judge("edit", WRITE, Preview(reads=("src/secret/a",)))
         assert verdict.because == "Rule('deny', path='src/secret/**') decides (keys live there)"
 
 
 def test_admission_by_name() -> None:
     def admitted(*rules: Rule[str], default: Any = "deny", tools: Any = None) -> str | None:
-        verdict = SecurityPolicy(default, tools, rules).admit("edit", ("write",))
+        verdict = SecurityPolicy(default, tools, rules).admit("edit", WRITE)
         return None if verdict is None else verdict.decision
 
     assert admitted() == "deny"
@@ -216,7 +219,7 @@ def test_policy_files(tmp_path: Path) -> None:
     file.write_text(POLICY)
     policy = SecurityPolicy[str].load(file)
     assert (policy.default, policy.tools, len(policy.rules)) == ("deny", {"read_file": "allow", "edit": "ask"}, 2)
-    assert policy.judge("read_file", ("read",), Preview(reads=("secrets/x",))).decision == "deny"
+    assert policy.judge("read_file", READ, Preview(reads=("secrets/x",))).decision == "deny"
 
 
 @pytest.mark.parametrize(
