@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -152,15 +153,17 @@ def test_an_exception_of_the_listener_kills_first(workspace: Path, tier: Sandbox
 
 def test_86_processes_are_bounded(workspace: Path, tier: SandboxChoice) -> None:
     code = "import os, time\nn = 0\ntry:\n    while n < 2000:\n        if os.fork() == 0: time.sleep(10000)\n        n += 1\nexcept OSError: pass\nprint(n, flush=True)\n"
-    (workspace / "bomb.py").write_text(code)
+    # A name of its own: the same test may be running beside this one, for another tier.
+    script = f"bomb-{uuid.uuid4().hex}.py"
+    (workspace / script).write_text(code)
     with ProcessGuard(str(workspace), sandbox=tier) as guard:
-        result = guard.run(["python", "bomb.py"], timeout=WATCHDOG)
+        result = guard.run(["python", script], timeout=WATCHDOG)
         if tier == "full":
             assert result.exit_code == 0 and 0 < int(result.stdout) < 1100
         else:  # counted now and then, and ended as a whole
             assert result.signal == signal.SIGKILL and b"processes" in result.stderr
         assert guard.run(["true"]).exit_code == 0
-    assert not [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if runs(pid, "bomb.py")]
+    assert not [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if runs(pid, script)]
 
 
 def runs(pid: int, script: str) -> bool:
