@@ -188,6 +188,15 @@ def test_what_is_no_json_is_refused_everywhere(name: str, value: Any) -> None:
             model.model_validate({"v": place})
 
 
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_model_tells_a_json_schema_that_accepts_what_it_accepts(name: str) -> None:
+    model, oracle = pair(name)
+    told = Draft202012Validator(model.model_json_schema())
+    for value in VALUES:
+        if oracle.is_valid({"v": value}) and value is not None:
+            assert told.is_valid({"v": value}), value
+
+
 def test_models_are_frozen_and_hide_inputs() -> None:
     model, _ = pair("string")
     made: Any = model.model_validate({"v": "x"})

@@ -34,7 +34,21 @@ MAX_DEPTH: Final = 200
 def exact(schema: CoreSchema) -> CoreSchema:
     """The same schema with every leaf accepting what JSON Schema accepts; kinds it does not know stay untouched."""
     rebuild = _REBUILD.get(schema["type"])
-    return schema if rebuild is None else rebuild(schema)
+    if rebuild is None:
+        return schema
+    rebuilt = rebuild(schema)
+    return _shown_as(rebuilt, schema) if schema["type"] in _LEAVES else rebuilt
+
+
+def _shown_as(rebuilt: CoreSchema, plain: CoreSchema) -> CoreSchema:
+    """The same with the JSON Schema of the plain type, for whoever asks a model for ``model_json_schema()``."""
+
+    def show(_: CoreSchema, handler: Callable[[CoreSchema], dict[str, Any]]) -> dict[str, Any]:
+        return handler(plain)
+
+    metadata: Any = rebuilt.get("metadata") or {}
+    changed: Any = {**rebuilt, "metadata": {**metadata, "pydantic_js_functions": [show]}}
+    return changed  # type: ignore[no-any-return]
 
 
 def _integer(schema: Any) -> CoreSchema:
@@ -268,6 +282,8 @@ def _fields(schema: Any) -> CoreSchema:
 
 
 _DONE: Final = {"toolkit_exact": True}
+
+_LEAVES: Final = frozenset({"int", "float", "literal", "any"})
 
 _REBUILD: Final[dict[str, Callable[[Any], CoreSchema]]] = {
     "int": _integer,
