@@ -151,6 +151,7 @@ def test_an_exception_of_the_listener_kills_first(workspace: Path, tier: Sandbox
         assert holders(workspace) == []
 
 
+@pytest.mark.xdist_group("many-processes")
 def test_86_processes_are_bounded(workspace: Path, tier: SandboxChoice) -> None:
     code = "import os, time\nn = 0\ntry:\n    while n < 2000:\n        if os.fork() == 0: time.sleep(10000)\n        n += 1\nexcept OSError: pass\nprint(n, flush=True)\n"
     # A name of its own: the same test may be running beside this one, for another tier.

@@ -142,6 +142,8 @@ def interpreter_of_nobody() -> str:
     pytest.skip("no Python 3.11 here can be run by another user")
 
 
+# Beside each other, two such runs would share one user's limit of processes, and fill it.
+@pytest.mark.xdist_group("many-processes")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("sandbox", ["full", "reduced"])
 def test_the_tiers_as_another_user(tmp_path: Path, sandbox: str) -> None:

@@ -13,7 +13,8 @@ from tests.guard.test_escapes import OPERATIONS, outcome
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed
 from toolkit.guard import place
-from toolkit.guard.fs import DirEntry, SandboxDir, SandboxFS
+from toolkit.guard.fs import SandboxFS
+from toolkit.guard.handles import DirEntry, SandboxDir
 from toolkit.guard.place import real_names
 from toolkit.guard.resolve import ResolverName
 

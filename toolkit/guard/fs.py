@@ -19,193 +19,41 @@ import hashlib
 import itertools
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, Self, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed
 from toolkit.guard.failure import failure, told
 from toolkit.guard.globs import Forms, Globs
-from toolkit.guard.path import SandboxPath, display, outside
-from toolkit.guard.place import Descriptor, Names, Place, find
-from toolkit.guard.protect import ALWAYS_PROTECTED, Ground, Root, Sight
+from toolkit.guard.handles import (
+    CHUNK,
+    READ_DIRECTORY,
+    READ_FILE,
+    Check,
+    FileInfo,
+    Open,
+    OpenFile,
+    SandboxDir,
+    fstat,
+    join,
+    kind_of,
+    no_file,
+    regular_file,
+)
+from toolkit.guard.path import SandboxPath
+from toolkit.guard.place import Names, Place, find
+from toolkit.guard.protect import ALWAYS_PROTECTED, Ground, Root
 from toolkit.guard.resolve import HANDLE, ResolverName, open_beneath, os_error, pick
 from toolkit.guard.write import Fingerprint, Written, holding, is_still, look, move_new, put
 
-Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 Mode: TypeAlias = Literal["workspace-write", "read-only"]
-Check: TypeAlias = Callable[[], None]
 Roots: TypeAlias = Sequence[str | os.PathLike[str]]
 
-_READ_FILE: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_READ_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-# os.read allocates what it is asked for, whatever the file holds.
-_CHUNK: Final = 1 << 20
 # Comparing names is slow; a suggestion is not worth more.
 _NEAR_CANDIDATES: Final = 1000
-
-HeldT = TypeVar("HeldT")
-
-
-@dataclass(frozen=True, slots=True)
-class FileInfo:
-    """What a path leads to."""
-
-    kind: Kind
-    size: int
-    mtime_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class DirEntry:
-    """One name in a directory, and what it is itself: a link is a link, wherever it points.
-
-    ``name`` is for showing, ``raw`` is the name as the system has it.
-    """
-
-    name: str
-    raw: str
-    kind: Kind
-    size: int
-    mtime_ns: int
-
-
-class _Open(Generic[HeldT]):
-    """Something open: ``close`` or the end of a ``with`` block ends it, and every later use is refused."""
-
-    def __init__(self, held: HeldT, check: Check) -> None:
-        self._held: HeldT | None = held
-        self._check = check
-
-    def _begin(self) -> HeldT:
-        """Start one operation, which keeps the answer in a local name until its last system call."""
-        self._check()
-        held = self._held
-        if held is None:
-            raise ToolFailed("IO", f"this {type(self).__name__} has been closed")
-        return held
-
-    def close(self) -> None:
-        """Give back what is held open; a second time does nothing."""
-        self._held = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-
-class OpenFile(_Open[Descriptor]):
-    """A regular file, open for reading. ``size`` and the rest are those of the moment it was opened.
-
-    Promise: what is read comes from the file that was checked, whatever its name means by now.
-    Limit: no snapshot; another process may write into it between two reads. One thread at a time.
-    """
-
-    def __init__(self, number: int, info: os.stat_result, path: str, check: Check) -> None:
-        super().__init__(Descriptor(number), check)
-        self.path = path
-        self.size = info.st_size
-        self.mtime_ns = info.st_mtime_ns
-        self.mode = stat.S_IMODE(info.st_mode)
-        self.identity = (info.st_dev, info.st_ino)
-
-    def read(self, n: int) -> bytes:
-        """The next ``n`` bytes; fewer only at the end of the file."""
-        if n < 0:
-            raise ValueError("n must not be negative: a read is always bounded")
-        chunks: list[bytes] = []
-        while n > 0:
-            held = self._begin()
-            try:
-                chunk = os.read(held.number, min(n, _CHUNK))
-            except OSError as error:
-                raise failure(error, self.path) from None
-            if not chunk:
-                break
-            chunks.append(chunk)
-            n -= len(chunk)
-        return b"".join(chunks)
-
-    def fingerprint(self, content: bytes | None = None) -> Fingerprint:
-        """The file as it was opened, to be compared when it is replaced; nothing is read for it.
-
-        ``content`` is all that was read, by a caller who wants that compared as well: within one tick of the
-        clock a file may change without its size and time telling.
-        """
-        digest = None if content is None else hashlib.sha256(content).hexdigest()
-        return Fingerprint(*self.identity, self.size, self.mtime_ns, digest)
-
-    def seek(self, offset: int) -> None:
-        """Continue reading at ``offset`` bytes from the beginning."""
-        held = self._begin()
-        try:
-            os.lseek(held.number, offset, os.SEEK_SET)
-        except OSError as error:
-            raise failure(error, self.path) from None
-
-
-class SandboxDir(_Open[Descriptor]):
-    """A directory, open for listing and for going down by one name.
-
-    Promise: neither the listing nor a step down follows a link, so a walk made of ``child`` steps never leaves.
-    What a deny rule covers is left out and cannot be stepped into; ``hidden`` counts it once a listing has ended.
-    Limit: one listing of the same object at a time; the order is the file system's.
-    """
-
-    def __init__(self, number: int, path: str, check: Check, sight: Sight | None = None) -> None:
-        super().__init__(Descriptor(number), check)
-        self.path = path
-        self.hidden = 0
-        self._sight = sight
-
-    def entries(self) -> Iterator[DirEntry]:
-        """Each name with its facts, one by one; names that vanish meanwhile are left out."""
-        held = self._begin()
-        self.hidden = 0
-        try:
-            with os.scandir(held.number) as scan:
-                for found in scan:
-                    self._check()
-                    name = found.name
-                    if self._sight is not None and self._sight.hides(name):
-                        self.hidden += 1
-                        continue
-                    try:
-                        info = found.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    yield DirEntry(display(name), name, _kind(info.st_mode), info.st_size, info.st_mtime_ns)
-        except OSError as error:
-            raise failure(error, self.path) from None
-
-    def child(self, entry: DirEntry) -> SandboxDir:
-        """The directory of that name in here."""
-        number, path = self._open_entry(entry, _READ_DIRECTORY)
-        below = None if self._sight is None else self._sight.below(entry.raw)
-        return SandboxDir(number, path, self._check, below)
-
-    def open_child_file(self, entry: DirEntry) -> OpenFile:
-        """The regular file of that name in here."""
-        number, path = self._open_entry(entry, _READ_FILE)
-        return _regular_file(number, path, self._check)
-
-    def _open_entry(self, entry: DirEntry, flags: int) -> tuple[int, str]:
-        held = self._begin()
-        path = _join(self.path, entry.name)
-        if entry.raw in ("", ".", "..") or "/" in entry.raw or "\0" in entry.raw:
-            raise outside(path)
-        if self._sight is not None and self._sight.hides(entry.raw):
-            raise SandboxViolation(f"'{path}' may not be used: a deny rule covers it")
-        try:
-            return os.open(entry.raw, flags | os.O_NOFOLLOW, dir_fd=held.number), path
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise ToolFailed("NOT_FILE", f"'{path}' is a symbolic link", path=path) from None
-            raise failure(error, path) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +66,7 @@ class _Target:
     forms: Forms
 
 
-class SandboxFS(_Open[Ground]):
+class SandboxFS(Open[Ground]):
     """The files below the workspace and some extra roots, which are found once and held open from then on.
 
     Every method takes a path text relative to the workspace (or absolute and below the name of a root), follows
@@ -282,7 +130,7 @@ class SandboxFS(_Open[Ground]):
     def open_file(self, text: str) -> OpenFile:
         """Open a regular file for reading; anything else is ``NOT_FILE``."""
         path = self.path(text)
-        return _regular_file(self._open(path, _READ_FILE), path.shown, self._check)
+        return regular_file(self._open(path, READ_FILE), path.shown, self._check)
 
     def open_dir(self, text: str) -> SandboxDir:
         """Open a directory for listing; anything else is ``NOT_DIRECTORY``."""
@@ -292,15 +140,15 @@ class SandboxFS(_Open[Ground]):
         """What the path leads to, links followed; needs no permission to read it."""
         path = self.path(text)
         number = self._open(path, HANDLE)
-        info = _fstat(number, path.shown)
+        info = fstat(number, path.shown)
         os.close(number)
-        return FileInfo(_kind(info.st_mode), info.st_size, info.st_mtime_ns)
+        return FileInfo(kind_of(info.st_mode), info.st_size, info.st_mtime_ns)
 
     def fingerprint(self, text: str) -> Fingerprint:
         """What ``write_file`` compares with the file it replaces. Reads the whole file, for its digest."""
         with self.open_file(text) as file:
             digest = hashlib.sha256()
-            while piece := file.read(_CHUNK):
+            while piece := file.read(CHUNK):
                 digest.update(piece)
             return dataclasses.replace(file.fingerprint(), sha256=digest.hexdigest())
 
@@ -319,7 +167,7 @@ class SandboxFS(_Open[Ground]):
                 continue
             folded = {name.casefold(): name for name in names}
             close = difflib.get_close_matches(path.parts[depth].casefold(), folded, n=limit)
-            return [_join(folder.path, folded[key]) for key in close]
+            return [join(folder.path, folded[key]) for key in close]
         return []
 
     @contextmanager
@@ -435,7 +283,7 @@ class SandboxFS(_Open[Ground]):
 
     def _open_dir(self, path: SandboxPath) -> SandboxDir:
         ground = self._begin()
-        number = self._open(path, _READ_DIRECTORY)
+        number = self._open(path, READ_DIRECTORY)
         folder = SandboxDir(number, path.shown, self._check)
         if ground.deny is not None:
             with told(path.shown):
@@ -466,7 +314,7 @@ class SandboxFS(_Open[Ground]):
             ground.check_moved(one.path, one.real)
         info = os.stat(name, dir_fd=source.place.folder, follow_symlinks=False)
         if _is_directory(info):
-            top = os.open(name, _READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=source.place.folder)
+            top = os.open(name, READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=source.place.folder)
             with SandboxDir(top, source.path.shown, self._check) as folder:
                 _refuse_covered(folder, (source.forms, target.forms), ground)
         elif source.place.wants_directory or target.place.wants_directory:
@@ -492,39 +340,6 @@ def _listed(roots: Roots, what: str) -> Roots:
     return roots
 
 
-def _join(folder: str, name: str) -> str:
-    return name if folder == "." else f"{folder}/{name}"
-
-
-def _fstat(number: int, shown: str) -> os.stat_result:
-    try:
-        return os.fstat(number)
-    except OSError as error:
-        os.close(number)
-        raise failure(error, shown) from None
-
-
-def _regular_file(number: int, path: str, check: Check) -> OpenFile:
-    info = _fstat(number, path)
-    if stat.S_ISREG(info.st_mode):
-        return OpenFile(number, info, path, check)
-    os.close(number)
-    raise _no_file(info.st_mode, path)
-
-
-def _no_file(mode: int, shown: str) -> ToolFailed:
-    what = "is a directory" if stat.S_ISDIR(mode) else "is not a regular file"
-    return ToolFailed("NOT_FILE", f"'{shown}' {what}", path=shown)
-
-
-def _kind(mode: int) -> Kind:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "symlink" if stat.S_ISLNK(mode) else "other"
-
-
 def _is_directory(info: os.stat_result | None) -> bool:
     return info is not None and stat.S_ISDIR(info.st_mode)
 
@@ -538,7 +353,7 @@ def _file_to_replace(place: Place, shown: str) -> os.stat_result | None:
         if place.wants_directory:
             raise os_error(errno.EISDIR if info is None else errno.ENOTDIR)
         return info
-    raise _no_file(info.st_mode, shown)
+    raise no_file(info.st_mode, shown)
 
 
 def _changed(shown: str) -> ToolFailed:

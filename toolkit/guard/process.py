@@ -24,7 +24,8 @@ from typing import Final, Literal, Self, TypeAlias
 
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard import environment
-from toolkit.guard.fs import Check, SandboxFS
+from toolkit.guard.fs import SandboxFS
+from toolkit.guard.handles import Check
 from toolkit.guard.launcher import Plan
 from toolkit.guard.path import display
 from toolkit.guard.pump import Capture, pump

@@ -19,7 +19,7 @@ _CHUNK: Final = 1 << 16
 # More than a pipe holds: what is left after the end is read, what somebody goes on writing is not.
 _LAST_READS: Final = 32
 # A killed process that does not die hangs in the kernel (a dead network disk, say).
-_PATIENCE: Final = 10.0
+_PATIENCE: Final = 60.0
 
 Sink = Callable[[bytes], None]
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import OpenFile, SandboxDir, SandboxFS
+    from toolkit.guard.fs import SandboxFS
+    from toolkit.guard.handles import OpenFile, SandboxDir
 
 
 def open_file(fs: SandboxFS, path: str) -> OpenFile:

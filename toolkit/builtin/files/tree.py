@@ -17,7 +17,7 @@ from toolkit.errors import ToolFailed
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import DirEntry, Kind, SandboxDir
+    from toolkit.guard.handles import DirEntry, Kind, SandboxDir
 
 _KIND_ORDER: Final = {"directory": 0, "file": 1, "symlink": 2, "other": 3}
 

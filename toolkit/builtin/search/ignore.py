@@ -15,7 +15,8 @@ from toolkit.builtin.search.patterns import DIRECTORY, Patterns
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import DirEntry, SandboxDir, SandboxFS
+    from toolkit.guard.fs import SandboxFS
+    from toolkit.guard.handles import DirEntry, SandboxDir
 
 # What is longer was not written by people. It is left unread, so that rather too much is shown than too little.
 MAX_LIST_BYTES: Final = 256 * 1024

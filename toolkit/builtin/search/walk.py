@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import DirEntry, SandboxDir
+    from toolkit.guard.handles import DirEntry, SandboxDir
 
 
 def open_below(start: SandboxDir, steps: Sequence[DirEntry]) -> SandboxDir:
