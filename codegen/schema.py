@@ -20,12 +20,11 @@ Schema: TypeAlias = dict[str, Any]
 
 _LOCAL_REF: Final = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 _SHAPES: Final = ("$ref", "enum", "const", "anyOf", "oneOf", "type")
-_SCALARS: Final = ("string", "integer", "number")
 
 
 @dataclass(slots=True)
 class Document:
-    """A flat schema: the root, the named objects and the named scalars that carry limits."""
+    """A flat schema: the root, the named objects, and the named scalars and arrays that carry limits."""
 
     name: str
     root: Schema
@@ -82,7 +81,7 @@ class _Walk:
         self.check_keywords(schema, pointer)
         shape = next((word for word in _SHAPES if word in schema), None)
         flat = self.shaped(shape, schema, pointer, name)
-        if nested and flat.get("type") in _SCALARS and any(word in flat for word in LIMITS[flat["type"]]):
+        if nested and _carries_limits(flat):
             flat = self.alias(flat, pointer, name)
         return self.with_default(flat, schema, pointer)
 
@@ -271,10 +270,12 @@ class _Walk:
     def one_type(self, kind: str, schema: Schema, pointer: str, name: str, *, nested: bool) -> Schema:
         if kind == "object":
             return self.named_object(schema, pointer, name)
-        if kind == "array":
-            return self.array(schema, pointer, name)
-        flat = {"type": kind, **self.limits(kind, schema, pointer)}
-        return self.alias(flat, pointer, name) if nested and len(flat) > 1 else flat
+        flat = (
+            self.array(schema, pointer, name)
+            if kind == "array"
+            else {"type": kind, **self.limits(kind, schema, pointer)}
+        )
+        return self.alias(flat, pointer, name) if nested and _carries_limits(flat) else flat
 
     def limits(self, kind: str, schema: Schema, pointer: str) -> Schema:
         """The limits beside a type; a wrong one is told and left out, so that defaults are judged by sound ones only."""
@@ -357,6 +358,12 @@ class _Walk:
         if self.places.setdefault(name, pointer) == pointer:
             return name
         return f"{name}X{naming.digest(pointer)}"
+
+
+def _carries_limits(flat: Schema) -> bool:
+    """Whether a node inside another one needs a name of its own: the generator beneath would make one up."""
+    kind = flat.get("type")
+    return kind not in (None, "object") and any(word in flat for word in LIMITS[kind] if word != "items")
 
 
 def _types(schema: Schema) -> list[str] | None:

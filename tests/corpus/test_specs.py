@@ -27,7 +27,8 @@ def test_generated_modules_can_be_imported(corpus: Path, file: str, everything: 
         assert {"XInput", "XOutput", "XArgs"} <= set(module.__dict__)
     # The rest is refused with a sentence, which `make corpus` counts.
     assert texts
-    assert all(item.reason for item in made if item.text is None)
+    reasons = [str(item.reason) for item in made if item.text is None]
+    assert not [reason for reason in reasons if not reason or "the generator made other classes" in reason]
 
 
 def test_real_calls_get_the_verdict_of_json_schema(corpus: Path, everything: bool) -> None:

@@ -51,6 +51,14 @@ SCHEMAS: dict[str, Any] = {
     "array": {"type": "array"},
     "array of integers": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2},
     "array of limited texts": {"type": "array", "items": {"type": "string", "minLength": 1}},
+    "array of limited arrays": {
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "integer"}, "maxItems": 1},
+    },
+    "nullable limited array": {"type": ["array", "null"], "items": {"type": "string"}, "minItems": 1},
+    "limited array or text": {
+        "anyOf": [{"type": "array", "items": {"type": "integer"}, "maxItems": 2}, {"type": "string"}]
+    },
     "array of arrays": {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}},
     "free object": {"type": "object"},
     "map": {"type": "object", "additionalProperties": {"type": "integer"}},
