@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from toolkit.guard.permission import SandboxChoice
 from toolkit.guard.process import ProcessGuard
-from toolkit.guard.tier import SandboxChoice, pick_tier
+from toolkit.guard.tier import pick_tier
 
 ROUNDS = 100
 BASE = "subprocess.run"

@@ -15,8 +15,9 @@ import pytest
 
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
 from toolkit.guard.git import GitGuard
+from toolkit.guard.permission import SandboxChoice
 from toolkit.guard.process import ProcessGuard
-from toolkit.guard.tier import SandboxChoice, probe
+from toolkit.guard.tier import probe
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from toolkit.guard.permission import SandboxChoice
 from toolkit.guard.process import ProcessGuard, ProcessResult
-from toolkit.guard.tier import SandboxChoice, probe
+from toolkit.guard.tier import probe
 
 THROUGH = b"THROUGH\n"
 SECRET = "SECRET"

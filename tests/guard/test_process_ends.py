@@ -15,8 +15,9 @@ import pytest
 
 from tests.projects import REPOSITORY
 from toolkit.errors import ToolCancelled, ToolFailed
+from toolkit.guard.permission import SandboxChoice
 from toolkit.guard.process import ProcessGuard
-from toolkit.guard.tier import SandboxChoice, probe
+from toolkit.guard.tier import probe
 
 WATCHDOG = 60.0
 NEVER = 10_000

@@ -13,9 +13,10 @@ import pytest
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed, ToolkitError
 from toolkit.guard.fs import SandboxFS
+from toolkit.guard.permission import SandboxChoice
 from toolkit.guard.process import ProcessGuard, ProcessResult
 from toolkit.guard.program import find
-from toolkit.guard.tier import SandboxChoice, probe
+from toolkit.guard.tier import probe
 
 WATCHDOG = 120.0
 D, A, E = "SANDBOX_VIOLATION", "INVALID_TOOL_ARGUMENTS", "TOOL_FAILED"

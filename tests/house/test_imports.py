@@ -147,7 +147,7 @@ def test_importing_toolkit_loads_nothing_heavy(tmp_path: Path) -> None:
     assert run([sys.executable, "-c", code], tmp_path).stdout.strip() == "[]"
 
 
-def test_a_first_sync_call_loads_no_sdk_no_asyncio_and_no_other_tool(tmp_path: Path) -> None:
+def test_a_first_sync_call_loads_no_sdk_no_asyncio_and_no_generator(tmp_path: Path) -> None:
     code = f"""
 import sys
 from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit

@@ -22,7 +22,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed
 from toolkit.guard.failure import failure, told
@@ -43,12 +43,12 @@ from toolkit.guard.handles import (
     regular_file,
 )
 from toolkit.guard.path import SandboxPath
+from toolkit.guard.permission import Mode
 from toolkit.guard.place import Names, Place, find
 from toolkit.guard.protect import ALWAYS_PROTECTED, Ground, Root
 from toolkit.guard.resolve import HANDLE, ResolverName, open_beneath, os_error, pick
 from toolkit.guard.write import Fingerprint, Written, holding, is_still, look, move_new, put
 
-Mode: TypeAlias = Literal["workspace-write", "read-only"]
 Roots: TypeAlias = Sequence[str | os.PathLike[str]]
 
 

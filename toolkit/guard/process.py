@@ -20,7 +20,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard import environment
@@ -28,11 +28,11 @@ from toolkit.guard.fs import SandboxFS
 from toolkit.guard.handles import Check
 from toolkit.guard.launcher import Plan
 from toolkit.guard.path import display
+from toolkit.guard.permission import Mode, SandboxChoice
 from toolkit.guard.pump import Capture, pump
 from toolkit.guard.sandbox import Ending, Sandbox
-from toolkit.guard.tier import SandboxChoice, Tier, TierChoice, pick_tier
+from toolkit.guard.tier import Tier, TierChoice, pick_tier
 
-Mode: TypeAlias = Literal["workspace-write", "read-only"]
 OnOutput: TypeAlias = Callable[[str, bytes], None]
 
 MAX_OUTPUT: Final = 1 << 20

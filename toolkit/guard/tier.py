@@ -22,12 +22,12 @@ from toolkit.errors import SetupError
 from toolkit.guard import landlock
 from toolkit.guard.helper import Helper
 from toolkit.guard.launcher import Plan, Setup
+from toolkit.guard.permission import SandboxChoice
 from toolkit.guard.program import interpreter_roots
 from toolkit.guard.resolve import HANDLE
 from toolkit.guard.syscall import Unsupported, machine, reason
 
 Tier: TypeAlias = Literal["full", "reduced", "none"]
-SandboxChoice: TypeAlias = Literal["auto", "full", "reduced", "unsafe-none"]
 
 CHOICES: Final[tuple[SandboxChoice, ...]] = get_args(SandboxChoice)
 # Below, TCP is not Landlock's business.

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
 from toolkit.errors import SetupError
-from toolkit.guard.permission import ALL_PERMISSIONS, PERMISSIONS, Permission
+from toolkit.guard.permission import ALL_PERMISSIONS, PERMISSIONS, Mode, Permission, SandboxChoice
 from toolkit.guard.policy import SecurityPolicy
 from toolkit.runtime.approval import Approver
 from toolkit.runtime.signals import NEVER, CallSignal
@@ -29,8 +29,6 @@ NameT = TypeVar("NameT", bound=str)
 WordT = TypeVar("WordT", bound=str)
 
 OutputCheck: TypeAlias = Literal["enforce", "warn", "off"]
-SandboxChoice: TypeAlias = Literal["auto", "full", "reduced", "unsafe-none"]
-Mode: TypeAlias = Literal["workspace-write", "read-only"]
 
 logger: Final = logging.getLogger("toolkit")
 
