@@ -10,13 +10,19 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from toolkit.guard.permission import SandboxChoice
+from toolkit.guard.permission import CarrierChoice, SandboxChoice
 from toolkit.guard.process import ProcessGuard
 from toolkit.guard.tier import pick_tier
 
 ROUNDS = 100
 BASE = "subprocess.run"
-TIERS: tuple[SandboxChoice, ...] = ("unsafe-none", "reduced", "full")
+TIERS: tuple[tuple[SandboxChoice, CarrierChoice], ...] = (
+    ("unsafe-none", "auto"),
+    ("reduced", "auto"),
+    ("full", "own"),
+    ("full", "bubblewrap"),
+)
+# Bubblewrap as people use it: a read-only view of everything, no Landlock, no filter, no answer but an exit code.
 BUBBLEWRAP = ("--ro-bind", "/", "/", "--unshare-all", "--proc", "/proc", "--dev", "/dev", "--die-with-parent")
 
 
@@ -29,17 +35,18 @@ def report() -> str:
             'subprocess.run, bash -c "true"': lambda: subprocess.run(["bash", "-c", "true"], capture_output=True),
         }
         notes: list[str] = []
-        for sandbox in TIERS:
-            choice = pick_tier(sandbox)
+        for sandbox, carrier in TIERS:
+            choice = pick_tier(sandbox, carrier)
             if choice.name == "none" and not choice.unsafe:
                 notes.append(f"  no {sandbox} tier here: {choice.reason}")
                 continue
-            guard = stack.enter_context(ProcessGuard(folder, sandbox=sandbox))
-            contenders[f"ProcessGuard.run, {sandbox}"] = lambda guard=guard: guard.run(["true"])  # type: ignore[misc]
+            guard = stack.enter_context(ProcessGuard(folder, sandbox=sandbox, carrier=carrier))
+            name = f"ProcessGuard.run, {sandbox}" + (" by bubblewrap" if choice.bubblewrap else "")
+            contenders[name] = lambda guard=guard: guard.run(["true"])  # type: ignore[misc]
         bubblewrap = shutil.which("bwrap")
         if bubblewrap:
             command = [bubblewrap, *BUBBLEWRAP, program]
-            contenders["bubblewrap"] = lambda: subprocess.run(command, capture_output=True, check=True)
+            contenders["bwrap, subprocess.run"] = lambda: subprocess.run(command, capture_output=True, check=True)
         else:
             notes.append("  bubblewrap is not installed here")
         return "\n".join([*_table(_walls(contenders)), _cold(folder), *notes])

@@ -100,7 +100,7 @@ def fingerprint(settings: Settings) -> str:
     here = Path(__file__).parent
     parts = [digest(file.read_bytes()) for file in sorted(here.rglob("*.py"))]
     parts += [settings.package, settings.class_name, _version_beneath()]
-    parts += map(json.dumps, (settings.specs, settings.packs, settings.include))
+    parts += map(json.dumps, (settings.specs, settings.packs, settings.include, settings.functions))
     for package in settings.include:
         folder = _folder(package)
         parts.append(digest((folder / NAME).read_bytes()) if folder and (folder / NAME).is_file() else "")

@@ -5,12 +5,14 @@ An unchanged spec is not read again: its row comes from the manifest and its mod
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from codegen import manifest as manifests
+from codegen.importers.functions import read_functions
 from codegen.manifest import Manifest, digest
 from codegen.models import render_models
 from codegen.naming import ToolNames, name_tools
@@ -41,9 +43,16 @@ class Inputs:
     fingerprint: str
     files: dict[str, Path]
     """The spec files, in the order of their tools."""
+    functions: dict[str, list[ToolSpec]]
+    """Modules of code-first tools, and what was read from each."""
     digests: dict[str, str]
-    """Of the spec files, and of the description files an earlier run read."""
+    """Of the spec files, of the description files an earlier run read, and of what modules hold."""
     previous: Manifest | None
+
+    @property
+    def sources(self) -> list[str]:
+        """Everything that holds tools, in their order."""
+        return [*self.files, *self.functions]
 
     def reusable(self) -> dict[str, list[Row]]:
         """Spec files whose rows of the previous run still hold."""
@@ -61,7 +70,7 @@ class Inputs:
 
 
 def read_inputs(settings: Settings, *, from_scratch: bool) -> Inputs:
-    """The digests of all spec files (and of description files an earlier run knew of)."""
+    """The digests of all spec files (and of description files an earlier run knew of), and of functions."""
     previous = None if from_scratch else manifests.read_manifest(settings.output)
     files = {source: path for path, source in spec_files(settings.spec_paths, base=settings.root)}
     read = dict(files)
@@ -70,7 +79,12 @@ def read_inputs(settings: Settings, *, from_scratch: bool) -> Inputs:
             read[source] = settings.root / source
     # A link is not read here; the loader refuses it by name.
     digests = {source: digest(b"" if path.is_symlink() else path.read_bytes()) for source, path in read.items()}
-    return Inputs(manifests.fingerprint(settings), files, digests, previous)
+    functions = read_functions(settings)
+    # Not of the modules' files: a function may change, and its types may stand elsewhere.
+    digests |= {
+        source: digest(json.dumps([asdict(spec) for spec in specs]).encode()) for source, specs in functions.items()
+    }
+    return Inputs(manifests.fingerprint(settings), files, functions, digests, previous)
 
 
 def is_current(settings: Settings, inputs: Inputs) -> bool:
@@ -122,7 +136,7 @@ def _changed_specs(settings: Settings, inputs: Inputs, reusable: dict[str, list[
     found: dict[str, list[ToolSpec]] = {}
     for spec in specs:
         found.setdefault(spec.source, []).append(spec)
-    return found
+    return found | {source: specs for source, specs in inputs.functions.items() if source not in reusable}
 
 
 def _with_schema_mistakes(problems: list[str], specs: list[ToolSpec]) -> list[str]:
@@ -138,8 +152,8 @@ def _with_schema_mistakes(problems: list[str], specs: list[ToolSpec]) -> list[st
 
 
 def _in_order(inputs: Inputs, reusable: dict[str, list[Row]], specs: dict[str, list[ToolSpec]]) -> list[Row | ToolSpec]:
-    """Every tool in the order of the spec files, known from the manifest or newly read."""
-    return [item for source in inputs.files for item in (reusable.get(source) or specs.get(source) or ())]
+    """Every tool in the order of the spec files, then of the functions, known from the manifest or newly read."""
+    return [item for source in inputs.sources for item in (reusable.get(source) or specs.get(source) or ())]
 
 
 def _names(own: list[Row | ToolSpec], included: list[Row]) -> list[ToolNames]:
@@ -152,7 +166,7 @@ def _names(own: list[Row | ToolSpec], included: list[Row]) -> list[ToolNames]:
         if wire in seen:
             problems.append(
                 f"a tool named {wire!r} is there already: {seen[wire]};"
-                f" give one of them another name with 'rename' @ {place}"
+                f" give one of them another name with 'rename', or a function with name=... @ {place}"
             )
         seen[wire] = place
     if problems:
@@ -175,7 +189,7 @@ def _kept(
 
 
 def _reread(settings: Settings, inputs: Inputs, row: Row) -> ToolSpec:
-    specs = load_specs([inputs.files[row.source]], base=settings.root)
+    specs = inputs.functions.get(row.source) or load_specs([inputs.files[row.source]], base=settings.root)
     return next(spec for spec in specs if spec.wire_name == row.name)
 
 
@@ -214,7 +228,7 @@ def _refuse_class_of_a_model(settings: Settings, rows: list[Row]) -> None:
 
 
 def _package_files(settings: Settings, rows: list[Row], included: list[Row]) -> dict[str, str]:
-    package, class_name, packs = settings.package, settings.class_name, settings.packs
+    package, class_name, packs = settings.package, settings.class_name, settings.all_packs
     everything = [*included, *rows]
     return {
         "models/__init__.py": modules.header("One module a tool, imported when it is used.", future=False),
@@ -232,7 +246,7 @@ def _package_files(settings: Settings, rows: list[Row], included: list[Row]) -> 
 
 def _manifest(settings: Settings, inputs: Inputs, files: dict[str, str], rows: list[Row]) -> str:
     used = {row.source for row in rows} | {row.descriptionSource for row in rows if row.descriptionSource}
-    read = {source: digest((settings.root / source).read_bytes()) for source in used}
-    read |= {source: inputs.digests[source] for source in inputs.files}
+    read = {source: digest((settings.root / source).read_bytes()) for source in used - inputs.functions.keys()}
+    read |= {source: inputs.digests[source] for source in inputs.sources}
     written = {path: digest(text.encode()) for path, text in files.items()}
     return Manifest(inputs.fingerprint, read, written, tuple(rows)).text(settings)

@@ -58,6 +58,8 @@ class Row:
     namePointer: str
     """Where in the source the name stands."""
     descriptionSource: str | None
+    function: str | None = None
+    """``module:function`` of a tool that was read from one."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -95,6 +97,7 @@ def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document) -
         source=spec.source,
         namePointer=name_pointer(spec),
         descriptionSource=spec.description_source,
+        function=spec.function,
     )
 
 

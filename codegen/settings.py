@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from codegen.render.facade import MODULE_NAMES
 from codegen.render.modules import EXPORTS
 from toolkit.errors import SetupError, nearest
 
-_KEYS: Final = ("specs", "package", "class", "include", "packs")
+_KEYS: Final = ("specs", "functions", "package", "class", "include", "packs")
+_FUNCTIONS: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
 _OUR_PACKAGES: Final = ("codegen", "generated", "toolkit")
 _OUR_SPECS: Final = ("toolkit/builtin",)
 _TAKEN_CLASSES: Final = frozenset(
@@ -29,7 +31,8 @@ class NoSettings(SetupError):
 class Settings:
     """What to generate.
 
-    ``root`` is the project's folder; paths in ``specs`` are below it.
+    ``root`` is the project's folder; paths in ``specs`` are below it. ``functions`` are modules of code-first tools, or
+    ``module:name`` of a registry or pack of some.
     """
 
     root: Path
@@ -38,13 +41,24 @@ class Settings:
     class_name: str = "Toolkit"
     include: tuple[str, ...] = ()
     packs: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
     @property
     def output(self) -> Path:
         """The folder of the generated package, below ``src`` in a project laid out that way."""
-        parts = self.package.split(".")
-        base = self.root / "src" if (self.root / "src" / parts[0]).is_dir() else self.root
-        return base.joinpath(*parts)
+        return self.import_root.joinpath(*self.package.split("."))
+
+    @property
+    def import_root(self) -> Path:
+        """The folder the project's packages are imported from."""
+        source = self.root / "src"
+        return source if (source / self.package.partition(".")[0]).is_dir() else self.root
+
+    @property
+    def all_packs(self) -> tuple[str, ...]:
+        """The packs of a toolkit that is given none: those named, and the functions, which run themselves."""
+        own = (entry if ":" in entry else f"{entry}:*" for entry in self.functions)
+        return tuple(dict.fromkeys([*self.packs, *own]))
 
     @property
     def spec_paths(self) -> list[Path]:
@@ -86,8 +100,15 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     specs = _texts(table, "specs", problems)
     package = table.get("package", "")
     class_name = table.get("class", "Toolkit")
-    if not specs:
+    functions = _texts(table, "functions", problems)
+    if not specs and not functions:
         problems.append("'specs' must name at least one file or folder @ pyproject.toml:/tool/toolkit/specs")
+    problems += [
+        f"a module of functions is written 'acme.math' or 'acme.math:REGISTRY', not {entry!r}"
+        " @ pyproject.toml:/tool/toolkit/functions"
+        for entry in functions
+        if not _FUNCTIONS.fullmatch(entry)
+    ]
     problems += [f"{text} @ pyproject.toml:/tool/toolkit/package" for text in _mistakes_in_package(package, specs)]
     problems += [f"{text} @ pyproject.toml:/tool/toolkit/class" for text in _mistakes_in_class(class_name)]
     include, packs = _texts(table, "include", problems), _texts(table, "packs", problems)
@@ -98,7 +119,7 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     ]
     if problems:
         raise SetupError("\n".join(problems))
-    return Settings(root, specs, package, class_name, include, packs)
+    return Settings(root, specs, package, class_name, include, packs, functions)
 
 
 def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:

@@ -1,18 +1,22 @@
 """A whole agent loop, statically typed: a model asks for tools, the toolkit runs them behind policy and sandbox.
 
 The model here is scripted, so that the example needs no network. A real one would get ``toolkit.get_allowed_tools()``
-with the conversation and answer with the same ``ToolCall`` objects.
+with the conversation and answer with the same ``ToolCall`` objects: see the loops beside this file, one a provider.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from toolkit import SecurityPolicy, ToolCall, ToolDefinition, Toolkit, ToolkitContext, ToolResult, create_agent_toolkit
 
 Show = Callable[[ToolCall, ToolResult], None]
+
+RUN_TESTS = [sys.executable, "-m", "unittest", "--quiet"]
 
 
 @dataclass
@@ -26,15 +30,38 @@ class ScriptedModel:
 
 
 def script() -> Iterator[list[ToolCall]]:
-    """What a model might do when asked where the version of a project is set."""
-    yield [ToolCall("1", "tree", {"max_depth": 2})]
-    # One path does not exist, one lies outside the workspace: both come back as errors the model can act on.
+    """What a model might do when it is told that the total of an order is wrong."""
+    numbers = count(1)
+
+    def ask(name: str, **arguments: object) -> ToolCall:
+        return ToolCall(f"call_{next(numbers)}", name, arguments)
+
+    yield [ask("todowrite", todos=_plan("in_progress", "pending", "pending"))]
+    yield [ask("tree", max_depth=2), ask("grep", pattern=r"def \w*total", include="*.py")]
+    # Neighbours that only read run side by side. One path is misspelt and one lies outside: errors it can act on.
     yield [
-        ToolCall("2", "read_file", {"path": "src/verison.py"}),
-        ToolCall("3", "read_file", {"path": "../secrets.txt"}),
+        ask("read_file", path="shop/order.py"),
+        ask("read_file", path="shop/ordr.py"),
+        ask("read_file", path="../secrets.txt"),
     ]
-    yield [ToolCall("4", "read_file", {}, raw_arguments='{"path": "src/version.py", "max_lines": 5}')]
-    yield [ToolCall("5", "done", {"message": "The version is set in src/version.py: 1.4.2."})]
+    yield [ask("exec_command", command=RUN_TESTS)]
+    yield [ask("todowrite", todos=_plan("completed", "in_progress", "pending"))]
+    yield [
+        ask("edit", path="shop/order.py", old_string="return price", new_string="return price * quantity"),
+        ask("glob", pattern="**/test_*.py"),
+    ]
+    yield [ask("exec_command", command=RUN_TESTS)]
+    yield [
+        ask("write_file", path="CHANGES.md", content="- An order's total counts every piece of an item.\n"),
+        ask("git_status_summary"),
+        ask("todowrite", todos=_plan("completed", "completed", "completed")),
+    ]
+    yield [ask("done", message="The total ignored the quantity; shop/order.py is fixed, and the tests pass.")]
+
+
+def _plan(find: str, fix: str, check: str) -> list[dict[str, str]]:
+    steps = ("Find the bug", find), ("Fix it", fix), ("Run the tests", check)
+    return [{"content": content, "status": status} for content, status in steps]
 
 
 def run_agent(toolkit: Toolkit, model: ScriptedModel, show: Show) -> str:
@@ -50,13 +77,23 @@ def run_agent(toolkit: Toolkit, model: ScriptedModel, show: Show) -> str:
                 return str(result.value)
 
 
-def first_line_of(toolkit: Toolkit, path: str) -> str:
-    """Your own code calls tools too, and a checker knows what comes back: ``content`` is a ``ReadFileOutput``."""
-    message = toolkit.invoke("read_file", {"path": path, "max_lines": 1})
-    return message.content.content.rstrip("\n")
+def changed_files(toolkit: Toolkit) -> list[str]:
+    """Your own code calls tools too, and a checker knows what comes back: ``content`` is a ``GitStatusSummaryOutput``."""
+    status = toolkit.invoke("git_status_summary", {}).content
+    return [entry.path for entry in (*status.unstaged, *status.untracked)]
 
 
-def open_toolkit(workspace: Path) -> Toolkit:
-    """Reading is allowed, everything else is not."""
-    policy = SecurityPolicy(default="deny", tools={"read_file": "allow", "tree": "allow", "done": "allow"})
-    return create_agent_toolkit(ToolkitContext(workspace=workspace, policy=policy))
+def open_toolkit(workspace: Path, audit: Path) -> Toolkit:
+    """Everything an agent needs to mend a small project, and nothing else; every call is recorded."""
+    policy = SecurityPolicy(
+        default="deny",
+        tools={
+            "todowrite": "allow", "tree": "allow", "grep": "allow", "glob": "allow", "read_file": "allow", "edit": "allow",
+            "write_file": "allow", "exec_command": "allow", "git_status_summary": "allow", "done": "allow",
+        },
+    )  # fmt: skip
+    # Where this interpreter is installed, so that a sandboxed command can run it.
+    interpreter = {Path(sys.prefix), Path(sys.base_prefix)}
+    return create_agent_toolkit(
+        ToolkitContext(workspace, policy, read_roots=sorted(interpreter), audit=audit, state_dir=audit.parent / "state")
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,8 +11,9 @@ from pathlib import Path
 
 from codegen.run import generate
 from codegen.settings import find_settings
-from examples.agent import ScriptedModel, first_line_of, open_toolkit, run_agent, script
+from examples.agent import ScriptedModel, changed_files, open_toolkit, run_agent, script
 from toolkit import ToolCall, ToolResult
+from toolkit.runtime.audit import AuditReport, verify
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -34,27 +36,32 @@ def main() -> int:
 
     say("4. The agent works in a sandboxed workspace", "a scripted model, no network")
     with tempfile.TemporaryDirectory() as folder:
-        answer = run_in(Path(folder) / "workspace")
+        answer, report = run_in(Path(folder))
     print(f"\n   answer: {answer}")
-    return 0
+    print(f"   audit: {report.head.lines} records, {'; '.join(report.problems) or 'the chain is whole'}")
+    return 1 if report.problems else 0
 
 
-def run_in(workspace: Path) -> str:
-    for path, text in {
-        "src/version.py": '__version__ = "1.4.2"\n',
-        "src/app.py": "print('hi')\n",
-        "README.md": "# Demo\n",
-    }.items():
-        file = workspace / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    (workspace.parent / "secrets.txt").write_text("not for agents\n")
-    with open_toolkit(workspace) as toolkit:
+def run_in(folder: Path) -> tuple[str, AuditReport]:
+    workspace, audit = folder / "workspace", folder / "audit.jsonl"
+    shutil.copytree(HERE / "shop_project", workspace)
+    (folder / "secrets.txt").write_text("not for agents\n")
+    has_git = make_repository(workspace)
+    with open_toolkit(workspace, audit) as toolkit:
         answer = run_agent(toolkit, ScriptedModel(script()), show_call)
-        print(
-            f'\n   your own code: first_line_of(toolkit, "src/version.py") == {first_line_of(toolkit, "src/version.py")!r}'
-        )
-    return answer
+        if has_git:
+            print(f"\n   your own code: changed_files(toolkit) == {changed_files(toolkit)!r}")
+    return answer, verify(audit)
+
+
+def make_repository(workspace: Path) -> bool:
+    """A first commit to compare with, where git is installed."""
+    if shutil.which("git") is None:
+        return False
+    person = ["-c", "user.name=example", "-c", "user.email=example@example.org"]
+    for command in (["init", "--quiet"], ["add", "."], [*person, "commit", "--quiet", "-m", "A shop"]):
+        subprocess.run(["git", *command], cwd=workspace, check=True)
+    return True
 
 
 def show_call(call: ToolCall, result: ToolResult) -> None:

@@ -10,16 +10,31 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from generated.catalog import CATALOG
 from toolkit.runtime.omit import OMIT, Omit
 from toolkit.runtime.async_runner import AsyncRunner
-from toolkit.runtime.table import Pack
+from toolkit.runtime.table import PackSource
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from generated.context import ToolkitContext
     from generated.unions import AnyToolMessage
+    from toolkit.runtime.dynamic import DynamicContext
+    from generated.models.tool_output_cache import ToolOutputCacheArgs, ToolOutputCacheInput, ToolOutputCacheOutput
+    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepArgs, ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
+    from generated.models.edit import EditArgs, EditInput, EditOutput
     from generated.models.list import ListArgs, ListInput, ListOutput
     from generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
     from generated.models.tree import TreeArgs, TreeInput, TreeOutput
+    from generated.models.write_file import WriteFileArgs, WriteFileInput, WriteFileOutput
+    from generated.models.git_status_summary import GitStatusSummaryArgs, GitStatusSummaryInput, GitStatusSummaryOutput
+    from generated.models.apply_patch import ApplyPatchArgs, ApplyPatchInput, ApplyPatchOutput
+    from generated.models.glob import GlobArgs, GlobInput, GlobOutput
+    from generated.models.grep import GrepArgs, GrepInput, GrepOutput
     from generated.models.done import DoneArgs, DoneInput, DoneOutput
+    from generated.models.task import TaskArgs, TaskInput, TaskOutput
+    from generated.models.todoread import TodoreadArgs, TodoreadInput, TodoreadOutput
+    from generated.models.todowrite import TodowriteArgs, TodowriteArgsTodo, TodowriteInput, TodowriteOutput
+    from generated.models.bash import BashArgs, BashInput, BashOutput
+    from generated.models.exec_command import ExecCommandArgs, ExecCommandInput, ExecCommandOutput
+    from generated.models.webfetch import WebfetchArgs, WebfetchInput, WebfetchOutput
     from toolkit.runtime.message import ToolMessage
 
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN",)
@@ -32,6 +47,99 @@ class AsyncTools:
 
     def __init__(self, call: Callable[[builtins.str, builtins.dict[builtins.str, Any]], Any]) -> None:
         self._call = call
+
+    async def tool_output_cache(
+        self,
+        *,
+        ref_id: builtins.str,
+        offset: builtins.int = 1,
+        limit: builtins.int = 2000,
+    ) -> ToolOutputCacheOutput:
+        """Read lines of an earlier tool output that was cut or left out, by the ref_id given there.
+
+        :param ref_id: The ref_id that stands where the output was cut or left out.
+        :param offset: First line to read, counted from 1.
+        :param limit: How many lines to read at most; about 48 KiB are given at once.
+        """
+        _content: ToolOutputCacheOutput = await self._call(
+            "tool_output_cache",
+            {
+                "ref_id": ref_id,
+                "offset": offset,
+                "limit": limit,
+            },
+        )
+        return _content
+
+    async def tool_output_cache_grep(
+        self,
+        *,
+        ref_id: builtins.str,
+        pattern: builtins.str,
+        regex: builtins.bool = False,
+        before: builtins.int = 0,
+        after: builtins.int = 0,
+        max_matches: builtins.int = 50,
+    ) -> ToolOutputCacheGrepOutput:
+        """Find lines with a text in an earlier tool output that was cut or left out, by the ref_id given there.
+
+        :param ref_id: The ref_id that stands where the output was cut or left out.
+        :param pattern: What a line must contain.
+        :param regex: Whether the pattern is a regular expression, without look-around and back-references.
+        :param before: How many lines to show before each match.
+        :param after: How many lines to show after each match.
+        :param max_matches: How many matching lines to show at most; about 48 KiB are given at once.
+        """
+        _content: ToolOutputCacheGrepOutput = await self._call(
+            "tool_output_cache_grep",
+            {
+                "ref_id": ref_id,
+                "pattern": pattern,
+                "regex": regex,
+                "before": before,
+                "after": after,
+                "max_matches": max_matches,
+            },
+        )
+        return _content
+
+    async def edit(
+        self,
+        *,
+        path: builtins.str,
+        old_string: builtins.str,
+        new_string: builtins.str,
+        replace_all: builtins.bool = False,
+        match_mode: Literal["auto", "exact"] = "auto",
+        expected_replacements: builtins.int | Omit = OMIT,
+        expected_sha256: builtins.str | Omit = OMIT,
+        dry_run: builtins.bool = False,
+    ) -> EditOutput:
+        """Replace a piece of text in a file, found once or everywhere; other whitespace is tolerated, and the file's line ends and indentation are kept.
+
+        :param path: File to change, relative to the workspace.
+        :param old_string: Text to replace, as it stands in the file, with enough around it to be found only once.
+        :param new_string: Text to put in its place; its line ends become those of the file.
+        :param replace_all: Whether to replace every occurrence instead of the only one.
+        :param match_mode: exact: the text as it is but for line ends; auto: if that is not found, lines that differ in whitespace, then a similar block with the same first and last line.
+        :param expected_replacements: How many occurrences there must be, all of which are replaced; any other number changes nothing.
+        :param expected_sha256: Digest the file must have now; it is left alone if it has changed since it was read.
+        :param dry_run: Whether to show the change without making it.
+        """
+        _content: EditOutput = await self._call(
+            "edit",
+            {
+                "path": path,
+                "old_string": old_string,
+                "new_string": new_string,
+                "replace_all": replace_all,
+                "match_mode": match_mode,
+                "expected_replacements": expected_replacements,
+                "expected_sha256": expected_sha256,
+                "dry_run": dry_run,
+            },
+        )
+        return _content
 
     async def list(
         self,
@@ -120,6 +228,142 @@ class AsyncTools:
         )
         return _content
 
+    async def write_file(
+        self,
+        *,
+        path: builtins.str,
+        content: builtins.str,
+        expected_sha256: builtins.str | Omit = OMIT,
+        create_only: builtins.bool = False,
+    ) -> WriteFileOutput:
+        """Create a text file or replace it as a whole; parent directories are made.
+
+        :param path: File to write, relative to the workspace.
+        :param content: All that the file will hold, at most 10 MiB; written as UTF-8, exactly as given.
+        :param expected_sha256: Digest the file must have now; it is left alone if it has changed since it was read.
+        :param create_only: Whether to refuse a file that exists already.
+        """
+        _content: WriteFileOutput = await self._call(
+            "write_file",
+            {
+                "path": path,
+                "content": content,
+                "expected_sha256": expected_sha256,
+                "create_only": create_only,
+            },
+        )
+        return _content
+
+    async def git_status_summary(
+        self,
+        *,
+        cwd: builtins.str = ".",
+    ) -> GitStatusSummaryOutput:
+        """Show the branch, upstream and changed files of a git repository.
+
+        :param cwd: A directory of the repository, relative to the workspace; all of the repository is shown.
+        """
+        _content: GitStatusSummaryOutput = await self._call(
+            "git_status_summary",
+            {
+                "cwd": cwd,
+            },
+        )
+        return _content
+
+    async def apply_patch(
+        self,
+        *,
+        patch: builtins.str,
+        dry_run: builtins.bool = False,
+    ) -> ApplyPatchOutput:
+        """Change, add, delete and move many files at once with a patch, an envelope or a git diff; all of it is applied or nothing.
+
+        :param patch: The patch, at most 10 MiB: from '*** Begin Patch' to '*** End Patch', or a unified diff as git writes it; paths are relative to the workspace.
+        :param dry_run: Whether to show what would change without changing it.
+        """
+        _content: ApplyPatchOutput = await self._call(
+            "apply_patch",
+            {
+                "patch": patch,
+                "dry_run": dry_run,
+            },
+        )
+        return _content
+
+    async def glob(
+        self,
+        *,
+        pattern: builtins.str,
+        path: builtins.str = ".",
+        include_hidden: builtins.bool = False,
+        respect_gitignore: builtins.bool = True,
+        limit: builtins.int = 100,
+    ) -> GlobOutput:
+        """Find files by a wildcard pattern, newest first, without what git ignores.
+
+        :param pattern: Pattern for paths below the directory: * and ? stay within a name, ** is any number of directories, {a,b} is a choice, a backslash takes the next character as it is.
+        :param path: Directory to search, relative to the workspace.
+        :param include_hidden: Whether wildcards match names that start with a dot.
+        :param respect_gitignore: Whether to leave out what .gitignore files name.
+        :param limit: How many paths to return at most.
+        """
+        _content: GlobOutput = await self._call(
+            "glob",
+            {
+                "pattern": pattern,
+                "path": path,
+                "include_hidden": include_hidden,
+                "respect_gitignore": respect_gitignore,
+                "limit": limit,
+            },
+        )
+        return _content
+
+    async def grep(
+        self,
+        *,
+        pattern: builtins.str,
+        path: builtins.str = ".",
+        regex: builtins.bool = True,
+        ignore_case: builtins.bool = False,
+        before: builtins.int = 0,
+        after: builtins.int = 0,
+        include: builtins.str | builtins.list[builtins.str] | Omit = OMIT,
+        exclude: builtins.str | builtins.list[builtins.str] | Omit = OMIT,
+        output: Literal["content", "files", "count"] = "content",
+        limit: builtins.int = 100,
+    ) -> GrepOutput:
+        """Search the lines of text files below a directory, or of one file, for a regular expression or a text; leaves out binary and hidden files and what git ignores.
+
+        :param pattern: What to search for, within one line. Look-around and back-references are not supported.
+        :param path: Directory or file to search, relative to the workspace.
+        :param regex: Whether the pattern is a regular expression; otherwise it is searched for as it stands.
+        :param ignore_case: Whether upper and lower case are the same.
+        :param before: How many lines before each match to show.
+        :param after: How many lines after each match to show.
+        :param include: Search only files that fit one of these patterns, such as *.py or src/**/*.{js,ts}.
+        :param exclude: Leave out files and directories that fit one of these patterns, such as *.min.js or build/.
+        :param output: Whether to return matching lines, only the files that have some, or how many each file has.
+        :param limit: How many matches, or files, to return at most.
+        """
+        _content: GrepOutput = await self._call(
+            "grep",
+            {
+                "pattern": pattern,
+                "path": path,
+                "regex": regex,
+                "ignore_case": ignore_case,
+                "before": before,
+                "after": after,
+                "include": include,
+                "exclude": exclude,
+                "output": output,
+                "limit": limit,
+            },
+        )
+        return _content
+
     async def done(
         self,
         *,
@@ -137,6 +381,153 @@ class AsyncTools:
         )
         return _content
 
+    async def task(
+        self,
+        *,
+        description: builtins.str,
+        prompt: builtins.str,
+        subagent_type: builtins.str | Omit = OMIT,
+        session_id: builtins.str | Omit = OMIT,
+    ) -> TaskOutput:
+        """Hand a piece of work to a subagent, which works by itself with at most your permissions and answers once.
+
+        :param description: The work in three to five words, for people.
+        :param prompt: All the subagent needs to know: it sees nothing else.
+        :param subagent_type: Which kind of subagent to use.
+        :param session_id: The session of an earlier task, to go on with it.
+        """
+        _content: TaskOutput = await self._call(
+            "task",
+            {
+                "description": description,
+                "prompt": prompt,
+                "subagent_type": subagent_type,
+                "session_id": session_id,
+            },
+        )
+        return _content
+
+    async def todoread(
+        self,
+        *,
+        status: Literal["pending", "in_progress", "completed", "cancelled"] | Omit = OMIT,
+    ) -> TodoreadOutput:
+        """Read this session's todo list, as the last todowrite left it.
+
+        :param status: Only todos of this status; all if left out.
+        """
+        _content: TodoreadOutput = await self._call(
+            "todoread",
+            {
+                "status": status,
+            },
+        )
+        return _content
+
+    async def todowrite(
+        self,
+        *,
+        todos: builtins.list[TodowriteArgsTodo],
+    ) -> TodowriteOutput:
+        """Replace this session's todo list, to plan work of several steps and show progress. At most one todo is in progress.
+
+        :param todos: The whole list, in the order in which it is to be shown; it takes the place of the earlier one.
+        """
+        _content: TodowriteOutput = await self._call(
+            "todowrite",
+            {
+                "todos": todos,
+            },
+        )
+        return _content
+
+    async def bash(
+        self,
+        *,
+        command: builtins.str,
+        cwd: builtins.str = ".",
+        timeout_ms: builtins.int = 120000,
+        max_output_bytes: builtins.int = 1048576,
+        description: builtins.str | Omit = OMIT,
+    ) -> BashOutput:
+        """Run shell text with bash in the sandbox of the workspace and wait for its end; every call starts a new shell.
+
+        :param command: The text bash runs.
+        :param cwd: Directory to run it in, relative to the workspace.
+        :param timeout_ms: After how many milliseconds it is killed.
+        :param max_output_bytes: How many bytes of stdout, and of stderr, to return at most; of more, beginning and end are kept.
+        :param description: What the command does, in five to ten words, for people who watch.
+        """
+        _content: BashOutput = await self._call(
+            "bash",
+            {
+                "command": command,
+                "cwd": cwd,
+                "timeout_ms": timeout_ms,
+                "max_output_bytes": max_output_bytes,
+                "description": description,
+            },
+        )
+        return _content
+
+    async def exec_command(
+        self,
+        *,
+        command: builtins.list[builtins.str],
+        cwd: builtins.str = ".",
+        stdin: builtins.str | Omit = OMIT,
+        timeout_ms: builtins.int = 30000,
+        max_output_bytes: builtins.int = 1048576,
+        env: builtins.dict[builtins.str, builtins.str] | Omit = OMIT,
+    ) -> ExecCommandOutput:
+        """Run one program with its arguments, without a shell, in the sandbox of the workspace, and wait for its end.
+
+        :param command: The program, then each of its arguments as an item of its own.
+        :param cwd: Directory to run it in, relative to the workspace.
+        :param stdin: Text it can read as its input; without it the input is empty.
+        :param timeout_ms: After how many milliseconds it is killed.
+        :param max_output_bytes: How many bytes of stdout, and of stderr, to return at most; of more, beginning and end are kept.
+        :param env: Environment variables to add. Those that make programs load other code, such as LD_PRELOAD, are refused.
+        """
+        _content: ExecCommandOutput = await self._call(
+            "exec_command",
+            {
+                "command": command,
+                "cwd": cwd,
+                "stdin": stdin,
+                "timeout_ms": timeout_ms,
+                "max_output_bytes": max_output_bytes,
+                "env": env,
+            },
+        )
+        return _content
+
+    async def webfetch(
+        self,
+        *,
+        url: builtins.str,
+        format: Literal["markdown", "text", "html"] = "markdown",
+        timeout_ms: builtins.int = 30000,
+        max_bytes: builtins.int = 5242880,
+    ) -> WebfetchOutput:
+        """Fetch a public web page as Markdown, text or cleaned HTML; images, PDF and audio come as attachments.
+
+        :param url: The http or https address to fetch.
+        :param format: How to give an HTML page; other texts come as they are.
+        :param timeout_ms: How many milliseconds the answer may take, redirects included.
+        :param max_bytes: How many bytes to read, and to give as text, at most.
+        """
+        _content: WebfetchOutput = await self._call(
+            "webfetch",
+            {
+                "url": url,
+                "format": format,
+                "timeout_ms": timeout_ms,
+                "max_bytes": max_bytes,
+            },
+        )
+        return _content
+
 
 class AsyncToolkit(AsyncRunner):
     """Every tool by name: `invoke` with a literal name gives that tool's output type."""
@@ -147,6 +538,18 @@ class AsyncToolkit(AsyncRunner):
         return AsyncTools(self._call_tool)
 
     if TYPE_CHECKING:
+        @overload
+        async def invoke(
+            self, name: Literal["tool_output_cache"], args: ToolOutputCacheInput | ToolOutputCacheArgs
+        ) -> ToolMessage[Literal["tool_output_cache"], ToolOutputCacheOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["tool_output_cache_grep"], args: ToolOutputCacheGrepInput | ToolOutputCacheGrepArgs
+        ) -> ToolMessage[Literal["tool_output_cache_grep"], ToolOutputCacheGrepOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["edit"], args: EditInput | EditArgs
+        ) -> ToolMessage[Literal["edit"], EditOutput]: ...
         @overload
         async def invoke(
             self, name: Literal["list"], args: ListInput | ListArgs
@@ -161,8 +564,52 @@ class AsyncToolkit(AsyncRunner):
         ) -> ToolMessage[Literal["tree"], TreeOutput]: ...
         @overload
         async def invoke(
+            self, name: Literal["write_file"], args: WriteFileInput | WriteFileArgs
+        ) -> ToolMessage[Literal["write_file"], WriteFileOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["git_status_summary"], args: GitStatusSummaryInput | GitStatusSummaryArgs
+        ) -> ToolMessage[Literal["git_status_summary"], GitStatusSummaryOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["apply_patch"], args: ApplyPatchInput | ApplyPatchArgs
+        ) -> ToolMessage[Literal["apply_patch"], ApplyPatchOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["glob"], args: GlobInput | GlobArgs
+        ) -> ToolMessage[Literal["glob"], GlobOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["grep"], args: GrepInput | GrepArgs
+        ) -> ToolMessage[Literal["grep"], GrepOutput]: ...
+        @overload
+        async def invoke(
             self, name: Literal["done"], args: DoneInput | DoneArgs
         ) -> ToolMessage[Literal["done"], DoneOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["task"], args: TaskInput | TaskArgs
+        ) -> ToolMessage[Literal["task"], TaskOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["todoread"], args: TodoreadInput | TodoreadArgs
+        ) -> ToolMessage[Literal["todoread"], TodoreadOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["todowrite"], args: TodowriteInput | TodowriteArgs
+        ) -> ToolMessage[Literal["todowrite"], TodowriteOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["bash"], args: BashInput | BashArgs
+        ) -> ToolMessage[Literal["bash"], BashOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["exec_command"], args: ExecCommandInput | ExecCommandArgs
+        ) -> ToolMessage[Literal["exec_command"], ExecCommandOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["webfetch"], args: WebfetchInput | WebfetchArgs
+        ) -> ToolMessage[Literal["webfetch"], WebfetchOutput]: ...
         @overload
         async def invoke(self, name: str, args: JsonObject) -> AnyToolMessage: ...
 
@@ -179,6 +626,8 @@ class AsyncToolkit(AsyncRunner):
         execute_raw = AsyncRunner._execute_raw
 
 
-def create_async_agent_toolkit(context: ToolkitContext, *, packs: Iterable[Pack | str] = PACKS) -> AsyncToolkit:
-    """A toolkit over a workspace and a policy; `packs` says who handles the tools."""
+def create_async_agent_toolkit(
+    context: ToolkitContext | DynamicContext, *, packs: Iterable[PackSource | str] = PACKS
+) -> AsyncToolkit:
+    """A toolkit over a workspace and a policy; `packs` says who handles the tools, and may bring code-first ones."""
     return AsyncToolkit(CATALOG, context, packs)

@@ -8,25 +8,67 @@ from toolkit.runtime.table import Handler as _Handler
 from toolkit.runtime.table import Pack as _Pack
 
 if TYPE_CHECKING:
+    from generated.models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput
+    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
+    from generated.models.edit import EditInput, EditOutput
     from generated.models.list import ListInput, ListOutput
     from generated.models.read_file import ReadFileInput, ReadFileOutput
     from generated.models.tree import TreeInput, TreeOutput
+    from generated.models.write_file import WriteFileInput, WriteFileOutput
+    from generated.models.git_status_summary import GitStatusSummaryInput, GitStatusSummaryOutput
+    from generated.models.apply_patch import ApplyPatchInput, ApplyPatchOutput
+    from generated.models.glob import GlobInput, GlobOutput
+    from generated.models.grep import GrepInput, GrepOutput
     from generated.models.done import DoneInput, DoneOutput
+    from generated.models.task import TaskInput, TaskOutput
+    from generated.models.todoread import TodoreadInput, TodoreadOutput
+    from generated.models.todowrite import TodowriteInput, TodowriteOutput
+    from generated.models.bash import BashInput, BashOutput
+    from generated.models.exec_command import ExecCommandInput, ExecCommandOutput
+    from generated.models.webfetch import WebfetchInput, WebfetchOutput
 
 
 def bind(
     *,
+    tool_output_cache: _Handler[ToolOutputCacheInput, ToolOutputCacheOutput],
+    tool_output_cache_grep: _Handler[ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput],
+    edit: _Handler[EditInput, EditOutput],
     list: _Handler[ListInput, ListOutput],
     read_file: _Handler[ReadFileInput, ReadFileOutput],
     tree: _Handler[TreeInput, TreeOutput],
+    write_file: _Handler[WriteFileInput, WriteFileOutput],
+    git_status_summary: _Handler[GitStatusSummaryInput, GitStatusSummaryOutput],
+    apply_patch: _Handler[ApplyPatchInput, ApplyPatchOutput],
+    glob: _Handler[GlobInput, GlobOutput],
+    grep: _Handler[GrepInput, GrepOutput],
     done: _Handler[DoneInput, DoneOutput],
+    task: _Handler[TaskInput, TaskOutput],
+    todoread: _Handler[TodoreadInput, TodoreadOutput],
+    todowrite: _Handler[TodowriteInput, TodowriteOutput],
+    bash: _Handler[BashInput, BashOutput],
+    exec_command: _Handler[ExecCommandInput, ExecCommandOutput],
+    webfetch: _Handler[WebfetchInput, WebfetchOutput],
 ) -> _Pack:
     """A pack of handlers: a missing one, or one with another input or output, is a type error."""
     return _Pack(
         {
+            "tool_output_cache": tool_output_cache,
+            "tool_output_cache_grep": tool_output_cache_grep,
+            "edit": edit,
             "list": list,
             "read_file": read_file,
             "tree": tree,
+            "write_file": write_file,
+            "git_status_summary": git_status_summary,
+            "apply_patch": apply_patch,
+            "glob": glob,
+            "grep": grep,
             "done": done,
+            "task": task,
+            "todoread": todoread,
+            "todowrite": todowrite,
+            "bash": bash,
+            "exec_command": exec_command,
+            "webfetch": webfetch,
         }
     )

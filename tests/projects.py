@@ -19,7 +19,7 @@ DOWNSTREAM = REPOSITORY / "tests" / "downstream"
 AWKWARD_NAMES = (
     "list", "str", "type", "set", "dict", "int", "object", "builtins", "Any", "Literal", "OMIT", "Omit", "class", "None",
     "invoke", "tools", "self", "name", "args", "read-file", "math.factorial", "Pack", "overload", "property", "3d", "_x", "Callable",
-    "TypeAlias", "Iterable", "Runner", "Tools", "CATALOG",
+    "TypeAlias", "Iterable", "Runner", "Tools", "CATALOG", "PackSource", "DynamicContext",
 )  # fmt: skip
 
 

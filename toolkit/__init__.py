@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from generated import create_async_agent_toolkit as create_async_agent_toolkit
     from generated import is_tool_name as is_tool_name
     from generated import parse_call as parse_call
+    from toolkit.adapters.history import repair_history as repair_history
+    from toolkit.adapters.history import validate_history as validate_history
     from toolkit.errors import ErrorCode as ErrorCode
     from toolkit.errors import FailureReason as FailureReason
     from toolkit.errors import GenerationError as GenerationError
@@ -44,52 +46,114 @@ if TYPE_CHECKING:
     from toolkit.guard.net import Network as Network
     from toolkit.guard.path import SandboxPath as SandboxPath
     from toolkit.guard.permission import Permission as Permission
+    from toolkit.guard.permission import Permissions as Permissions
     from toolkit.guard.policy import Verdict as Verdict
     from toolkit.guard.preview import Preview as Preview
     from toolkit.guard.rule import Decision as Decision
+    from toolkit.inject.key import DependencyKey as DependencyKey
+    from toolkit.inject.key import Depends as Depends
     from toolkit.runtime.approval import ApprovalRequest as ApprovalRequest
     from toolkit.runtime.approval import Approve as Approve
     from toolkit.runtime.approval import Deny as Deny
     from toolkit.runtime.approval import Edit as Edit
     from toolkit.runtime.approval import Respond as Respond
+    from toolkit.runtime.cache.budget import fit_history as fit_history
+    from toolkit.runtime.cache.store import FileOutputCache as FileOutputCache
+    from toolkit.runtime.cache.store import OutputCache as OutputCache
+    from toolkit.runtime.cache.store import OutputWriter as OutputWriter
     from toolkit.runtime.context import ToolContext as ToolContext
+    from toolkit.runtime.define import FunctionTool as FunctionTool
+    from toolkit.runtime.define import define_tool as define_tool
+    from toolkit.runtime.define import tool as tool
+    from toolkit.runtime.dynamic import DynamicContext as DynamicContext
+    from toolkit.runtime.dynamic import DynamicPolicy as DynamicPolicy
+    from toolkit.runtime.dynamic import DynamicRule as DynamicRule
+    from toolkit.runtime.lazy import LazyTool as LazyTool
     from toolkit.runtime.message import ParsedCall as ParsedCall
     from toolkit.runtime.message import ToolMessage as ToolMessage
     from toolkit.runtime.omit import OMIT as OMIT
     from toolkit.runtime.omit import Omit as Omit
+    from toolkit.runtime.progress import Progress as Progress
+    from toolkit.runtime.registry import RunnableTool as RunnableTool
+    from toolkit.runtime.registry import RunnableTools as RunnableTools
+    from toolkit.runtime.registry import ToolRegistry as ToolRegistry
     from toolkit.runtime.signals import CancelSignal as CancelSignal
+    from toolkit.runtime.standalone import StandaloneContext as StandaloneContext
+    from toolkit.runtime.stores import OUTPUT_CACHE as OUTPUT_CACHE
+    from toolkit.runtime.stores import SUBAGENT_RUNNER as SUBAGENT_RUNNER
+    from toolkit.runtime.stores import TODO_STORE as TODO_STORE
+    from toolkit.runtime.subagent import SubagentRequest as SubagentRequest
+    from toolkit.runtime.subagent import SubagentResult as SubagentResult
+    from toolkit.runtime.subagent import SubagentRunner as SubagentRunner
     from toolkit.runtime.table import Handler as Handler
     from toolkit.runtime.table import Pack as Pack
+    from toolkit.runtime.table import PackSource as PackSource
+    from toolkit.runtime.todos import FileTodoStore as FileTodoStore
+    from toolkit.runtime.todos import MemoryTodoStore as MemoryTodoStore
+    from toolkit.runtime.todos import Todo as Todo
+    from toolkit.runtime.todos import TodoStore as TodoStore
     from toolkit.wire.call import ToolCall as ToolCall
+    from toolkit.wire.choice import NamedTool as NamedTool
+    from toolkit.wire.choice import NativeChoice as NativeChoice
+    from toolkit.wire.choice import ToolChoice as ToolChoice
     from toolkit.wire.content import ContentBlock as ContentBlock
     from toolkit.wire.content import ContentOutput as ContentOutput
+    from toolkit.wire.definition import NativeTool as NativeTool
     from toolkit.wire.definition import ToolDefinition as ToolDefinition
     from toolkit.wire.json_types import JsonObject as JsonObject
+    from toolkit.wire.message import AssistantToolCallMessage as AssistantToolCallMessage
+    from toolkit.wire.message import ChatMessage as ChatMessage
+    from toolkit.wire.message import TextMessage as TextMessage
+    from toolkit.wire.message import ToolResultMessage as ToolResultMessage
+    from toolkit.wire.message import has_tool_calls as has_tool_calls
+    from toolkit.wire.message import is_tool_result as is_tool_result
+    from toolkit.wire.query import AsyncStreamResult as AsyncStreamResult
+    from toolkit.wire.query import QueryOptions as QueryOptions
+    from toolkit.wire.query import QueryResult as QueryResult
+    from toolkit.wire.query import StreamResult as StreamResult
+    from toolkit.wire.query import Usage as Usage
     from toolkit.wire.result import ToolResult as ToolResult
 else:
     _BY_MODULE = {
         "generated": """AnyToolCall AnyToolMessage AsyncToolkit Rule SecurityPolicy ToolName Toolkit ToolkitContext
             create_agent_toolkit create_async_agent_toolkit is_tool_name parse_call""",
+        "toolkit.adapters.history": "repair_history validate_history",
         "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType
             PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolFailed ToolNotAllowed ToolNotFound
             ToolTimeout ToolkitError""",
         "toolkit.guard.fs": "SandboxFS",
         "toolkit.guard.net": "Network",
         "toolkit.guard.path": "SandboxPath",
-        "toolkit.guard.permission": "Permission",
+        "toolkit.guard.permission": "Permission Permissions",
         "toolkit.guard.policy": "Verdict",
         "toolkit.guard.preview": "Preview",
         "toolkit.guard.rule": "Decision",
+        "toolkit.inject.key": "DependencyKey Depends",
         "toolkit.runtime.approval": "ApprovalRequest Approve Deny Edit Respond",
+        "toolkit.runtime.cache.budget": "fit_history",
+        "toolkit.runtime.cache.store": "FileOutputCache OutputCache OutputWriter",
         "toolkit.runtime.context": "ToolContext",
+        "toolkit.runtime.define": "FunctionTool define_tool tool",
+        "toolkit.runtime.dynamic": "DynamicContext DynamicPolicy DynamicRule",
+        "toolkit.runtime.lazy": "LazyTool",
         "toolkit.runtime.message": "ParsedCall ToolMessage",
         "toolkit.runtime.omit": "OMIT Omit",
+        "toolkit.runtime.progress": "Progress",
+        "toolkit.runtime.registry": "RunnableTool RunnableTools ToolRegistry",
         "toolkit.runtime.signals": "CancelSignal",
-        "toolkit.runtime.table": "Handler Pack",
+        "toolkit.runtime.standalone": "StandaloneContext",
+        "toolkit.runtime.stores": "OUTPUT_CACHE SUBAGENT_RUNNER TODO_STORE",
+        "toolkit.runtime.subagent": "SubagentRequest SubagentResult SubagentRunner",
+        "toolkit.runtime.table": "Handler Pack PackSource",
+        "toolkit.runtime.todos": "FileTodoStore MemoryTodoStore Todo TodoStore",
         "toolkit.wire.call": "ToolCall",
+        "toolkit.wire.choice": "NamedTool NativeChoice ToolChoice",
         "toolkit.wire.content": "ContentBlock ContentOutput",
-        "toolkit.wire.definition": "ToolDefinition",
+        "toolkit.wire.definition": "NativeTool ToolDefinition",
         "toolkit.wire.json_types": "JsonObject",
+        "toolkit.wire.message": """AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls
+            is_tool_result""",
+        "toolkit.wire.query": "AsyncStreamResult QueryOptions QueryResult StreamResult Usage",
         "toolkit.wire.result": "ToolResult",
     }
     _MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}

@@ -1,4 +1,4 @@
-"""The command line: ``toolkit generate | check | lint | tools | describe | invoke | policy explain``.
+"""The command line: ``toolkit generate | check | lint | tools | describe | invoke | policy explain | audit``.
 
 Exit codes: 0 all is well, 1 findings (a stale package, a mistake in a spec, a tool that failed), 2 wrong usage.
 """
@@ -10,16 +10,23 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from toolkit.errors import SetupError, ToolkitError
 
+if TYPE_CHECKING:
+    from toolkit.spec.model import ToolSpec
+    from toolkit.spec.problems import Finding
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Statically typed tools for LLM agents.")
 policy_app = typer.Typer(no_args_is_help=True, help="What a policy says.")
 app.add_typer(policy_app, name="policy")
+audit_app = typer.Typer(no_args_is_help=True, help="What an audit log says of itself.")
+app.add_typer(audit_app, name="audit")
 
 Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml holds [tool.toolkit].")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
@@ -27,7 +34,9 @@ Package = Annotated[
     str | None, typer.Option(help="The generated package; by default this project's, else the built-ins'.")
 ]
 Arguments = Annotated[str, typer.Argument(help="JSON text, or - to read it from standard input.")]
+AuditFile = Annotated[Path, typer.Argument(help="The log, as given to ToolkitContext(audit=...).")]
 Workspace = Annotated[Path, typer.Option(help="The folder the tool may work in.")]
+Target: TypeAlias = Literal["openai", "anthropic", "gemini", "ollama"]
 
 
 @app.command()
@@ -53,10 +62,17 @@ def lint(
     tokenizer: Annotated[
         str | None, typer.Option(help="module:callable that counts the tokens of a text; by default bytes / 4.")
     ] = None,
+    target: Annotated[
+        Target | None, typer.Option(help="List what this provider refuses, loses or moves instead.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for mistakes and weaknesses in specs: descriptions missing or over budget, parameters not described."""
+    """Look for mistakes and weaknesses in specs: descriptions missing or over budget, parameters not described.
+
+    With --target: what becomes of each tool's name, description and parameters on the way to that provider.
+    """
     from codegen.cli import print_json, reported
+    from codegen.importers.functions import read_functions
     from codegen.settings import find_settings
     from toolkit.spec.lint import estimate_tokens
     from toolkit.spec.lint import lint as lint_spec
@@ -64,17 +80,38 @@ def lint(
 
     with reported(as_json):
         count = estimate_tokens if tokenizer is None else _callable(tokenizer)
-        base = Path() if paths else find_settings(project).root
-        specs = load_specs(paths or find_settings(project).spec_paths, base=base)
-        findings = [finding for spec in specs for finding in lint_spec(spec, count)]
+        settings = None if paths else find_settings(project)
+        base = settings.root if settings else Path()
+        specs = load_specs(settings.spec_paths if settings else paths or [], base=base)
+        specs += [spec for some in read_functions(settings).values() for spec in some] if settings else []
+        found: list[tuple[dict[str, str], Finding]]
+        if target is None:
+            found = [({}, finding) for spec in specs for finding in lint_spec(spec, count)]
+        else:
+            found = [row for spec in specs for row in _target_findings(spec, target)]
     if as_json:
-        print_json([{"message": f.message, "source": f.source, "pointer": f.pointer} for f in findings])
+        print_json([{**more, "message": f.message, "source": f.source, "pointer": f.pointer} for more, f in found])
     else:
-        for finding in findings:
-            typer.echo(str(finding))
-        typer.echo(f"{len(specs)} specs, {len(findings)} findings")
-    if findings:
+        for more, finding in found:
+            typer.echo(f"{more['tool']}: {more['effect']}: {finding}" if more else str(finding))
+        typer.echo(f"{len(specs)} specs, {len(found)} findings")
+    if found:
         raise typer.Exit(1)
+
+
+def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str, str], Finding]]:
+    """What a provider does to one tool: the tool's name and the effect, and where."""
+    from toolkit.adapters.lint import lint_for
+    from toolkit.adapters.pointer import steps
+    from toolkit.spec.problems import Finding, below
+    from toolkit.wire.definition import ToolDefinition
+    from toolkit.wire.json_types import JsonObject
+
+    schema = JsonObject(dict[str, object](spec.input_schema))
+    for remark in lint_for(target, ToolDefinition(spec.wire_name, spec.long_description or spec.description, schema)):
+        # Told as the spec has it: its pointers are fit to be printed.
+        pointer = reduce(below, steps(remark.pointer), spec.pointer)
+        yield {"tool": spec.wire_name, "effect": remark.effect}, Finding(remark.message, spec.source, pointer)
 
 
 @app.command()
@@ -185,6 +222,52 @@ def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, default=str, ensure_ascii=False, indent=2))
 
 
+@audit_app.command()
+def verify(
+    log: AuditFile,
+    head: Annotated[
+        str | None, typer.Option(help="What `audit head` printed earlier: finds a cut tail as well.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find lines that were changed, removed or added since they were written."""
+    from toolkit.runtime.audit import AuditHead, verify
+
+    with _told(as_json):
+        report = verify(_readable(log), None if head is None else AuditHead.parse(head))
+    if as_json:
+        found = {"head": str(report.head), "open_calls": report.open_calls, "problems": report.problems}
+        _print_json({"records": report.head.lines, **found})
+    else:
+        for problem in report.problems:
+            typer.echo(problem)
+        started = f", {report.open_calls} calls without an end" if report.open_calls else ""
+        verdict = f"{len(report.problems)} problems" if report.problems else "the chain is whole"
+        typer.echo(f"{log}: {report.head.lines} records, {verdict}{started}")
+    raise typer.Exit(1 if report.problems else 0)
+
+
+@audit_app.command(name="head")
+def audit_head(log: AuditFile, as_json: AsJson = False) -> None:
+    """Print how many records there are and the hash of the last, to be kept elsewhere."""
+    from toolkit.runtime.audit import verify
+
+    with _told(as_json):
+        report = verify(_readable(log))
+    if as_json:
+        _print_json({"head": str(report.head)})
+    else:
+        typer.echo(str(report.head))
+
+
+def _readable(log: Path) -> Path:
+    try:
+        with log.open("rb"):
+            return log
+    except OSError as error:
+        raise SetupError(f"{str(log)!r} cannot be read: {error.strerror}") from None
+
+
 def _package(name: str | None) -> Any:
     """The generated package asked for; this project's, where there is one; else the built-ins'."""
     name = _projects_package() if name is None else name
@@ -207,7 +290,7 @@ def _projects_package() -> str:
         settings = find_settings(Path())
     except NoSettings:
         return "generated"
-    sys.path[:0] = [str(settings.output.parents[settings.package.count(".")])]
+    sys.path[:0] = [str(settings.import_root)]
     return settings.package
 
 

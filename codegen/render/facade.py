@@ -27,9 +27,10 @@ class Flavour:
 
 MODULE_NAMES: Final = frozenset(
     {
-        "Any", "AnyToolMessage", "AsyncRunner", "AsyncTools", "CATALOG", "Callable", "Iterable", "JsonObject", "Literal",
-        "OMIT", "Omit", "PACKS", "Pack", "Runner", "TYPE_CHECKING", "ToolMessage", "ToolkitContext", "Tools", "TypeAlias",
-        "annotations", "builtins", "create_agent_toolkit", "create_async_agent_toolkit", "overload",
+        "Any", "AnyToolMessage", "AsyncRunner", "AsyncTools", "CATALOG", "Callable", "DynamicContext", "Iterable",
+        "JsonObject", "Literal", "OMIT", "Omit", "PACKS", "PackSource", "Runner", "TYPE_CHECKING", "ToolMessage",
+        "ToolkitContext", "Tools", "TypeAlias", "annotations", "builtins", "create_agent_toolkit",
+        "create_async_agent_toolkit", "overload",
     }
 )  # fmt: skip
 """What the modules below define and import themselves, whatever the tools are."""
@@ -86,12 +87,13 @@ from typing import TYPE_CHECKING, {_used(body, scope, ["Any", "Literal"])}{_outs
 
 from {package}.catalog import CATALOG
 {_omit_import(body, scope)}from {flavour.module} import {flavour.runner}
-from toolkit.runtime.table import Pack
+from toolkit.runtime.table import PackSource
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from {package}.context import ToolkitContext
     from {package}.unions import AnyToolMessage
+    from toolkit.runtime.dynamic import DynamicContext
 {_imports(rows, scope)}{body}"""
 
 
@@ -141,8 +143,10 @@ class {name}({flavour.runner}):
         execute_raw = {flavour.runner}._execute_raw{alias}
 
 
-def {flavour.factory}(context: ToolkitContext, *, packs: Iterable[Pack | str] = PACKS) -> {name}:
-    \"\"\"A toolkit over a workspace and a policy; `packs` says who handles the tools.\"\"\"
+def {flavour.factory}(
+    context: ToolkitContext | DynamicContext, *, packs: Iterable[PackSource | str] = PACKS
+) -> {name}:
+    \"\"\"A toolkit over a workspace and a policy; `packs` says who handles the tools, and may bring code-first ones.\"\"\"
     return {name}(CATALOG, context, packs)
 """
 

@@ -122,11 +122,14 @@ def _info(row: Row) -> str:
         parts.append("parallel=True")
     if not row.blocking:
         parts.append("blocking=False")
+    if row.function is not None:
+        parts.append(f"function={literal(row.function)}")
     return "        ToolInfo(\n" + "".join(f"            {part},\n" for part in parts) + "        ),\n"
 
 
 def render_bind(rows: Sequence[Row], package: str) -> str:
-    own = [row for row in rows if row.module.startswith(f"{package}.models.")]
+    # Functions run themselves.
+    own = [row for row in rows if row.module.startswith(f"{package}.models.") and row.function is None]
     parameters = "".join(f"    {r.attribute}: _Handler[{r.prefix}Input, {r.prefix}Output],\n" for r in own)
     entries = "".join(f"            {literal(r.name)}: {r.attribute},\n" for r in own)
     signature = f"(\n    *,\n{parameters})" if own else "()"

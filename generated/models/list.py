@@ -47,6 +47,8 @@ class ListOutput(ToolModel):
     entries: list[ListOutputEntry]
     truncated: bool
     """Whether there are more entries than were listed."""
+    hidden: int
+    """Entries left out because the policy denies them, in the directories that were opened."""
 
 
 class ListArgs(TypedDict, closed=True):

@@ -59,6 +59,8 @@ class TreeOutput(ToolModel):
     """Links in the tree; they are not followed."""
     limit_reached: bool
     """Whether max_entries cut the tree."""
+    hidden: int
+    """Entries left out because the policy denies them."""
 
 
 TreeOutputNode.model_rebuild()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from generated import Toolkit
+from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import toolkit_for
 
 
@@ -15,3 +16,8 @@ from tests.builtin.workspace import toolkit_for
 def toolkit(tmp_path: Path) -> Iterator[Toolkit]:
     with toolkit_for(tmp_path) as toolkit:
         yield toolkit
+
+
+@pytest.fixture
+def snapshots(request: pytest.FixtureRequest) -> Snapshots:
+    return Snapshots(update=bool(request.config.getoption("--update-snapshots")))

@@ -177,4 +177,6 @@ def test_tree_keeps_what_git_keeps_of_random_trees(
 )
 def test_no_pattern_makes_matching_explode(pattern: str, name: str, path: str) -> None:
     """An engine that tried every way to split these names would not come back within the age of the universe."""
-    assert Patterns([pattern.encode()]).decide(name.encode(), path.encode()) is None
+    above = path.removesuffix(name).encode()
+
+    assert Patterns([pattern.encode()]).decide(name.encode(), b"", lambda: above) is None

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generated import ReadFileArgs, Toolkit
+from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.runtime.signals import CancelSignal
@@ -430,11 +431,11 @@ def test_counts_and_hashes_a_larger_file_only_when_the_slice_reaches_its_end(tmp
 
 # Prints by how many KiB a read makes the peak of memory grow, and what was read.
 MEASURED = """
-import resource, sys
+import re, sys
 from generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():  # not that of getrusage, which goes on from the peak of whoever started the program
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 
 toolkit = create_agent_toolkit(ToolkitContext(workspace=sys.argv[1], policy=SecurityPolicy(default="allow")))
 toolkit.tools.read_file(path="small.txt", start_line=int(sys.argv[2]))
@@ -522,3 +523,24 @@ def test_a_file_without_permission_fails_without_a_host_path(tmp_path: Path, too
         toolkit.tools.read_file(path="a.txt")
 
     assert str(caught.value) == "TOOL_FAILED: PERMISSION_DENIED: 'a.txt' may not be accessed: permission denied"
+
+
+# What a model reads
+
+
+def test_what_a_model_reads(tmp_path: Path, toolkit: Toolkit, snapshots: Snapshots) -> None:
+    make(tmp_path, "src/app.py", data=b'"""An app."""\n\nprint("hi")\n')
+    make(tmp_path, "long.txt", data=b"".join(b"line %d\n" % number for number in range(1, 31)))
+    make(tmp_path, "empty.txt")
+
+    snapshots.check("read_file/reads", toolkit.invoke("read_file", {"path": "src/app.py"}).text(), budget=80)
+    page = toolkit.invoke("read_file", {"path": "long.txt", "start_line": 5, "max_lines": 2})
+    snapshots.check("read_file/reads_a_part", page.text(), budget=160)
+    snapshots.check("read_file/reads_nothing", toolkit.invoke("read_file", {"path": "empty.txt"}).text(), budget=60)
+    with pytest.raises(ToolFailed) as missing:
+        toolkit.tools.read_file(path="src/ap.py")
+    snapshots.check("read_file/names_what_is_near", str(missing.value), budget=120)
+
+
+def test_what_a_model_reads_of_done(toolkit: Toolkit, snapshots: Snapshots) -> None:
+    snapshots.check("done/says", toolkit.invoke("done", {"message": "All is well."}).text(), budget=20)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from generated.models.tree import TreeOutputNode
+from toolkit.runtime.signals import CancelSignal
 
 
 def toolkit_for(root: Path) -> Toolkit:
@@ -50,3 +51,20 @@ def nodes(node: TreeOutputNode) -> Iterator[TreeOutputNode]:
     for child in node.children or ():
         yield child
         yield from nodes(child)
+
+
+class Meanwhile(CancelSignal):
+    """Does something when a call asks for the n-th time whether it was cancelled, which it does before every step."""
+
+    def __init__(self, act: Callable[[], object] = lambda: None, step: int = 0) -> None:
+        super().__init__()
+        self.asked = 0
+        self._act = act
+        self._step = step
+
+    @property
+    def cancelled(self) -> bool:
+        self.asked += 1
+        if self.asked == self._step:
+            self._act()
+        return False

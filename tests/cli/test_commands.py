@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.projects import REPOSITORY, Project, run, tool
+from toolkit.wire.alias import alias
 
 
 def toolkit(folder: Path, *arguments: str) -> CompletedProcess[str]:
@@ -232,3 +233,59 @@ def test_policy_explain_says_what_decides(tmp_path: Path) -> None:
         assert explain(*arguments).returncode == 2
     assert toolkit(workspace, "policy", "explain", "done", "{}", "--policy", "nowhere.toml").returncode == 2
     assert toolkit(workspace, "policy", "explain", "done", "{}").returncode == 2
+
+
+def test_audit_verifies_and_prints_its_head(tmp_path: Path) -> None:
+    workspace, log = tmp_path / "workspace", tmp_path / "audit.jsonl"
+    workspace.mkdir()
+    code = f"""
+from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+context = ToolkitContext({str(workspace)!r}, SecurityPolicy(default="allow"), audit={str(log)!r})
+create_agent_toolkit(context).tools.done(message="ok")
+"""
+    run([sys.executable, "-c", code], tmp_path)
+
+    fine = toolkit(tmp_path, "audit", "verify", "audit.jsonl")
+    assert (fine.returncode, fine.stdout) == (0, "audit.jsonl: 2 records, the chain is whole\n")
+    head = toolkit(tmp_path, "audit", "head", "audit.jsonl").stdout.strip()
+    assert head.startswith("2:")
+    log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
+    assert toolkit(tmp_path, "audit", "verify", "audit.jsonl").stdout.endswith("whole, 1 calls without an end\n")
+    cut = toolkit(tmp_path, "audit", "verify", "audit.jsonl", "--head", head, "--json")
+    assert (cut.returncode, json.loads(cut.stdout)["records"]) == (1, 1)
+    assert "the tail is cut" in json.loads(cut.stdout)["problems"][0]
+    assert toolkit(tmp_path, "audit", "verify", "nowhere").returncode == 2
+    assert toolkit(tmp_path, "audit", "verify", "audit.jsonl", "--head", "x").returncode == 2
+
+
+def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> None:
+    project.write(
+        "acme/tools/math.yaml",
+        'name: math.add\ndescription: Adds.\ninputSchema: {type: object, properties: {"a\\u001b/b": {type: object}, n: {type: integer, default: 1}}}\n',
+    )
+    found = toolkit(project.root, "lint", "acme/tools/math.yaml", "--target", "openai")
+    assert (found.returncode, found.stdout.splitlines()) == (
+        1,
+        [
+            f"math.add: renamed: sent as {alias('math.add')!r} @ acme/tools/math.yaml:/name",
+            "math.add: not strict: properties of any name and any value may be given, and strict mode only knows named ones"
+            " @ acme/tools/math.yaml:/inputSchema/properties/a\\x1b~1b",
+            "1 specs, 2 findings",
+        ],
+    )
+    rows = json.loads(toolkit(project.root, "lint", "acme/tools/math.yaml", "--target", "ollama", "--json").stdout)
+    assert rows == [
+        {
+            "tool": "math.add",
+            "effect": "lost",
+            "message": "Ollama's client leaves out 'default'",
+            "source": "acme/tools/math.yaml",
+            "pointer": "/inputSchema/properties/n/default",
+        }
+    ]
+    clean = toolkit(project.root, "lint", "acme/tools/math.yaml", "--target", "gemini")
+    assert (clean.returncode, clean.stdout) == (0, "1 specs, 0 findings\n")
+    assert toolkit(project.root, "lint", "--target", "nobody").returncode == 2
+    assert (
+        toolkit(project.root, "lint", "--target", "anthropic").stdout.splitlines()[0].startswith("math.add: renamed: ")
+    )

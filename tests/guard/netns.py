@@ -18,6 +18,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 import tracemalloc
@@ -27,6 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from tests.guard.netns_server import Connection, Recorder, Request, start_servers
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError
 from toolkit.guard.fetch import Method, NetGuard, Response
@@ -53,9 +55,12 @@ _UP = 1
 
 @dataclass(frozen=True)
 class Job:
-    """One fetch. ``names`` holds the answers to the first lookup of a name, the second and so on; the last stays."""
+    """One fetch. ``names`` holds the answers to the first lookup of a name, the second and so on; the last stays.
 
-    url: str
+    With ``tool`` it is a call of that tool instead, with ``arguments`` as JSON text.
+    """
+
+    url: str = ""
     names: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     guarded: bool = True
     follow: bool = False
@@ -69,6 +74,8 @@ class Job:
     environment: Mapping[str, str] = field(default_factory=dict)
     cancel_at_check: int | None = None
     measure: bool = False
+    tool: str = ""
+    arguments: str = "{}"
 
 
 @dataclass
@@ -76,6 +83,8 @@ class Outcome:
     """What came of a job, and what lookups and servers saw of it. ``peak``: bytes of memory, the server's included."""
 
     response: Response | None = None
+    content: dict[str, object] = field(default_factory=dict)
+    text: str = ""
     code: str = ""
     reason: object = None
     message: str = ""
@@ -185,8 +194,10 @@ def do(job: Job, recorder: Recorder, folder: Path | None) -> Outcome:
     if job.measure:
         tracemalloc.start()
     try:
-        if job.guarded:
-            outcome.response = guarded(job, lookups, folder)
+        if job.tool:
+            outcome.content, outcome.text = called(job, network_for(job, lookups, folder))
+        elif job.guarded:
+            outcome.response = guarded(job, network_for(job, lookups, folder))
         else:
             outcome.response = unguarded(job)
     except ToolkitError as error:
@@ -205,7 +216,7 @@ def do(job: Job, recorder: Recorder, folder: Path | None) -> Outcome:
     return outcome
 
 
-def guarded(job: Job, lookups: list[str], folder: Path | None) -> Response:
+def network_for(job: Job, lookups: list[str], folder: Path | None) -> Network:
     def resolve(host: str, port: int) -> Sequence[str]:
         answers = job.names.get(host)
         if answers is None:
@@ -213,13 +224,25 @@ def guarded(job: Job, lookups: list[str], folder: Path | None) -> Response:
         lookups.append(host)
         return answers[min(lookups.count(host), len(answers)) - 1]
 
-    network = Network(
+    return Network(
         allow_hosts=job.allow_hosts,
         deny_hosts=job.deny_hosts,
         allow_addresses=job.allow_addresses,
         resolve=resolve,
         tls=ssl.create_default_context(cafile=str(folder / "ca.pem")) if folder else None,
     )
+
+
+def called(job: Job, network: Network) -> tuple[dict[str, object], str]:
+    """What the tool gave, as the fields that were set and as the text a model reads."""
+    with tempfile.TemporaryDirectory() as workspace:
+        context = ToolkitContext(workspace, SecurityPolicy(default="allow"), network=network)
+        with create_agent_toolkit(context) as toolkit:
+            message = toolkit.execute_raw(job.tool, job.arguments)
+            return message.content.model_dump(mode="json", by_alias=True, exclude_unset=True), message.text()
+
+
+def guarded(job: Job, network: Network) -> Response:
     return (
         NetGuard(network)
         .bound(canceller(job.cancel_at_check))

@@ -20,6 +20,11 @@ from pathlib import Path
 
 DOCUMENT = b"<p>The quick brown fox jumps over the lazy dog.</p>\n" * 400
 
+EXAMPLE = b"""<!doctype html><html lang="en"><head><title>Example Domain</title><style>body{width:60vw}</style></head>
+<body><div><h1>Example Domain</h1><p>This domain is for use in documentation examples without needing permission.</p>
+<p><a href="https://iana.org/domains/example">Learn more</a></p></div></body></html>
+"""
+
 # An address that no test asks for.
 LAST = "127.0.0.99"
 
@@ -198,9 +203,8 @@ class Pages(BaseHTTPRequestHandler):
         self.server.recorder.requested(
             Request(self.here, self.requestline, {k.lower(): v for k, v in self.headers.items()})
         )
-        page: Callable[[dict[str, str]], None] = getattr(
-            self, f"page_{parts.path.strip('/') or 'plain'}", self.page_plain
-        )
+        name = "example" if self.headers["host"] == "example.org" else parts.path.strip("/") or "plain"
+        page: Callable[[dict[str, str]], None] = getattr(self, f"page_{name}", self.page_plain)
         with contextlib.suppress(OSError):
             page(query)
 
@@ -221,6 +225,10 @@ class Pages(BaseHTTPRequestHandler):
     def page_plain(self, query: dict[str, str]) -> None:
         """The address that was reached."""
         self.answer(self.here.encode(), int(query.get("status", "200")), Content_Type="text/plain")
+
+    def page_example(self, query: dict[str, str]) -> None:
+        """What the examples in specs ask for: much like what is really there."""
+        self.answer(EXAMPLE, Content_Type="text/html")
 
     def page_echo(self, query: dict[str, str]) -> None:
         self.answer(json.dumps({name.lower(): value for name, value in self.headers.items()}).encode())

@@ -1,5 +1,7 @@
-"""``git status`` of hostile repositories, unguarded (where it runs what they say) and through the guard.
+"""``git status`` of hostile repositories, by plain git (which runs what they say) and through the guard.
 
+What a repository gets somebody to run says so on its standard error and then never ends: an answer of the guard shows
+that it was not run, in tiers that let nothing be written, too. Plain git, in the same tier, is the control.
 The numbers are those of the attack list.
 """
 
@@ -13,15 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.guard.ways import ALL, Way, guard_in
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.git import GitGuard
-from toolkit.guard.permission import SandboxChoice
+from toolkit.guard.git import Change, GitGuard
 from toolkit.guard.process import ProcessGuard
-from toolkit.guard.tier import probe
 
+WATCHDOG = 60.0
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
-    "HOME": "/nonexistent",
     "GIT_AUTHOR_NAME": "n",
     "GIT_AUTHOR_EMAIL": "e@example.org",
     "GIT_COMMITTER_NAME": "n",
@@ -29,10 +30,10 @@ ENVIRONMENT = {
 }
 
 
-def git(folder: Path, *arguments: str, check: bool = True) -> str:
+def git(folder: Path, *arguments: str, check: bool = True, home: Path = Path("/nonexistent")) -> str:
     """Git as anybody would run it."""
-    command = ["git", *arguments]
-    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=check).stdout
+    command, environment = ["git", *arguments], {**ENVIRONMENT, "HOME": str(home)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=check).stdout
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Repository:
 
     @property
     def proof(self) -> Path:
-        """Made by whatever the repository gets somebody to run. Inside, so that no read-only mount hides it."""
+        """Made by whatever the repository gets somebody to run, where it can write."""
         return self.root / ".git" / "proof"
 
     @property
@@ -64,7 +65,7 @@ def repository(tmp_path: Path) -> Repository:
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     (root / "tracked").write_text("one\n")
-    (root / "evil.sh").write_text(f"#!/bin/sh\ntouch {root}/.git/proof\ncat\n")
+    (root / "evil.sh").write_text(f"#!/bin/sh\necho RAN >&2\ntouch {root}/.git/proof\nexec sleep 10000\n")
     (root / "evil.sh").chmod(0o755)
     (root / ".git/info/exclude").write_text("evil.sh\n")
     git(root, "add", "tracked")
@@ -72,18 +73,38 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(root)
 
 
-@pytest.fixture(params=["full", "reduced", "unsafe-none"])
-def tier(request: pytest.FixtureRequest) -> SandboxChoice:
-    choice: SandboxChoice = request.param
-    if choice != "unsafe-none" and probe("full" if choice == "full" else "reduced"):
-        pytest.skip(f"this machine gives no {choice} tier")
-    return choice
+@pytest.fixture(params=ALL)
+def way(request: pytest.FixtureRequest) -> Way:
+    chosen: Way = request.param
+    return chosen
 
 
 @pytest.fixture
-def guard(repository: Repository, tier: SandboxChoice) -> Iterator[GitGuard]:
-    with ProcessGuard(str(repository.root), sandbox=tier) as process:
-        yield GitGuard(process)
+def process(repository: Repository, way: Way) -> Iterator[ProcessGuard]:
+    with guard_in(way, repository.root) as process:
+        yield process
+
+
+@pytest.fixture
+def guard(process: ProcessGuard) -> GitGuard:
+    return GitGuard(process)
+
+
+class Ran(Exception):
+    """The hostile program was heard."""
+
+
+def assert_plain_git_runs_it(process: ProcessGuard, *arguments: str, cwd: str = ".") -> None:
+    """The control: without it, a row proves nothing."""
+    heard = bytearray()
+
+    def listen(name: str, data: bytes) -> None:
+        heard.extend(data)
+        if b"RAN" in heard:
+            raise Ran
+
+    with pytest.raises(Ran):
+        process.run(["git", *arguments], cwd=cwd, timeout=WATCHDOG, on_output=listen)
 
 
 def fsmonitor(repository: Repository) -> None:
@@ -134,24 +155,22 @@ RUN_CODE: dict[str, Callable[[Repository], None]] = {
 
 
 @pytest.mark.parametrize("name", RUN_CODE)
-def test_a_repository_runs_nothing(repository: Repository, guard: GitGuard, tier: SandboxChoice, name: str) -> None:
+def test_a_repository_runs_nothing(
+    repository: Repository, process: ProcessGuard, guard: GitGuard, way: Way, name: str
+) -> None:
     RUN_CODE[name](repository)
-    if tier == "unsafe-none" and name[:3] in ("105", "107") and "worktree" not in name:
+    if way == "unsafe-none" and name[:3] in ("105", "107") and "worktree" not in name:
         with pytest.raises(SandboxViolation, match="filters or includes"):
             guard.status()
     else:
         assert guard.status().branch == "main"
     assert not repository.proof.exists()
-
-    git(repository.root, "status", check=False)
-    assert repository.proof.exists(), "plain git runs nothing either: the row proves nothing"
+    assert_plain_git_runs_it(process, "status")
 
 
 @pytest.mark.parametrize("place", ["config", "included", "included-conditionally"])
-def test_105_a_filter_cannot_hide_an_edit(
-    repository: Repository, guard: GitGuard, tier: SandboxChoice, place: str
-) -> None:
-    """The read-only workspace leaves no traces, so here the answer itself shows whether the filter ran."""
+def test_105_a_filter_cannot_hide_an_edit(repository: Repository, guard: GitGuard, way: Way, place: str) -> None:
+    """Here the answer itself shows whether the filter ran."""
     (repository.root / ".gitattributes").write_text("tracked filter=hide\n")
     file = repository.root / ".git" / ("config" if place == "config" else "more")
     with file.open("a") as config:
@@ -161,29 +180,31 @@ def test_105_a_filter_cannot_hide_an_edit(
     elif place == "included-conditionally":
         repository.config(f"includeIf.gitdir:{repository.root}/.path", "more")
     repository.edit_same_size()
-    if tier == "unsafe-none":
+    if way == "unsafe-none":
         assert isinstance(refusal(guard), SandboxViolation)
     else:
-        assert ("tracked", "M") in guard.status().unstaged
+        assert Change("tracked", "M") in guard.status().unstaged
     assert "tracked" not in git(repository.root, "status", "--short").split()
 
 
 def test_105_a_same_size_edit_is_still_seen(repository: Repository, guard: GitGuard) -> None:
     repository.edit_same_size()
-    assert guard.status().unstaged == (("tracked", "M"),)
+    assert guard.status().unstaged == (Change("tracked", "M"),)
 
 
-def test_106_external_diff_textconv_and_pager_are_not_run(repository: Repository, guard: GitGuard) -> None:
+def test_106_external_diff_textconv_and_pager_are_not_run(
+    repository: Repository, process: ProcessGuard, guard: GitGuard
+) -> None:
     (repository.root / ".gitattributes").write_text("tracked diff=X\n")
     repository.config(
         "diff.external", repository.evil, "diff.X.textconv", repository.evil, "core.pager", repository.evil,
         "pager.status", "true", "core.editor", repository.evil, "core.sshCommand", repository.evil,
     )  # fmt: skip
     repository.edit_same_size()
-    assert guard.status().unstaged == (("tracked", "M"),)
+    assert guard.status().unstaged == (Change("tracked", "M"),)
     assert not repository.proof.exists()
-    git(repository.root, "diff")
-    assert repository.proof.exists()
+    assert_plain_git_runs_it(process, "diff")
+    assert_plain_git_runs_it(process, "diff", "--no-ext-diff")
 
 
 def refusal(guard: GitGuard, cwd: str = ".") -> ToolkitError:
@@ -198,11 +219,14 @@ def test_107_an_include_outside_is_refused(repository: Repository, guard: GitGua
     outside.mkdir()
     (outside / "config").write_text("[user]\n\tname = x\n")
     repository.config("include.path", value.format(base=repository.root.parent))
+    assert git(repository.root, "config", "user.name", home=outside) == "x\n"
     error = refusal(guard)
     assert isinstance(error, SandboxViolation) and "outside/" not in str(error)
 
 
-def test_108_an_embedded_bare_repository_is_none(repository: Repository, guard: GitGuard) -> None:
+def test_108_an_embedded_bare_repository_is_none(
+    repository: Repository, process: ProcessGuard, guard: GitGuard
+) -> None:
     bare = repository.root / "bare"
     git(repository.root, "init", "-q", "--bare", str(bare))
     git(bare, "config", "core.bare", "false")
@@ -211,8 +235,7 @@ def test_108_an_embedded_bare_repository_is_none(repository: Repository, guard: 
     error = refusal(guard, "bare")
     assert isinstance(error, ToolFailed) and error.reason == "NOT_GIT_REPOSITORY"
     assert not repository.proof.exists()
-    git(bare, "status", check=False)
-    assert repository.proof.exists()
+    assert_plain_git_runs_it(process, "status", cwd="bare")
 
 
 def move_repository_out(repository: Repository) -> Path:
@@ -235,9 +258,15 @@ def test_109_a_repository_outside_is_refused(repository: Repository, guard: GitG
 
 
 def test_109_a_common_directory_outside_is_refused(repository: Repository, guard: GitGuard) -> None:
-    (repository.root.parent / "common").mkdir()
+    """Objects, branches and configuration outside, the rest inside: to git this is one repository."""
+    common = repository.root.parent / "common"
+    common.mkdir()
+    for name in ("config", "objects", "refs"):
+        (repository.root / ".git" / name).rename(common / name)
     (repository.root / ".git/commondir").write_text("../../common\n")
-    assert isinstance(refusal(guard), SandboxViolation)
+    assert git(repository.root, "rev-parse", "--abbrev-ref", "HEAD") == "main\n"
+    error = refusal(guard)
+    assert isinstance(error, SandboxViolation) and "common" not in str(error)
 
 
 @pytest.mark.parametrize("value", ["{base}/outside", "../../outside"])
@@ -260,7 +289,7 @@ def test_109_pointers_inside_work(repository: Repository, guard: GitGuard) -> No
     assert (status.repository_root, status.branch, status.clean) == ("tree", "tree", True)
 
 
-def test_110_a_submodule_runs_nothing(repository: Repository, guard: GitGuard) -> None:
+def test_110_a_submodule_runs_nothing(repository: Repository, process: ProcessGuard, guard: GitGuard) -> None:
     other = repository.root.parent / "other"
     other.mkdir()
     git(other, "init", "-q")
@@ -270,8 +299,7 @@ def test_110_a_submodule_runs_nothing(repository: Repository, guard: GitGuard) -
     git(repository.root / "sub", "config", "core.fsmonitor", repository.evil)
     assert guard.status().clean
     assert not repository.proof.exists()
-    git(repository.root, "status")
-    assert repository.proof.exists()
+    assert_plain_git_runs_it(process, "status")
 
 
 def test_111_variables_of_the_host_are_ignored(
@@ -280,7 +308,7 @@ def test_111_variables_of_the_host_are_ignored(
     (tmp_path / "elsewhere").mkdir()
     git(tmp_path / "elsewhere", "init", "-q", "-b", "elsewhere")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere/.git"))
-    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'core.fsmonitor={repository.evil}'")
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'core.fsmonitor=touch {repository.proof}; false'")
     assert guard.status().branch == "main"
     assert not repository.proof.exists()
     assert b"elsewhere" in subprocess.run(["git", "status"], cwd=repository.root, capture_output=True).stdout
@@ -295,17 +323,20 @@ def test_112_names_that_look_like_options_are_names(repository: Repository, guar
     (repository.root / "-c/f").touch()
     status = guard.status("-c")
     assert status.branch == "--upload-pack=x"
-    assert status.untracked == (("--output=x", "?"), ("-c/", "?"))
+    assert status.untracked == (Change("--output=x", "?"), Change("-c/", "?"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to somebody else")
-def test_113_a_repository_of_somebody_else_is_not_read(repository: Repository, guard: GitGuard) -> None:
+def test_113_a_repository_of_somebody_else_is_not_read(
+    repository: Repository, process: ProcessGuard, guard: GitGuard
+) -> None:
     fsmonitor(repository)
     for path in (repository.root, repository.root / ".git"):
         os.chown(path, 65534, 65534)
     error = refusal(guard)
     assert isinstance(error, ToolFailed) and error.reason == "PERMISSION_DENIED"
     assert not repository.proof.exists()
+    assert_plain_git_runs_it(process, "-c", "safe.directory=*", "status")
 
 
 def test_114_names_are_told_apart_by_nul_and_shown_on_one_line(repository: Repository, guard: GitGuard) -> None:
@@ -313,7 +344,7 @@ def test_114_names_are_told_apart_by_nul_and_shown_on_one_line(repository: Repos
         (repository.root / name).touch()
     os.close(os.open(os.fsencode(repository.root) + b"/\xff", os.O_CREAT))
     (repository.root / "\n? forged").touch()
-    names = {path for path, _ in guard.status().untracked}
+    names = {change.path for change in guard.status().untracked}
     assert names == {r"two\x0alines", r"esc\x1b[31m", 'quo"te', "sp ace", r"\u202e", r"\xff", r"\x0a? forged"}
 
 
@@ -338,9 +369,9 @@ def test_every_kind_of_change(repository: Repository, guard: GitGuard) -> None:
     (root / "gone").unlink()
     (root / "new").touch()
     status = guard.status()
-    assert set(status.staged) == {("moved to", "R"), ("added", "A")}
-    assert set(status.unstaged) == {("added", "M"), ("gone", "D")}
-    assert status.untracked == (("new", "?"),) and status.conflicted == (("both", "UU"),)
+    assert set(status.staged) == {Change("moved to", "R", "moved from"), Change("added", "A")}
+    assert set(status.unstaged) == {Change("added", "M"), Change("gone", "D")}
+    assert status.untracked == (Change("new", "?"),) and status.conflicted == (Change("both", "UU"),)
     assert (status.branch, status.upstream, status.ahead, status.behind) == ("main", "topic", 1, 1)
     assert status.head == git(root, "rev-parse", "HEAD").strip() and not status.clean and not status.detached
     assert status.raw.startswith(b"# branch.oid ")
@@ -365,9 +396,9 @@ def test_nothing_is_written(repository: Repository, guard: GitGuard) -> None:
     assert (repository.root / ".git/index").read_bytes() != before
 
 
-def test_a_repository_around_the_workspace_is_not_looked_for(repository: Repository, tier: SandboxChoice) -> None:
+def test_a_repository_around_the_workspace_is_not_looked_for(repository: Repository, way: Way) -> None:
     (repository.root / "inner").mkdir()
-    with ProcessGuard(str(repository.root / "inner"), sandbox=tier) as process:
+    with guard_in(way, repository.root / "inner") as process:
         error = refusal(GitGuard(process))
     assert isinstance(error, ToolFailed) and error.reason == "NOT_GIT_REPOSITORY"
     assert "main" in git(repository.root / "inner", "status")

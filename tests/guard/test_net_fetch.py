@@ -18,6 +18,7 @@ import pytest
 
 from tests.guard.netns import OTHER_PUBLIC, PUBLIC, PUBLIC_V6, Job, Lab, Outcome
 from tests.guard.netns_server import DOCUMENT, PACKED, RAW
+from toolkit.guard.fetch import Response
 
 D, A, E = "SANDBOX_VIOLATION", "INVALID_TOOL_ARGUMENTS", "TOOL_FAILED"
 # Far more than any of these calls takes, far less than what they would take without their limits.
@@ -522,6 +523,47 @@ def test_134_control_unguarded_they_are_sent_along(lab: Lab) -> None:
 def test_135_every_body_has_a_defined_text(lab: Lab, name: str, text: str) -> None:
     response = lab.run(Job(f"http://site.test/raw?name={name}", SITE)).ok
     assert response.body == RAW[name].partition(b"\r\n\r\n")[2] and response.text() == text
+
+
+def answer(body: bytes, content_type: str = "text/html", *, truncated: bool = False) -> Response:
+    return Response("http://site.test/", "http://site.test/", 200, (), content_type, body, truncated, ())
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "declared", "text"),
+    [
+        (b"K\xe4se", "text/html", "iso-8859-1", "Käse"),
+        (b"K\xe4se", "text/html; charset=windows-1252", "utf-8", "Käse"),
+        (b"K\xc3\xa4se", "text/html; charset=nonsense", "utf-8", "Käse"),
+        (b"K\xc3\xa4se", "text/html", "nonsense", "Käse"),
+        (b"\xef\xbb\xbfK\xc3\xa4se", "text/html; charset=latin1", "koi8-r", "Käse"),
+        # Browsers read these as the larger sets that authors mean.
+        (b"\x93quoted\x94 \x80", "text/html; charset=iso-8859-1", "", "“quoted” €"),
+        (b"\x93quoted\x94", "text/html; charset=us-ascii", "", "“quoted”"),
+        ("①".encode("cp932"), "text/html; charset=Shift_JIS", "", "①"),
+        ("囧".encode("gb18030"), "text/html; charset=gb2312", "", "囧"),
+        ("똠".encode("cp949"), "text/html; charset=euc-kr", "", "똠"),
+        ("Käse".encode("utf-16-le"), "text/html; charset=utf-16", "", "Käse"),
+        ("Käse".encode("utf-16-be"), "text/html; charset=utf-16be", "", "Käse"),
+        (b"\x81\xff\x00", "text/html; charset=windows-1252", "", "\ufffdÿ\x00"),
+    ],
+)
+def test_135_charsets(body: bytes, content_type: str, declared: str, text: str) -> None:
+    assert answer(body, content_type).text(declared) == text
+
+
+@pytest.mark.parametrize(
+    "charset", ["utf-8", "utf-16le", "gb18030", "shift_jis", "euc-kr", "big5", "euc-jp", "iso-2022-jp"]
+)
+def test_135_a_cut_body_does_not_end_in_half_a_character(charset: str) -> None:
+    text = "日本日本"
+    body = text.encode(charset)
+    for length in range(len(body)):
+        seen = answer(body[:length], f"text/plain; charset={charset}", truncated=True).text()
+        assert text.startswith(seen) and "\ufffd" not in seen
+    assert answer(body[:-1], f"text/plain; charset={charset}").text() != text, (
+        "a whole body that ends so is no proper text"
+    )
 
 
 BROKEN = [*RAW][: [*RAW].index("bad-location")]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import PolicyError
@@ -157,6 +158,21 @@ def test_admission_by_name() -> None:
     assert admitted(Rule("allow", tools=[])) == "deny"
 
 
+def test_optional_permissions_are_withheld_by_rules_that_speak_of_them() -> None:
+    def withheld(*rules: Rule[str]) -> bool:
+        return SecurityPolicy[str]("allow", rules=rules).withholds("bash", "network")
+
+    assert not withheld()
+    assert withheld(Rule("deny", permission="network"))
+    assert withheld(Rule("ask", permission="network"))
+    assert withheld(Rule("deny", permission="network", host="*.example.org"))
+    assert withheld(Rule("allow", permission="network"), Rule("deny", tools=["bash"], permission="network"))
+    assert not withheld(Rule("allow", permission="network"))
+    assert not withheld(Rule("deny", permission="write"))
+    assert not withheld(Rule("deny", tools=["webfetch"], permission="network"))
+    assert not withheld(Rule("deny", command="curl"))
+
+
 WRONG_RULES: dict[str, tuple[dict[str, Any], str]] = {
     "decision": ({"decision": "maybe"}, "a rule's decision is allow, ask or deny"),
     "permission": ({"decision": "deny", "permission": "fly"}, "no permission is called 'fly'"),
@@ -236,6 +252,23 @@ def test_policy_files(tmp_path: Path) -> None:
         ("rules = 3", "'rules' must be a list of tables"),
         ("tools = 3", "'tools' must be a table"),
         ("= nonsense", "the policy cannot be read"),
+        ("x = " + "[" * 5000, "the policy cannot be read: .*nested"),
+        ("default = ['allow']", "the decision for 'default' must be allow, ask or deny"),
+        ("[tools]\nread_file = {}", "the decision for 'read_file' must be allow, ask or deny"),
+        ("[[rules]]\ndecision = ['deny']", "decision is allow, ask or deny.* @ policy.toml:/rules/0"),
+        ("[[rules]]\ndecision = 'deny'\npermission = ['read']", "no permission is called"),
+        *(
+            (f"[[rules]]\ndecision = '{decision}'\n{key} = {value}", f"'{key}' must be text.* @ policy.toml:/rules/0")
+            for decision in ("allow", "deny")
+            for key in ("path", "command", "host", "justification")
+            for value in ("{}", "3", "['x']", "true")
+        ),
+        *(
+            (f"[[rules]]\ndecision = 'deny'\npath = 'x'\n{key} = {value}", f"'{key}' must be a list of texts")
+            for key in ("tools", "match", "not_match")
+            for value in ("{}", "3", "[3]")
+        ),
+        ("[[rules]]\ndecision = 'deny'\npath = 'x'\nmatch = 'xx'", "'match' must be a list of texts"),
     ],
 )
 def test_mistakes_in_policy_files(tmp_path: Path, text: str, words: str) -> None:
@@ -247,18 +280,33 @@ def test_mistakes_in_policy_files(tmp_path: Path, text: str, words: str) -> None
         SecurityPolicy[str].load(tmp_path / "missing.toml")
 
 
-@given(st.text(st.sampled_from(list("ab '\"\\$`;&|<>(){}*?[]#~!=\n\t\x00\u00a0%^-/.")), max_size=24))
+BASH = ("bash", "--noprofile", "--norc", "-c")
+LETTERS = st.text(st.sampled_from(list("ab '\"\\$`;&|<>(){}*?[]#~!=\n\t\x00\u00a0%^-/.")), max_size=24)
+PLAIN = ["a", "b", "-a", "a/b", " ", " ", " ; ", " && ", " | ", "'a b'", '"a;b"']
+# Words and signs that mean something to a shell, most of them only in certain places.
+TOKENS = [
+    "a", "b", "-a", "a/b", " ", "  ", "'a b'", '"a b"', "''", "'", '"', "\\", "if", "then", "fi", "{", "}", "!", "[[", "]]", "time", "coproc",
+    "function", "case", "in", "esac", "select", "do", "done", "while", "until", "for", "a=b", "a+=b", "a[0]=b", "a()", "=", "~", "~/", "~+",
+    "{a,b}", "{1..3}", "*", "?", "[", "]", "#", "$", "$a", "$(a)", "`", "&", "&&", "|&", "||", "|", ";", ";;", ";&", "<<<", "<", ">", "2>", "!!",
+    "^", "%", "%1", "@", "+", ",", ":", ".", "\n", "\r", "\t", "\v", "\u00a0", "\u3000", "\N{LATIN SMALL LETTER E WITH ACUTE}",
+]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(LETTERS | st.lists(st.sampled_from(PLAIN) | st.sampled_from(TOKENS), max_size=12).map("".join))
 def test_text_that_is_taken_for_plain_is_read_as_a_shell_reads_it(text: str) -> None:
     """Whatever we call plain, bash must split into the same words."""
-    import subprocess
-
     commands = plain_commands(text)
     if commands is None:
         return
     script = "".join(f"printf '%s\\0' {part}; printf '\\1'\n" for part in _parts(text))
-    done = subprocess.run(["bash", "--noprofile", "--norc", "-c", script], capture_output=True, timeout=20)
+    done = subprocess.run([*BASH, script], capture_output=True, timeout=20)
     seen = [tuple(word.decode() for word in row.split(b"\0")[:-1]) for row in done.stdout.split(b"\1")[:-1]]
     assert seen == commands
+    # And see no more structure in it: how bash itself writes the text down is plain again, and the same.
+    written = subprocess.run([*BASH, f"f() {{ {text}\n}}; declare -f f"], capture_output=True, text=True, timeout=20)
+    body = written.stdout.partition("{")[2].rpartition("}")[0]
+    assert plain_commands(body.replace("\n", " ")) == commands
 
 
 def _parts(text: str) -> list[str]:

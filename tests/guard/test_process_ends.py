@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,15 +10,14 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.guard.ways import SANDBOXED, Way, guard_in, needs
 from tests.projects import REPOSITORY
 from toolkit.errors import ToolCancelled, ToolFailed
-from toolkit.guard.permission import SandboxChoice
-from toolkit.guard.process import ProcessGuard
-from toolkit.guard.tier import probe
 
 WATCHDOG = 60.0
 NEVER = 10_000
@@ -28,6 +28,7 @@ FORMS = {
     "84-setsid": "setsid python hold.py & echo",
     "84-double-fork": "( ( python hold.py & ) & ) ; echo",
     "84-daemon": "python hold.py daemon & echo",
+    "84-never-the-same": "python hold.py hydra & echo",
     "85-ignores-term": "trap '' TERM HUP INT; python hold.py ignore & echo",
     "86-many": "for i in 1 2 3 4 5 6 7 8; do setsid python hold.py & done; echo",
 }
@@ -43,6 +44,10 @@ if "daemon" in sys.argv:
     os.chdir("/")
 kept = open(sys.path[0] + "/held", "a")
 open(f"{sys.path[0]}/ready-{time.monotonic_ns()}-{os.getpid()}", "w").close()
+while "hydra" in sys.argv:  # a new number and a new session all the time: whoever looks for it comes too late
+    if os.fork():
+        os._exit(0)
+    os.setsid()
 time.sleep(10000)
 """
 
@@ -55,13 +60,11 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=["full", "reduced"])
-def tier(request: pytest.FixtureRequest) -> SandboxChoice:
-    choice: SandboxChoice = request.param
-    reason = probe("full" if choice == "full" else "reduced")
-    if reason:
-        pytest.skip(f"this machine gives no {choice} tier: {reason}")
-    return choice
+@pytest.fixture(params=SANDBOXED)
+def way(request: pytest.FixtureRequest) -> Way:
+    chosen: Way = request.param
+    needs(chosen)
+    return chosen
 
 
 def holders(workspace: Path) -> list[int]:
@@ -99,20 +102,20 @@ def waiting(form: str) -> str:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_nothing_survives_the_end_of_the_command(workspace: Path, tier: SandboxChoice, form: str) -> None:
-    with ProcessGuard(str(workspace), sandbox=tier) as guard:
+def test_nothing_survives_the_end_of_the_command(workspace: Path, way: Way, form: str) -> None:
+    with guard_in(way, workspace) as guard:
         result = guard.shell(waiting(form) + "echo end", timeout=WATCHDOG)
         assert result.stdout.endswith(b"end\n") and result.exit_code == 0 and not result.timed_out
         assert ready(workspace) and holders(workspace) == []
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_nothing_survives_a_cancelled_call(workspace: Path, tier: SandboxChoice, form: str) -> None:
+def test_nothing_survives_a_cancelled_call(workspace: Path, way: Way, form: str) -> None:
     def cancel() -> None:
         if ready(workspace, 8 if "86" in form else 1):
             raise ToolCancelled("the caller ended the call")
 
-    with ProcessGuard(str(workspace), sandbox=tier) as guard:
+    with guard_in(way, workspace) as guard:
         with pytest.raises(ToolCancelled):
             guard.bound(cancel).shell(f"{FORMS[form]}; sleep {NEVER}", timeout=WATCHDOG)
         assert holders(workspace) == []
@@ -120,52 +123,77 @@ def test_nothing_survives_a_cancelled_call(workspace: Path, tier: SandboxChoice,
 
 def test_without_a_sandbox_setsid_survives(workspace: Path) -> None:
     """The control: the same text, unguarded."""
-    with ProcessGuard(str(workspace), sandbox="unsafe-none") as guard:
+    with guard_in("unsafe-none", workspace) as guard:
         guard.shell(waiting("84-setsid") + "echo end", timeout=WATCHDOG)
     survivors = holders(workspace)
     assert len(survivors) == 1
     os.kill(survivors[0], signal.SIGKILL)
 
 
-def test_82_a_command_past_its_time_is_killed_and_says_so(workspace: Path, tier: SandboxChoice) -> None:
-    with ProcessGuard(str(workspace), sandbox=tier) as guard:
+@contextlib.contextmanager
+def unguarded(workspace: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The control of those below: the same program, begun before and looked at after."""
+    with subprocess.Popen([sys.executable, "hold.py", *arguments], cwd=workspace) as process:
+        try:
+            wait_for(lambda: ready(workspace), "the control never started")
+            for mark in workspace.glob("ready-*"):
+                mark.unlink()
+            yield process
+        finally:
+            process.kill()
+
+
+def test_82_a_command_past_its_time_is_killed_and_says_so(workspace: Path, way: Way) -> None:
+    with unguarded(workspace) as control, guard_in(way, workspace) as guard:
         result = guard.shell("echo before; python hold.py", timeout=3)
         assert result.timed_out and result.signal == signal.SIGKILL and result.exit_code is None
         assert result.stdout == b"before\n"
-        assert holders(workspace) == []
+        assert holders(workspace) == [control.pid]
         assert not guard.run(["true"]).timed_out
 
 
-def test_85_ignoring_every_signal_does_not_help(workspace: Path, tier: SandboxChoice) -> None:
-    with ProcessGuard(str(workspace), sandbox=tier) as guard:
+def test_85_ignoring_every_signal_does_not_help(workspace: Path, way: Way) -> None:
+    with unguarded(workspace) as control:
+        control.terminate()
+        assert control.wait(WATCHDOG) == -signal.SIGTERM  # one that does not ignore it
+    with unguarded(workspace, "ignore") as control, guard_in(way, workspace) as guard:
+        control.terminate()
         assert guard.run(["python", "hold.py", "ignore"], timeout=3).timed_out
-        assert holders(workspace) == []
+        assert holders(workspace) == [control.pid]
 
 
-def test_an_exception_of_the_listener_kills_first(workspace: Path, tier: SandboxChoice) -> None:
+def test_an_exception_of_the_listener_kills_first(workspace: Path, way: Way) -> None:
     def listen(name: str, data: bytes) -> None:
         raise RuntimeError(name)
 
-    with ProcessGuard(str(workspace), sandbox=tier) as guard:
+    with guard_in(way, workspace) as guard:
         with pytest.raises(RuntimeError, match="stdout"):
             guard.shell(waiting("84-setsid") + f"echo now; sleep {NEVER}", timeout=WATCHDOG, on_output=listen)
         assert holders(workspace) == []
 
 
 @pytest.mark.xdist_group("many-processes")
-def test_86_processes_are_bounded(workspace: Path, tier: SandboxChoice) -> None:
-    code = "import os, time\nn = 0\ntry:\n    while n < 2000:\n        if os.fork() == 0: time.sleep(10000)\n        n += 1\nexcept OSError: pass\nprint(n, flush=True)\n"
+def test_86_processes_are_bounded(workspace: Path, way: Way) -> None:
+    code = "import os, sys, time\nn = 0\ntry:\n    while n < int(sys.argv[1]):\n        if os.fork() == 0: time.sleep(10000)\n        n += 1\nexcept OSError: pass\nprint(n, flush=True)\n"
     # A name of its own: the same test may be running beside this one, for another tier.
     script = f"bomb-{uuid.uuid4().hex}.py"
     (workspace / script).write_text(code)
-    with ProcessGuard(str(workspace), sandbox=tier) as guard:
-        result = guard.run(["python", script], timeout=WATCHDOG)
-        if tier == "full":
+    heard = {"stdout": b"", "stderr": b""}
+
+    def listen(name: str, data: bytes) -> None:
+        heard[name] += data
+
+    with guard_in(way, workspace) as guard:
+        result = guard.run(["python", script, "2000"], timeout=WATCHDOG, on_output=listen)
+        if way == "full" or (way == "bubblewrap" and os.geteuid() != 0):
             assert result.exit_code == 0 and 0 < int(result.stdout) < 1100
         else:  # counted now and then, and ended as a whole
             assert result.signal == signal.SIGKILL and b"processes" in result.stderr
+        assert heard == {"stdout": result.stdout, "stderr": result.stderr}
         assert guard.run(["true"]).exit_code == 0
     assert not [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if runs(pid, script)]
+    with guard_in("unsafe-none", workspace) as guard:
+        assert guard.run(["python", script, "1200"], timeout=WATCHDOG).stdout == b"1200\n"
 
 
 def runs(pid: int, script: str) -> bool:
@@ -175,7 +203,7 @@ def runs(pid: int, script: str) -> bool:
         return False
 
 
-def test_87_endless_output_is_cut_and_memory_bounded(workspace: Path, tier: SandboxChoice) -> None:
+def test_87_endless_output_is_cut_and_memory_bounded(workspace: Path, way: Way) -> None:
     heard = 0
 
     def listen(name: str, data: bytes) -> None:
@@ -186,18 +214,21 @@ def test_87_endless_output_is_cut_and_memory_bounded(workspace: Path, tier: Sand
         if heard > 20 << 20:
             raise ToolCancelled("enough")
 
-    with ProcessGuard(str(workspace), sandbox=tier) as guard:
+    with guard_in(way, workspace) as guard:
         result = guard.shell("yes | head -c 20000000", max_output=1000)
         assert result.stdout_truncated and result.stdout_bytes == 20_000_000
         assert len(result.stdout) < 1100 and b"19999000 bytes left out" in result.stdout
         with pytest.raises(ToolCancelled):
             guard.run(["yes"], timeout=WATCHDOG, on_output=listen, check=stop)
+    plain = subprocess.run("yes | head -c 20000000", shell=True, capture_output=True)
+    assert len(plain.stdout) == 20_000_000
 
 
 SUPERVISOR = """
 import sys
-from toolkit.guard.process import ProcessGuard
-guard = ProcessGuard(sys.argv[1], sandbox=sys.argv[2], state_dir=sys.argv[4])
+from pathlib import Path
+from tests.guard.ways import guard_in
+guard = guard_in(sys.argv[2], Path(sys.argv[1]), state_dir=sys.argv[4])
 guard.run(["true"])
 print(guard._sandbox._helper.pid, flush=True)
 guard.shell(sys.argv[3], timeout=None)
@@ -206,12 +237,10 @@ guard.shell(sys.argv[3], timeout=None)
 
 @pytest.mark.parametrize("victim", ["caller", "helper"])
 @pytest.mark.parametrize("form", ["83-background", "84-setsid", "84-daemon", "86-many"])
-def test_nothing_survives_when_the_supervisor_is_killed(
-    workspace: Path, tier: SandboxChoice, form: str, victim: str
-) -> None:
+def test_nothing_survives_when_the_supervisor_is_killed(workspace: Path, way: Way, form: str, victim: str) -> None:
     state = workspace.parent / "state"  # nobody is left to clean up
     state.mkdir()
-    command = [sys.executable, "-c", SUPERVISOR, str(workspace), tier, f"{FORMS[form]}; sleep {NEVER}", str(state)]
+    command = [sys.executable, "-c", SUPERVISOR, str(workspace), way, f"{FORMS[form]}; sleep {NEVER}", str(state)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as supervisor:
         assert supervisor.stdout
@@ -231,11 +260,9 @@ def zombie(pid: int) -> bool:
         return True
 
 
-def test_in_the_full_tier_nothing_survives_the_keeper_either(workspace: Path) -> None:
-    """In the reduced tier this is the documented gap."""
-    if probe("full"):
-        pytest.skip(f"this machine gives no full tier: {probe('full')}")
-    with ProcessGuard(str(workspace), sandbox="full") as guard:
+def test_nothing_survives_the_keeper_either(workspace: Path, way: Way) -> None:
+    """In the reduced tier the helper finds what is left; killed both at once, they would be the documented gap."""
+    with guard_in(way, workspace) as guard:
         outcome: list[BaseException] = []
 
         def call() -> None:
@@ -260,8 +287,8 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_close_ends_the_helper_and_a_killed_helper_is_replaced(workspace: Path, tier: SandboxChoice) -> None:
-    guard = ProcessGuard(str(workspace), sandbox=tier)
+def test_close_ends_the_helper_and_a_killed_helper_is_replaced(workspace: Path, way: Way) -> None:
+    guard = guard_in(way, workspace)
     guard.run(["true"])
     assert guard._sandbox._helper is not None
     first = guard._sandbox._helper.pid
@@ -277,9 +304,9 @@ def test_close_ends_the_helper_and_a_killed_helper_is_replaced(workspace: Path, 
         guard.run(["true"])
 
 
-def test_several_threads_share_one_helper(workspace: Path, tier: SandboxChoice) -> None:
+def test_several_threads_share_one_helper(workspace: Path, way: Way) -> None:
     answers: list[bytes] = []
-    with ProcessGuard(str(workspace), sandbox=tier) as guard:
+    with guard_in(way, workspace) as guard:
 
         def call(number: int) -> None:
             answers.append(guard.shell(f"sleep 0.1; echo {number}").stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -11,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed, ToolkitError
 from toolkit.guard.fs import SandboxFS
-from toolkit.guard.permission import SandboxChoice
 from toolkit.guard.process import ProcessGuard, ProcessResult
 from toolkit.guard.program import find
-from toolkit.guard.tier import probe
 
 WATCHDOG = 120.0
 D, A, E = "SANDBOX_VIOLATION", "INVALID_TOOL_ARGUMENTS", "TOOL_FAILED"
@@ -29,22 +29,15 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=["full", "reduced", "unsafe-none"])
+@pytest.fixture(params=ALL)
 def guard(workspace: Path, request: pytest.FixtureRequest) -> Iterator[ProcessGuard]:
-    choice: SandboxChoice = request.param
-    if choice != "unsafe-none":
-        reason = probe("full" if choice == "full" else "reduced")
-        if reason:
-            pytest.skip(f"this machine gives no {choice} tier: {reason}")
-    with ProcessGuard(str(workspace), sandbox=choice) as guard:
+    with guard_in(request.param, workspace) as guard:
         yield guard
 
 
-@pytest.fixture
-def full(workspace: Path) -> Iterator[ProcessGuard]:
-    if probe("full"):
-        pytest.skip(f"this machine gives no full tier: {probe('full')}")
-    with ProcessGuard(str(workspace), sandbox="full") as guard:
+@pytest.fixture(params=FULL)
+def full(workspace: Path, request: pytest.FixtureRequest) -> Iterator[ProcessGuard]:
+    with guard_in(request.param, workspace) as guard:
         yield guard
 
 
@@ -60,14 +53,17 @@ def test_a_result_says_everything(guard: ProcessGuard, workspace: Path) -> None:
     assert (result.cwd, result.exit_code, result.signal) == ("sub", 3, None)
     assert (result.stdout, result.stderr) == (b"out\n", b"err\n")
     assert (result.stdout_bytes, result.stderr_bytes) == (4, 4)
-    assert not (result.stdout_truncated or result.stderr_truncated or result.timed_out or result.network)
+    assert not (result.stdout_truncated or result.stderr_truncated or result.timed_out)
+    assert result.network == guard.choice.unsafe
     assert result.tier == guard.tier == guard.choice.name
     assert result.duration_ms >= 0
 
 
 def test_a_signal_is_reported(guard: ProcessGuard) -> None:
     result = guard.shell("kill -SEGV $$")
-    assert (result.exit_code, result.signal) == (None, signal.SIGSEGV)
+    assert (result.exit_code, result.signal, result.signal_name) == (None, signal.SIGSEGV, "SIGSEGV")
+    assert guard.shell(f"kill -{signal.SIGRTMIN + 3} $$").signal_name == f"SIG{signal.SIGRTMIN + 3}"
+    assert guard.run(["true"]).signal_name is None
 
 
 def test_65_arguments_are_never_shell_text(guard: ProcessGuard) -> None:
@@ -79,6 +75,13 @@ def test_65_arguments_are_never_shell_text(guard: ProcessGuard) -> None:
 
 def test_shell_text_is_a_pipeline(guard: ProcessGuard) -> None:
     assert succeeded(guard.shell("seq 1000 | grep 7 | tee f | wc -l; cat <(head -1 f)")) == "271\n7\n"
+
+
+def test_shell_text_is_never_an_option_of_the_shell(guard: ProcessGuard) -> None:
+    for text in ("-x", "-i", "--version", "+e"):
+        result = guard.shell(text)
+        assert (result.exit_code, result.stdout) == (127, b""), text
+        assert f"{text}: command not found".encode() in result.stderr
 
 
 def test_75_nothing_of_one_call_reaches_the_next(guard: ProcessGuard, workspace: Path) -> None:
@@ -258,6 +261,31 @@ def test_77_a_working_directory_outside_is_refused(guard: ProcessGuard, workspac
     assert str(workspace.parent) not in str(caught.value)
 
 
+def test_77_a_working_directory_that_is_not_there_names_those_that_are(guard: ProcessGuard, workspace: Path) -> None:
+    (workspace / "source").mkdir()
+    (workspace / "file").touch()
+    (workspace / "dangling").symlink_to("nowhere")
+    rows = {
+        "suorce": "the working directory 'suorce' does not exist. Did you mean 'source'?",
+        "elsewhere": "the working directory 'elsewhere' does not exist",
+        "dangling": "the working directory 'dangling' does not exist",
+        "file": "the working directory 'file' is not a directory, or lies below something that is none",
+    }
+    for cwd, words in rows.items():
+        with pytest.raises(ToolFailed) as caught:
+            guard.run(["pwd"], cwd=cwd)
+        assert (caught.value.message, caught.value.details["path"]) == (words, cwd)
+
+
+def test_99_names_like_a_missing_program_are_told(guard: ProcessGuard) -> None:
+    for name, near in {"bahs": "bash", "pyhton3": "python3", "gti-lgo": None, "./bahs": None, "b" * 1000: None}.items():
+        with pytest.raises(ToolFailed, match="COMMAND_NOT_FOUND") as caught:
+            guard.run([name])
+        found = caught.value.details.get("near", [])
+        assert isinstance(found, list)
+        assert found == [] if near is None else near in found, name
+
+
 def test_77_a_working_directory_inside_is_taken(guard: ProcessGuard, workspace: Path) -> None:
     (workspace / "sub/deep").mkdir(parents=True)
     (workspace / "link-in").symlink_to("sub")
@@ -301,12 +329,29 @@ def test_git_init_add_commit(guard: ProcessGuard) -> None:
     assert len(succeeded(guard.run(["git", "log", "--oneline"])).splitlines()) == 2
 
 
-def test_venv_and_a_test_run_in_it(guard: ProcessGuard, workspace: Path) -> None:
-    succeeded(guard.run([sys.executable, "-m", "venv", "--without-pip", "env"], timeout=WATCHDOG))
+@pytest.mark.parametrize("way", ALL)
+def test_venv_and_pytest_in_it(workspace: Path, way: Way) -> None:
+    """Offline: what would have been installed is a root to read, and found by a line in the environment's own files."""
+    packages = Path(pytest.__file__).parents[1]
+    find = "import sysconfig; print(sysconfig.get_path('purelib'))"
     (workspace / "test_it.py").write_text(
-        "import sys, unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertTrue(sys.prefix.endswith('env'))\n"
+        "import sys\ndef test_it(tmp_path):\n    assert sys.prefix.endswith('env')\n    (tmp_path / 'f').write_text('x')\n"
     )
-    assert b"OK" in guard.run(["env/bin/python", "-m", "unittest", "test_it"], timeout=WATCHDOG).stderr
+    with guard_in(way, workspace, read_roots=[str(packages)]) as guard:
+        succeeded(guard.run([sys.executable, "-m", "venv", "--without-pip", "env"], timeout=WATCHDOG))
+        place = succeeded(guard.run(["env/bin/python", "-c", find])).rstrip()
+        succeeded(guard.shell(f"echo {packages} > {place}/packages.pth"))
+        assert "1 passed" in succeeded(guard.run(["env/bin/python", "-m", "pytest", "-q"], timeout=WATCHDOG))
+
+
+@pytest.mark.parametrize("way", FULL)
+def test_a_venv_with_pip(workspace: Path, way: Way) -> None:
+    """The standard library brings pip along, so this needs no network."""
+    if importlib.util.find_spec("ensurepip") is None:
+        pytest.skip("this Python comes without ensurepip")
+    with guard_in(way, workspace) as guard:
+        succeeded(guard.run([sys.executable, "-m", "venv", "env"], timeout=WATCHDOG))
+        assert succeeded(guard.run(["env/bin/pip", "--version"], timeout=WATCHDOG)).startswith("pip ")
 
 
 def test_pytest(guard: ProcessGuard, workspace: Path) -> None:
@@ -325,6 +370,15 @@ def test_a_file_of_100_megabytes(guard: ProcessGuard, workspace: Path) -> None:
     assert (workspace / "big").stat().st_size == 100 << 20
 
 
+def test_where_memory_runs_out_commands_go_first(full: ProcessGuard) -> None:
+    assert succeeded(full.run(["cat", "/proc/self/oom_score_adj"])) == "1000\n"
+
+
+def test_the_private_tmp_is_bounded(full: ProcessGuard) -> None:
+    code = "import os; os.posix_fallocate(os.open('/tmp/big', os.O_CREAT | os.O_WRONLY), 0, 1100 << 20)"
+    assert b"No space left" in full.run([sys.executable, "-c", code]).stderr
+
+
 def test_multiprocessing(full: ProcessGuard) -> None:
     code = "import multiprocessing as m; m.set_start_method('fork'); print(m.Pool(2).map(abs, [-1, -2]))"
     assert succeeded(full.run([sys.executable, "-c", code], timeout=WATCHDOG)) == "[1, 2]\n"
@@ -337,29 +391,25 @@ def refused(result: ProcessResult) -> bool:
     return result.exit_code not in (0, None)
 
 
-@pytest.mark.parametrize("tier", ["full", "reduced"])
-def test_read_only_holds_for_commands(workspace: Path, tier: SandboxChoice) -> None:
-    if probe("full" if tier == "full" else "reduced"):
-        pytest.skip(f"this machine gives no {tier} tier")
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_read_only_holds_for_commands(workspace: Path, way: Way) -> None:
     (workspace / "f").write_text("kept")
-    with ProcessGuard(str(workspace), sandbox=tier, mode="read-only") as guard:
+    with guard_in(way, workspace, mode="read-only") as guard:
         for act in ("echo x > f", "rm f", "mkdir d", "ln -s f l", "mv f g"):
             assert refused(guard.shell(act)), act
         assert succeeded(guard.shell("cat f; echo x > $TMPDIR/t; cat $TMPDIR/t")) == "keptx\n"
-    with ProcessGuard(str(workspace), sandbox=tier) as guard:
+    with guard_in(way, workspace) as guard:
         assert refused(guard.read_only().shell("echo x > f"))
         succeeded(guard.shell("echo x > f"))
 
 
-@pytest.mark.parametrize("tier", ["full", "reduced"])
-def test_other_roots_are_read_or_written_as_given(tmp_path: Path, workspace: Path, tier: SandboxChoice) -> None:
-    if probe("full" if tier == "full" else "reduced"):
-        pytest.skip(f"this machine gives no {tier} tier")
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_other_roots_are_read_or_written_as_given(tmp_path: Path, workspace: Path, way: Way) -> None:
     for name in ("readable", "writable", "neither"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "f").write_text(name)
     readable, writable = [str(tmp_path / "readable")], [str(tmp_path / "writable")]
-    with ProcessGuard(str(workspace), sandbox=tier, read_roots=readable, write_roots=writable) as guard:
+    with guard_in(way, workspace, read_roots=readable, write_roots=writable) as guard:
         assert succeeded(guard.run(["cat", f"{tmp_path}/readable/f", f"{tmp_path}/writable/f"])) == "readablewritable"
         assert refused(guard.run(["touch", f"{tmp_path}/readable/new"]))
         succeeded(guard.run(["touch", f"{tmp_path}/writable/new"]))
@@ -373,17 +423,6 @@ def test_home_and_tmp_are_private_and_not_in_the_workspace(guard: ProcessGuard, 
     assert list(workspace.iterdir()) == []
     if guard.tier == "full":
         assert not os.path.exists(f"{tmp}/g")
-
-
-def test_the_state_directory_holds_the_home_of_the_reduced_tier(tmp_path: Path, workspace: Path) -> None:
-    if probe("reduced"):
-        pytest.skip(f"this machine gives no reduced tier: {probe('reduced')}")
-    state = tmp_path / "state"
-    state.mkdir()
-    with ProcessGuard(str(workspace), sandbox="reduced", state_dir=str(state)) as guard:
-        assert succeeded(guard.shell("echo $HOME")).startswith(str(state))
-        assert [path.stat().st_mode & 0o777 for path in state.iterdir()] == [0o700]
-    assert list(state.iterdir()) == []
 
 
 def test_git_config_and_hooks_stay_as_they_are(full: ProcessGuard, workspace: Path) -> None:
@@ -406,50 +445,49 @@ def test_git_config_and_hooks_stay_as_they_are(full: ProcessGuard, workspace: Pa
     succeeded(full.shell("echo a > a && git add a && git commit -qm x && git gc -q"))
 
 
-def test_the_interpreter_cannot_be_replaced_from_a_workspace_around_it(full: ProcessGuard) -> None:
+@pytest.mark.parametrize("way", FULL)
+def test_the_interpreter_cannot_be_replaced_from_a_workspace_around_it(workspace: Path, way: Way) -> None:
     prefix = os.path.realpath(sys.prefix)
-    assert refused(full.run(["touch", f"{prefix}/x"]))
+    with guard_in(way, workspace) as beside:
+        assert refused(beside.run(["touch", f"{prefix}/x"]))
     parent = os.path.dirname(prefix)
     if parent == "/" or not os.access(parent, os.W_OK) or parent in ("/usr", "/opt"):
         pytest.skip("the interpreter's own directory lies in no directory that could be a workspace")
-    with ProcessGuard(parent, sandbox="full", mode="workspace-write") as around:
+    with guard_in(way, Path(parent)) as around:
         assert refused(around.run(["touch", f"{prefix}/x"]))
         assert refused(around.run(["mv", prefix, f"{prefix}-moved"]))
 
 
+@pytest.mark.parametrize("way", FULL)
 def test_an_interpreter_reached_through_links_works(
-    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, way: Way
 ) -> None:
     """As some installers leave it: a link to a program below a link to the directory of one version."""
-    if probe("full"):
-        pytest.skip(f"this machine gives no full tier: {probe('full')}")
     real = os.path.realpath(sys.executable)
     (tmp_path / "python-3").symlink_to(os.path.dirname(os.path.dirname(real)))
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/python").symlink_to(tmp_path / "python-3/bin" / os.path.basename(real))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
     monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python-3"))
-    with ProcessGuard(str(workspace), sandbox="full") as guard:
+    with guard_in(way, workspace) as guard:
         assert succeeded(guard.run([sys.executable, "-c", "import json, ctypes; print(1)"])) == "1\n"
 
 
-def test_the_workspace_is_pinned_when_the_guard_is_made(tmp_path: Path, workspace: Path) -> None:
-    if probe("full"):
-        pytest.skip(f"this machine gives no full tier: {probe('full')}")
+@pytest.mark.parametrize("way", FULL)
+def test_the_workspace_is_pinned_when_the_guard_is_made(tmp_path: Path, workspace: Path, way: Way) -> None:
     (workspace / "f").write_text("mine")
     (tmp_path / "other").mkdir()
     (tmp_path / "other/f").write_text("SECRET")
-    with ProcessGuard(str(workspace), sandbox="full") as guard:
+    with guard_in(way, workspace) as guard:
         workspace.rename(tmp_path / "moved")
         workspace.symlink_to("other")
         assert guard.run(["cat", "f"]).stdout == b"mine"
 
 
-def test_a_workspace_given_by_a_link(tmp_path: Path, workspace: Path) -> None:
-    if probe("full"):
-        pytest.skip(f"this machine gives no full tier: {probe('full')}")
+@pytest.mark.parametrize("way", FULL)
+def test_a_workspace_given_by_a_link(tmp_path: Path, workspace: Path, way: Way) -> None:
     (tmp_path / "link").symlink_to("ws")
-    with ProcessGuard(str(tmp_path / "link"), sandbox="full") as guard:
+    with guard_in(way, tmp_path / "link") as guard:
         assert guard.workspace == str(workspace)
         assert succeeded(guard.run(["pwd"])).rstrip() == str(workspace)
 
@@ -469,5 +507,3 @@ def test_wrong_settings_are_refused(workspace: Path) -> None:
         ProcessGuard(str(workspace), sandbox="none")  # type: ignore[arg-type]
     with pytest.raises(SetupError, match="mode"):
         ProcessGuard(str(workspace), mode="write")  # type: ignore[arg-type]
-    with pytest.raises(SetupError, match="state_dir"):
-        ProcessGuard(str(workspace), state_dir=str(workspace / "state"))

@@ -6,31 +6,39 @@ import errno
 import json
 import os
 import re
-import shutil
 import struct
-import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.projects import REPOSITORY
+from tests.guard import nobody
 from toolkit.errors import ToolNotAllowed
-from toolkit.guard import seccomp, syscall, tier
+from toolkit.guard import bubblewrap, landlock, namespaces, resolve, seccomp, syscall, tier
 from toolkit.guard.process import ProcessGuard
-from toolkit.guard.syscall import MACHINES
+from toolkit.guard.syscall import MACHINES, Unsupported
 from toolkit.guard.tier import TierChoice, pick_tier, probe
 
-NOBODY = 65534
+BWRAP = "/usr/bin/bwrap"
 HEADERS = {
     "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
     "aarch64": Path("/usr/include/asm-generic/unistd.h"),
 }
 
 
-def give(monkeypatch: pytest.MonkeyPatch, *, full: str, reduced: str, uid: int) -> None:
-    """A machine whose probes answer so."""
-    monkeypatch.setattr(tier, "probe", {"full": full, "reduced": reduced}.__getitem__)
+def give(monkeypatch: pytest.MonkeyPatch, *, full: str, reduced: str, uid: int, carried: str | None = None) -> None:
+    """A machine whose probes answer so; ``carried`` is what bubblewrap's says, where it is installed."""
+
+    def probe(name: str, program: str = "") -> str:
+        return {"full": full, "reduced": reduced, f"full{BWRAP}": carried or ""}[name + program]
+
+    def find(avoid: Sequence[str]) -> str:
+        if carried is None:
+            raise Unsupported("not installed")
+        return BWRAP
+
+    monkeypatch.setattr(tier, "probe", probe)
+    monkeypatch.setattr(bubblewrap, "find", find)
     monkeypatch.setattr(os, "geteuid", lambda: uid)
 
 
@@ -41,19 +49,50 @@ def test_auto_is_full_where_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_auto_is_reduced_for_users_only(monkeypatch: pytest.MonkeyPatch) -> None:
     give(monkeypatch, full="no namespaces", reduced="", uid=1000)
-    assert pick_tier("auto") == TierChoice("reduced", "full: no namespaces")
+    assert pick_tier("auto") == TierChoice("reduced", "full: no namespaces; bubblewrap: not installed")
     give(monkeypatch, full="no namespaces", reduced="", uid=0)
-    assert pick_tier("auto") == TierChoice(
-        "none", "full: no namespaces; reduced: not for uid 0 unless asked for by name"
-    )
+    by_name = "not for uid 0 unless asked for by name"
+    assert pick_tier("auto") == TierChoice("none", f"full: no namespaces; bubblewrap: {by_name}; reduced: {by_name}")
     assert pick_tier("reduced").name == "reduced"
 
 
 def test_a_tier_asked_for_by_name_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     give(monkeypatch, full="no namespaces", reduced="", uid=1000)
-    assert pick_tier("full") == TierChoice("none", "full: no namespaces")
+    assert pick_tier("full") == TierChoice("none", "full: no namespaces; bubblewrap: not installed")
     give(monkeypatch, full="", reduced="no Landlock", uid=1000)
     assert pick_tier("reduced") == TierChoice("none", "reduced: no Landlock")
+
+
+def test_bubblewrap_builds_the_full_tier_where_we_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, full="no namespaces", reduced="", uid=1000, carried="")
+    for choice in (pick_tier("auto"), pick_tier("full")):
+        assert (choice.name, choice.carrier, choice.bubblewrap) == ("full", "bubblewrap", BWRAP)
+        assert choice.reason == "full: no namespaces; bubblewrap: builds the full tier on this machine"
+    assert pick_tier("reduced").carrier == "own"
+
+
+def test_our_own_comes_first_and_either_can_be_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, full="", reduced="", uid=1000, carried="")
+    assert pick_tier("auto").carrier == pick_tier("auto", "own").carrier == "own"
+    assert pick_tier("auto", "bubblewrap").carrier == "bubblewrap"
+    give(monkeypatch, full="no namespaces", reduced="", uid=1000, carried="")
+    assert pick_tier("full", "own") == TierChoice("none", "full: no namespaces")
+    assert pick_tier("auto", "own") == TierChoice("reduced", "full: no namespaces")
+
+
+def test_a_bubblewrap_that_fails_is_a_reason_not_a_weaker_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, full="no namespaces", reduced="", uid=1000, carried="no permission")
+    assert pick_tier("full") == TierChoice("none", "full: no namespaces; bubblewrap: no permission")
+    assert pick_tier("auto") == TierChoice("reduced", "full: no namespaces; bubblewrap: no permission")
+    assert pick_tier("auto", "bubblewrap") == TierChoice("reduced", "bubblewrap: no permission")
+    give(monkeypatch, full="no namespaces", reduced="no Landlock", uid=1000, carried="no permission")
+    assert pick_tier("auto").reason == "full: no namespaces; bubblewrap: no permission; reduced: no Landlock"
+
+
+def test_uid_0_gets_bubblewrap_only_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, full="no namespaces", reduced="", uid=0, carried="")
+    assert pick_tier("full").name == "none"
+    assert pick_tier("full", "bubblewrap").carrier == "bubblewrap"
 
 
 def test_97_without_a_tier_nothing_runs_and_the_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,16 +101,20 @@ def test_97_without_a_tier_nothing_runs_and_the_reason_is_told(tmp_path: Path, m
         monkeypatch.setenv(variable, "unsafe-none")
     with (
         ProcessGuard(str(tmp_path)) as guard,
-        pytest.raises(ToolNotAllowed, match="full: no namespaces; reduced: no Landlock"),
+        pytest.raises(ToolNotAllowed, match="full: no namespaces; bubblewrap: not installed; reduced: no Landlock"),
     ):
         guard.run(["touch", "ran"])
     assert list(tmp_path.iterdir()) == []
+    with ProcessGuard(str(tmp_path), sandbox="unsafe-none") as guard:  # the same command, on the same machine
+        guard.run(["touch", "ran"])
+    assert [path.name for path in tmp_path.iterdir()] == ["ran"]
 
 
 def test_unsafe_none_runs_and_every_result_says_so(tmp_path: Path) -> None:
     with ProcessGuard(str(tmp_path), sandbox="unsafe-none") as guard:
         assert guard.choice.unsafe and "without any sandbox" in guard.choice.reason
-        assert guard.run(["true"]).tier == "none"
+        result = guard.run(["true"])
+        assert (result.tier, result.network) == ("none", True)
 
 
 def test_a_machine_without_our_numbers_has_no_tier(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +150,7 @@ AS_NOBODY = '''
 import json, os, sys
 from toolkit.guard.process import ProcessGuard
 from toolkit.guard.tier import pick_tier, probe
-workspace, outside, sandbox = sys.argv[1:]
+workspace, outside, sandbox, carrier = sys.argv[1:]
 BOMB = """
 import os, time
 for n in range(2000):
@@ -117,7 +160,7 @@ for n in range(2000):
         break
 print(n)
 """
-with ProcessGuard(workspace, sandbox=sandbox) as guard:
+with ProcessGuard(workspace, sandbox=sandbox, carrier=carrier) as guard:
     def act(text):
         result = guard.shell(text, timeout=60)
         return [result.exit_code, result.stdout.decode(), result.stderr.decode()]
@@ -125,69 +168,57 @@ with ProcessGuard(workspace, sandbox=sandbox) as guard:
         "tier": guard.tier, "reason": guard.choice.reason, "auto": pick_tier("auto").name,
         "uid": act("id -u"), "write": act("echo x > f && cat f"), "git": act("git init -q . && git status --short"),
         "read outside": act(f"cat {outside}/secret"), "write outside": act(f"echo x > {outside}/new"),
-        "chmod outside": act(f"chmod 600 {outside}/mine"), "setuid": act("su -c id"),
+        "chmod outside": act(f"chmod 600 {outside}/mine"), "setuid": act("su -c id"), "device": act("chmod 600 /dev/null"),
         "bomb": act(f"{sys.executable} -c '{BOMB}'"),
     }))
 '''
 
 
-def interpreter_of_nobody() -> str:
-    for candidate in (sys.executable, shutil.which("python3", path="/usr/local/bin:/usr/bin") or ""):
-        try:
-            code = "import sys; raise SystemExit(sys.version_info < (3, 11))"
-            if subprocess.run([candidate, "-c", code], user=NOBODY, group=NOBODY, capture_output=True).returncode == 0:
-                return candidate
-        except OSError:
-            continue
-    pytest.skip("no Python 3.11 here can be run by another user")
-
-
 # Beside each other, two such runs would share one user's limit of processes, and fill it.
 @pytest.mark.xdist_group("many-processes")
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-@pytest.mark.parametrize("sandbox", ["full", "reduced"])
-def test_the_tiers_as_another_user(tmp_path: Path, sandbox: str) -> None:
-    python = interpreter_of_nobody()
-    base = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
-    try:
-        base.chmod(0o755)
-        for name in ("ws", "outside"):
-            (base / name).mkdir()
-            os.chown(base / name, NOBODY, NOBODY)
+@nobody.only_root
+@pytest.mark.parametrize(("sandbox", "carrier"), [("full", "own"), ("full", "bubblewrap"), ("reduced", "auto")])
+def test_the_tiers_as_another_user(sandbox: str, carrier: str) -> None:
+    with nobody.folder("ws", "outside") as base:
         for name in ("secret", "mine"):
             (base / "outside" / name).write_text("SECRET")
-            os.chown(base / "outside" / name, NOBODY, NOBODY)
-        command = [python, "-c", AS_NOBODY, str(base / "ws"), str(base / "outside"), sandbox]
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            command,
-            user=NOBODY,
-            group=NOBODY,
-            extra_groups=[],
-            env=environment,
-            cwd="/",
-            capture_output=True,
-            text=True,
-        )
-        if "Traceback" in done.stderr and "Permission denied: '" in done.stderr:
-            pytest.skip("another user cannot read this checkout")
-        assert done.returncode == 0, done.stderr
-        facts = json.loads(done.stdout)
-    finally:
-        shutil.rmtree(base)
+            os.chown(base / "outside" / name, nobody.NOBODY, nobody.NOBODY)
+        facts = json.loads(nobody.run(AS_NOBODY, str(base / "ws"), str(base / "outside"), sandbox, carrier))
     if facts["tier"] == "none":
         pytest.skip(f"this machine gives another user no {sandbox} tier: {facts['reason']}")
     assert facts["tier"] == sandbox and facts["auto"] in ("full", "reduced")
-    assert facts["uid"][:2] == [0, f"{NOBODY}\n"]
+    assert facts["uid"][:2] == [0, f"{nobody.NOBODY}\n"]
     assert facts["write"][:2] == [0, "x\n"]
     assert facts["git"][0] == 0, facts["git"]
-    for act in ("read outside", "write outside", "setuid"):
+    for act in ("read outside", "write outside", "setuid", "device"):
         assert facts[act][0] != 0 and "SECRET" not in facts[act][1], act
     assert (facts["chmod outside"][0] != 0) == (sandbox == "full"), "documented for the reduced tier"
     if sandbox == "full":
         assert facts["bomb"][0] == 0 and 0 < int(facts["bomb"][1]) < 1100, facts["bomb"]
     else:
         assert "more than" in facts["bomb"][2]
+
+
+# Those that are made, where the filter names those that are refused.
+OTHER_CALLS: dict[str, tuple[int, int] | int] = {
+    "capset": syscall._CAPSET,
+    "clone": syscall._CLONE,
+    "close_range": syscall._CLOSE_RANGE,
+    "prctl": syscall._PRCTL,
+    "seccomp": seccomp._SECCOMP,
+    "landlock_create_ruleset": landlock._CREATE_RULESET,
+    "landlock_add_rule": landlock._ADD_RULE,
+    "landlock_restrict_self": landlock._RESTRICT_SELF,
+    "openat2": resolve._SYS_OPENAT2,
+    "unshare": namespaces._UNSHARE,
+    "mount": namespaces._MOUNT,
+    "umount2": namespaces._UMOUNT2,
+    "pivot_root": namespaces._PIVOT_ROOT,
+    "sethostname": namespaces._SETHOSTNAME,
+    "open_tree": namespaces._OPEN_TREE,
+    "move_mount": namespaces._MOVE_MOUNT,
+    "mount_setattr": namespaces._MOUNT_SETATTR,
+}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -200,12 +231,35 @@ def test_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
     ours: dict[str, int | None] = {
         name: numbers[column] for name, numbers in {**seccomp.REFUSED, **seccomp.CONDITIONAL}.items()
     }
-    ours |= {"capset": syscall._CAPSET[column], "prctl": syscall._PRCTL[column], "seccomp": seccomp._SECCOMP[column]}
+    ours |= {name: number if isinstance(number, int) else number[column] for name, number in OTHER_CALLS.items()}
     newer_than_some_headers = {"open_tree_attr"}
     for name, number in ours.items():
         if name in newer_than_some_headers and name not in found:
             continue
         assert (int(found[name]) if name in found else None) == number, name
+
+
+def test_every_number_in_the_guard_is_compared() -> None:
+    """A table of two numbers that is not in the lists above would not be."""
+    tables = {
+        name: value
+        for module in (landlock, namespaces, resolve, seccomp, syscall)
+        for name, value in vars(module).items()
+        if isinstance(value, tuple) and len(value) == 2 and all(isinstance(number, int) for number in value)
+    }
+    others = {"_AUDIT_ARCH", "_TERMINAL_INJECTION"}
+    assert {name for name, value in tables.items() if value not in OTHER_CALLS.values()} == others
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_architectures_are_those_of_the_kernels_headers(machine: str) -> None:
+    header = Path("/usr/include/linux/elf-em.h")
+    if not header.exists():
+        pytest.skip("the kernel's headers (linux-libc-dev) are not installed")
+    found = dict(re.findall(r"^#define EM_(\w+)\s+(\d+)", header.read_text(), re.MULTILINE))
+    sixty_four_bit, little_endian = 0x80000000, 0x40000000
+    expected = int(found[machine.upper()]) | sixty_four_bit | little_endian
+    assert seccomp._AUDIT_ARCH[MACHINES.index(machine)] == expected
 
 
 def verdict(code: bytes, arch: int, number: int, *arguments: int) -> int:

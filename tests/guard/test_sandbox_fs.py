@@ -4,11 +4,13 @@ import errno
 import gc
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.projects import run
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.guard.fs import SandboxFS
 from toolkit.guard.handles import DirEntry, FileInfo, SandboxDir
@@ -382,3 +384,11 @@ def test_no_operation_leaves_a_descriptor_behind(root: Path, resolver: ResolverN
         del opened
 
     assert not {opened for opened in open_descriptors() - before if str(root) in opened}
+
+
+def test_what_outlives_its_module_at_the_end_of_the_program_is_closed_quietly(tmp_path: Path) -> None:
+    code = (
+        "import os; from toolkit.guard import place; kept = place.Descriptor(os.dup(0)); vars(place).clear(); del kept"
+    )
+
+    assert run([sys.executable, "-W", "error", "-c", code], tmp_path).stderr == ""

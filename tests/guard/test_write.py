@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed
-from toolkit.guard import write
+from toolkit.guard import rename, write
 from toolkit.guard.fs import SandboxFS
 from toolkit.guard.resolve import ResolverName
 from toolkit.guard.write import Written
@@ -87,13 +87,13 @@ def test_a_file_that_must_be_new_is_not_replaced_even_if_it_came_just_now(
 ) -> None:
     assert reason(fs.write_file, "src/main.py", b"new", create_only=True) == "ALREADY_EXISTS"
 
-    fill = write._fill
+    fill = write.fill
 
     def meanwhile(number: int, data: bytes, check: Callable[[], None]) -> None:
         (root / "src/late.py").write_bytes(b"theirs")
         fill(number, data, check)
 
-    monkeypatch.setattr(write, "_fill", meanwhile)
+    monkeypatch.setattr(write, "fill", meanwhile)
     assert reason(fs.write_file, "src/late.py", b"ours", create_only=True) == "ALREADY_EXISTS"
 
     assert (root / "src/main.py").read_bytes() == b"old"
@@ -269,14 +269,14 @@ def test_a_file_that_changed_is_a_conflict_and_stays_as_it_is(
 ) -> None:
     path = root / "src/main.py"
     expected = fs.fingerprint("src/main.py")
-    fill = write._fill
+    fill = write.fill
 
     def meanwhile(number: int, data: bytes, check: Callable[[], None]) -> None:
         change(path)
         fill(number, data, check)
 
     if late:
-        monkeypatch.setattr(write, "_fill", meanwhile)
+        monkeypatch.setattr(write, "fill", meanwhile)
     else:
         change(path)
 
@@ -433,7 +433,7 @@ def test_files_and_empty_directories_are_removed(fs: SandboxFS, root: Path) -> N
 
 
 def without_renameat2(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "_renameat2", None)
+    monkeypatch.setattr(rename, "_renameat2", None)
 
 
 @pytest.mark.parametrize("prepare", [lambda _: None, without_renameat2], ids=["renameat2", "without"])

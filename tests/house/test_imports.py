@@ -19,19 +19,40 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/errors.py": (),
     "toolkit/wire": ("toolkit.errors", "toolkit.wire"),
     "toolkit/guard": ("toolkit.errors", "toolkit.guard"),
+    "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
     "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec"),
-    "toolkit/runtime": ("toolkit.errors", "toolkit.wire", "toolkit.spec.model", "toolkit.guard", "toolkit.runtime"),
+    "toolkit/runtime": (
+        "toolkit.errors",
+        "toolkit.wire",
+        "toolkit.spec.beside",
+        "toolkit.spec.description",
+        "toolkit.spec.model",
+        "toolkit.spec.names",
+        "toolkit.guard",
+        "toolkit.inject",
+        "toolkit.runtime",
+    ),
     "toolkit/builtin": (
         "generated",
         "toolkit.errors",
         "toolkit.wire.content",
+        "toolkit.inject.key",
+        "toolkit.runtime.cache",
         "toolkit.runtime.context",
+        "toolkit.runtime.stores",
+        "toolkit.runtime.subagent",
+        "toolkit.runtime.todos",
+        "toolkit.guard.preview",
+        "toolkit.guard.change",
         "toolkit.builtin",
     ),
+    "toolkit/adapters": ("toolkit.errors", "toolkit.wire", "toolkit.adapters"),
     "toolkit/cli.py": ("toolkit.errors",),
     "toolkit/__init__.py": (),
     "toolkit/__main__.py": ("toolkit.cli",),
     "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.wire.exact"),
+    # runs in a process of its own, beside the code of a project
+    "codegen/importers/functions_reader.py": ("toolkit.errors", "toolkit.runtime"),
     "generated/models": ("toolkit.wire.model", "toolkit.wire.content"),
     "generated/__init__.py": (),
     "generated": ("generated", "toolkit.runtime", "toolkit.wire", "toolkit.errors", "toolkit.guard"),
@@ -58,6 +79,8 @@ TOUCH_THE_SYSTEM = {
     "toolkit/cli.py", "toolkit/spec", "codegen",
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context.py", "toolkit/runtime/shadow.py",
+    # the private state directory, and the audit log outside every root
+    "toolkit/runtime/state.py", "toolkit/runtime/todos.py", "toolkit/runtime/cache", "toolkit/runtime/audit.py",
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ class Door:
         found = getattr(self.toolkit, name)
         return (lambda *args, **kwargs: self._wait(found(*args, **kwargs))) if callable(found) else found
 
-    def tool(self, name: str, **arguments: Any) -> Any:
+    def tool(self, name: str, /, **arguments: Any) -> Any:
         """``tools.<name>(**arguments)``"""
         return self._wait(getattr(self.toolkit.tools, name)(**arguments))
 

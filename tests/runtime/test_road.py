@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
+import generated
 from acme.generated import AddInput, AddOutput, Rule, SecurityPolicy
+from tests.projects import Project, run, tool
 from tests.runtime.conftest import Door, MakeDoor
 from toolkit import InvalidArguments, ToolCall, ToolFailed, ToolkitError, ToolNotFound
 
@@ -246,17 +250,16 @@ def test_policy_naming_no_tool_is_refused_when_the_toolkit_is_built(make_door: M
 def test_allowed_tools_are_definitions_in_catalog_order(door: Door) -> None:
     tools = door.get_allowed_tools()
     assert [tool.name for tool in tools] == [
-        "list",
-        "read_file",
-        "tree",
-        "done",
+        *get_args(generated.ToolName),
         "add",
         "count-words",
         "fail",
         "hold",
         "shout",
+        "quote",
+        "greet-kindly",
     ]
-    add = tools[4]
+    add = next(tool for tool in tools if tool.name == "add")
     assert add.description == "Add two whole numbers."
     assert add.parameters["required"] == ["a", "b"]
 
@@ -267,3 +270,24 @@ def test_read_file_gives_role_name_and_output(make_door: MakeDoor, tmp_path: Any
     message = door.invoke("read_file", {"path": "README.md"})
     assert (message.role, message.name, type(message.content).__name__) == ("function", "read_file", "ReadFileOutput")
     assert message.content.content == "# Hello\n"
+
+
+def test_a_name_that_providers_refuse_is_known_by_its_alias(tmp_path: Path) -> None:
+    folder = Project(tmp_path, [tool("math.factorial")])
+    folder.generate()
+    code = """
+from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit import Pack, ToolCall
+from toolkit.wire.alias import alias
+pack = Pack({"math.factorial": lambda args, ctx: {"rows": [], "total": 0}})
+policy = SecurityPolicy(default="deny", tools={"math.factorial": "allow"})
+with create_agent_toolkit(ToolkitContext(".", policy), packs=[pack]) as toolkit:
+    for name in ("math.factorial", alias("math.factorial"), "math_factorial"):
+        result = toolkit.call(ToolCall("1", name, {"query": "x"}))
+        print(result.name, result.kind)
+"""
+    assert run([sys.executable, "-c", code], tmp_path).stdout.split("\n")[:3] == [
+        "math.factorial data",
+        "math.factorial data",
+        "math_factorial error",
+    ]

@@ -40,6 +40,11 @@ def failure(error: OSError, shown: str) -> ToolkitError:
     return ToolFailed(reason, f"'{shown}' {words}", path=shown)
 
 
+def changed(shown: str) -> ToolFailed:
+    """The failure of who expected something else there."""
+    return ToolFailed("CONFLICT", f"'{shown}' has changed since it was read; read it again", path=shown)
+
+
 @contextmanager
 def told(shown: str) -> Iterator[None]:
     """Every ``OSError`` of the block as a ``failure`` of ``shown``."""

@@ -9,13 +9,14 @@ Not stopped: what the asked server does with the URL it gets, and what stands in
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import copy
 import io
 import re
 import socket
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["GET", "HEAD"]
 Headers: TypeAlias = tuple[tuple[str, str], ...]
+Judge: TypeAlias = Callable[[str], None]
 
 MAX_REDIRECTS: Final = 5
 _MAX_HEAD: Final = 128 << 10
@@ -52,6 +54,18 @@ _CHARSETS: Final = re.compile(
     r"utf-?8|us-ascii|ascii|utf-16(le|be)?|iso-8859-\d{1,2}|latin-?1|windows-125\d|cp125\d|koi8-[ru]|"
     r"shift_jis|euc-jp|iso-2022-jp|euc-kr|gb2312|gbk|gb18030|big5"
 )
+# What browsers read, and authors mean, under names of smaller sets.
+_MEANT: Final = {
+    **dict.fromkeys(("iso-8859-1", "latin1", "latin-1", "ascii", "us-ascii"), "cp1252"),
+    "iso-8859-9": "cp1254",
+    "iso-8859-11": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "utf-16": "utf-16-le",
+}
 _CHARSET: Final = re.compile(r";\s*charset\s*=\s*[\"']?([a-z0-9_-]+)", re.ASCII | re.IGNORECASE)
 
 
@@ -73,21 +87,31 @@ class Response:
     truncated: bool
     hops: tuple[str, ...]
 
-    def text(self) -> str:
-        """The body as text, never an error: by its byte order mark, else the charset the server names if it is one
-        that web pages use, else UTF-8; what cannot be decoded becomes U+FFFD."""
+    def text(self, declared: str = "") -> str:
+        """The body as text, never an error: by its byte order mark, else the charset the server names, else the one
+        ``declared`` in the body itself, each only if web pages use it, else UTF-8.
+
+        What cannot be decoded becomes U+FFFD; a character that was cut in two at the end of a cut body is left out.
+        """
         named = _CHARSET.search(self.content_type)
-        charset = named[1].lower() if named else ""
         if self.body.startswith(b"\xef\xbb\xbf"):
-            charset = "utf-8-sig"
+            encoding = "utf-8-sig"
         elif self.body.startswith((b"\xff\xfe", b"\xfe\xff")):
-            charset = "utf-16"
-        elif not _CHARSETS.fullmatch(charset):
-            charset = "utf-8"
-        try:
-            return self.body.decode(charset, "replace")
-        except LookupError:  # a number in a family that has no such member
-            return self.body.decode("utf-8", "replace")
+            encoding = "utf-16"
+        else:
+            encoding = _encoding(named[1] if named else "") or _encoding(declared) or "utf-8"
+        return codecs.getincrementaldecoder(encoding)("replace").decode(self.body, not self.truncated)
+
+
+def _encoding(charset: str) -> str | None:
+    """Python's name for a charset in a page or header; None where pages are not written so."""
+    name = charset.lower()
+    if not _CHARSETS.fullmatch(name):
+        return None
+    try:
+        return codecs.lookup(_MEANT.get(name, name)).name
+    except LookupError:  # a number in a family that has no such member
+        return None
 
 
 class NetGuard:
@@ -96,6 +120,7 @@ class NetGuard:
     def __init__(self, network: Network) -> None:
         self._network = network
         self._check: Check = _no_check
+        self._judge: Judge = _no_judge
 
     def bound(self, check: Check) -> NetGuard:
         """A view with the same network that calls ``check`` before every wait.
@@ -104,6 +129,15 @@ class NetGuard:
         """
         view = copy.copy(self)
         view._check = check
+        return view
+
+    def judging(self, judge: Judge) -> NetGuard:
+        """A view that asks ``judge`` about every redirect to another host than the one before, by its URL.
+
+        ``judge`` raises a ``ToolkitError`` to refuse it, before the name is even looked up.
+        """
+        view = copy.copy(self)
+        view._judge = judge
         return view
 
     def fetch(
@@ -138,7 +172,9 @@ class NetGuard:
                     body, truncated = _body(wire, answer, max_bytes)
                     return _response(url, current, answer, body, truncated, tuple(hops))
             hops.append(current.text)
-            current, sent = _next_hop(current, location, sent)
+            before, (current, sent) = current.host, _next_hop(current, location, sent)
+            if current.host != before:
+                self._judge(current.text)
         raise ToolFailed("REMOTE", f"more than {MAX_REDIRECTS} redirects")
 
     def _connect(self, url: Url, deadline: Deadline) -> socket.socket:
@@ -147,6 +183,10 @@ class NetGuard:
 
 def _no_check() -> None:
     """What an unbound ``NetGuard`` asks before each wait."""
+
+
+def _no_judge(url: str) -> None:
+    """What is asked about redirects when only the network's settings decide."""
 
 
 class _Wire:

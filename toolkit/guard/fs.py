@@ -21,12 +21,12 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from toolkit.errors import SandboxViolation, SetupError, ToolFailed
-from toolkit.guard.failure import failure, told
-from toolkit.guard.globs import Forms, Globs
+from toolkit.errors import SetupError, ToolFailed
+from toolkit.guard.change import Change
+from toolkit.guard.failure import changed, failure, told
+from toolkit.guard.globs import Globs
 from toolkit.guard.handles import (
     CHUNK,
     READ_DIRECTORY,
@@ -39,31 +39,24 @@ from toolkit.guard.handles import (
     fstat,
     join,
     kind_of,
-    no_file,
     regular_file,
 )
+from toolkit.guard.journal import JournalDirectory
 from toolkit.guard.path import SandboxPath
 from toolkit.guard.permission import Mode
-from toolkit.guard.place import Names, Place, find
+from toolkit.guard.place import Names, find, real_names
 from toolkit.guard.protect import ALWAYS_PROTECTED, Ground, Root
+from toolkit.guard.recovery import Recovered, recover
 from toolkit.guard.resolve import HANDLE, ResolverName, open_beneath, os_error, pick
-from toolkit.guard.write import Fingerprint, Written, holding, is_still, look, move_new, put
+from toolkit.guard.target import Target, file_to_replace, is_directory, last_name, move, refuse_covered, refuse_missing
+from toolkit.guard.transaction import transact
+from toolkit.guard.write import Fingerprint, Written, holding, is_still, look, put
 
 Roots: TypeAlias = Sequence[str | os.PathLike[str]]
 
 
 # Comparing names is slow; a suggestion is not worth more.
 _NEAR_CANDIDATES: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A place that may be changed: how it was asked for, where it is, and the names it goes by."""
-
-    path: SandboxPath
-    place: Place
-    real: Names
-    forms: Forms
 
 
 class SandboxFS(Open[Ground]):
@@ -73,6 +66,7 @@ class SandboxFS(Open[Ground]):
     relative links that stay inside, refuses the rest with ``SandboxViolation`` and fails with ``ToolFailed``.
     ``mode="read-only"`` holds for all roots, and ``read_roots`` are never written; where roots lie in each other, the
     deepest decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed.
+    ``journal`` is a private directory outside every root, for what ``recover`` needs; it is made when it is first used.
     May be used by several threads. Limit: an absolute path must begin with a root as it was given here.
     """
 
@@ -85,6 +79,7 @@ class SandboxFS(Open[Ground]):
         read_roots: Roots = (),
         write_roots: Roots = (),
         protected: Sequence[str] = (),
+        journal: str | None = None,
     ) -> None:
         if mode not in ("workspace-write", "read-only"):
             raise SetupError(f"the mode is 'workspace-write' or 'read-only', not {mode!r}")
@@ -101,6 +96,7 @@ class SandboxFS(Open[Ground]):
         self._extra_names = tuple(one.name for one in sorted(extra, key=lambda one: len(one.names), reverse=True))
         if len({self._name, *self._extra_names}) <= len(extra):
             raise SetupError("a root is given twice: each directory is the workspace, a read root or a write root")
+        self._journals = None if journal is None else _journals(journal, [workspace, *extra])
         super().__init__(Ground(workspace, extra, guarded), _no_check)
 
     def bound(self, check: Check) -> SandboxFS:
@@ -126,6 +122,16 @@ class SandboxFS(Open[Ground]):
     def path(self, text: str) -> SandboxPath:
         """The checked form of ``text``; says nothing about whether it exists or leaves the root."""
         return SandboxPath.parse(text, self._name, self._extra_names)
+
+    def hides(self, path: str) -> bool:
+        """Whether a deny rule covers this path below the workspace, by its names alone; nothing is opened.
+
+        Takes names as the system has them, undecodable ones too: for paths that come from elsewhere than a listing.
+        """
+        ground = self._begin()
+        return ground.deny is not None and ground.hides(
+            tuple(name for name in path.split("/") if name not in ("", "."))
+        )
 
     def open_file(self, text: str) -> OpenFile:
         """Open a regular file for reading; anything else is ``NOT_FILE``."""
@@ -197,17 +203,17 @@ class SandboxFS(Open[Ground]):
         """
         with self._target(text, follow=True) as target, holding([target.real], self._check), told(target.path.shown):
             place, shown = target.place, target.path.shown
-            before = _file_to_replace(place, shown)
+            before = file_to_replace(place, shown)
             if create_only and before is not None:
                 raise ToolFailed("ALREADY_EXISTS", f"'{shown}' exists already", path=shown)
             if expected is not None and before is None:
-                raise _changed(shown)
+                raise changed(shown)
             place.make_missing()
-            folder, name = place.folder, _last_name(target)
+            folder, name = place.folder, last_name(target)
 
             def compare() -> None:
                 if expected is not None and not is_still(folder, name, expected):
-                    raise _changed(shown)
+                    raise changed(shown)
 
             mode = None if before is None else stat.S_IMODE(before.st_mode)
             compare()
@@ -224,7 +230,7 @@ class SandboxFS(Open[Ground]):
             try:
                 os.mkdir(place.name or ".", dir_fd=place.folder)
             except FileExistsError:
-                if exist_ok and (place.name is None or _is_directory(look(place.folder, place.name))):
+                if exist_ok and (place.name is None or is_directory(look(place.folder, place.name))):
                     return False
                 raise
             return True
@@ -232,17 +238,17 @@ class SandboxFS(Open[Ground]):
     def remove_file(self, text: str) -> None:
         """Remove one name that is no directory; of a link, the link itself."""
         with self._target(text, follow=False) as target, holding([target.real], self._check), told(target.path.shown):
-            name = _last_name(target)
-            _refuse_missing(target)
-            if target.place.wants_directory and not _is_directory(look(target.place.folder, name)):
+            name = last_name(target)
+            refuse_missing(target)
+            if target.place.wants_directory and not is_directory(look(target.place.folder, name)):
                 raise os_error(errno.ENOTDIR)
             os.unlink(name, dir_fd=target.place.folder)
 
     def remove_dir(self, text: str) -> None:
         """Remove an empty directory that is no root."""
         with self._target(text, follow=False) as target, holding([target.real], self._check), told(target.path.shown):
-            name = _last_name(target)
-            _refuse_missing(target)
+            name = last_name(target)
+            refuse_missing(target)
             self._begin().check_moved(target.path, target.real)
             os.rmdir(name, dir_fd=target.place.folder)
 
@@ -260,8 +266,24 @@ class SandboxFS(Open[Ground]):
             with told(source.path.shown):
                 self._check_moved(source, target)
             with told(target.path.shown):
-                _refuse_missing(target)
-                _move(source, target, replace=replace)
+                refuse_missing(target)
+                move(source, target, replace=replace)
+
+    def transaction(self, changes: Sequence[Change]) -> None:
+        """Make all of these changes or, after any failure, none; a file that is not as expected is a ``CONFLICT``.
+
+        Every path is judged and followed as ``write_file`` and ``remove_file`` do, but no link is removed, and directories
+        that were made for what failed are removed. With a journal directory this holds for a process that is killed,
+        too, once the next one calls ``recover``; without one, only for errors. Limit: others may see a part of it meanwhile.
+        """
+        transact(changes, self._target, self._begin(), self._journals, self._check)
+
+    def recover(self) -> tuple[Recovered, ...]:
+        """Finish or undo what killed processes left below these roots; to be called before anybody works there.
+
+        Leaves alone what a living process is at work on, and what somebody changed meanwhile; the answer tells of it.
+        """
+        return () if self._journals is None else tuple(recover(self._journals, self._begin()))
 
     def _open(self, path: SandboxPath, flags: int) -> int:
         ground = self._begin()
@@ -291,7 +313,7 @@ class SandboxFS(Open[Ground]):
         return folder
 
     @contextmanager
-    def _target(self, text: str, *, follow: bool) -> Iterator[_Target]:
+    def _target(self, text: str, *, follow: bool) -> Iterator[Target]:
         """The place of ``text``, if it may be changed: judged by its text before and by where it is after it was found."""
         path = self.path(text)
         ground = self._begin()
@@ -302,21 +324,21 @@ class SandboxFS(Open[Ground]):
             with told(path.shown):
                 real = place.real()
                 forms = ground.check_write(path, real)
-            yield _Target(path, place, real, forms)
+            yield Target(path, place, real, forms)
 
-    def _check_moved(self, source: _Target, target: _Target) -> None:
+    def _check_moved(self, source: Target, target: Target) -> None:
         """Refuse to move what is not there, is a root, or holds what may not be moved."""
-        name = _last_name(source)
-        _last_name(target)
-        _refuse_missing(source)
+        name = last_name(source)
+        last_name(target)
+        refuse_missing(source)
         ground = self._begin()
         for one in (source, target):
             ground.check_moved(one.path, one.real)
         info = os.stat(name, dir_fd=source.place.folder, follow_symlinks=False)
-        if _is_directory(info):
+        if is_directory(info):
             top = os.open(name, READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=source.place.folder)
             with SandboxDir(top, source.path.shown, self._check) as folder:
-                _refuse_covered(folder, (source.forms, target.forms), ground)
+                refuse_covered(folder, (source.forms, target.forms), ground)
         elif source.place.wants_directory or target.place.wants_directory:
             raise os_error(errno.ENOTDIR)
 
@@ -334,70 +356,17 @@ def _root(given: str | os.PathLike[str], what: str, *, writable: bool) -> Root:
     return Root(number, os.path.abspath(given), writable=writable)
 
 
+def _journals(path: str, roots: Sequence[Root]) -> JournalDirectory:
+    """Out of reach of every tool, or a workspace could write the journal that is believed at the next start."""
+    names = tuple(name for name in os.path.realpath(path).split("/") if name)
+    for root in roots:
+        above = real_names(root.number)
+        if names[: len(above)] == above:
+            raise SetupError(f"the journal directory {path!r} lies inside the root {root.name!r}; give one outside")
+    return JournalDirectory("/" + "/".join(names))
+
+
 def _listed(roots: Roots, what: str) -> Roots:
     if isinstance(roots, str | bytes | os.PathLike):
         raise SetupError(f"{what} are a list of directories, even if there is one")
     return roots
-
-
-def _is_directory(info: os.stat_result | None) -> bool:
-    return info is not None and stat.S_ISDIR(info.st_mode)
-
-
-def _file_to_replace(place: Place, shown: str) -> os.stat_result | None:
-    """The regular file that is there, None if there is nothing; a path that ends in a slash means no file."""
-    if place.name is None:
-        raise os_error(errno.EISDIR)
-    info = None if place.missing else look(place.folder, place.name)
-    if info is None or stat.S_ISREG(info.st_mode):
-        if place.wants_directory:
-            raise os_error(errno.EISDIR if info is None else errno.ENOTDIR)
-        return info
-    raise no_file(info.st_mode, shown)
-
-
-def _changed(shown: str) -> ToolFailed:
-    return ToolFailed("CONFLICT", f"'{shown}' has changed since it was read; read it again", path=shown)
-
-
-def _last_name(target: _Target) -> str:
-    if target.place.name is None:
-        raise SandboxViolation(f"'{target.path.shown}' may not be moved or removed: it is a root or ends in '..'")
-    return target.place.name
-
-
-def _refuse_missing(target: _Target) -> None:
-    if target.place.missing:
-        raise os_error(errno.ENOENT)
-
-
-def _refuse_covered(top: SandboxDir, forms: Sequence[Forms], ground: Ground) -> None:
-    """Refuse a directory that holds anything that may not be moved; goes down one descriptor a level."""
-    path = top.path
-    levels = [(top, top.entries(), forms)]
-    while levels:
-        folder, entries, here = levels[-1]
-        entry = next(entries, None)
-        if entry is None:
-            folder.close()
-            levels.pop()
-        elif any(ground.covers_entry(one, entry.raw) for one in here):
-            raise SandboxViolation(f"'{path}' may not be moved: it holds something protected or denied")
-        elif entry.kind == "directory":
-            below = folder.child(entry)
-            levels.append((below, below.entries(), [one.below(entry.raw) for one in here]))
-
-
-def _move(source: _Target, target: _Target, *, replace: bool) -> None:
-    old, new = _last_name(source), _last_name(target)
-    old_folder, new_folder = source.place.folder, target.place.folder
-    try:
-        if replace:
-            os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
-        else:
-            move_new(old_folder, old, new_folder, new)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        shown = source.path.shown
-        raise ToolFailed("IO", f"'{shown}' cannot be moved to another file system", path=shown) from None

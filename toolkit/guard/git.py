@@ -3,24 +3,26 @@
 Promise: nothing the repository configures is run (monitors, hooks, filters, pagers, fetches from a promised remote),
 nothing is written, and no name outside the workspace is shown: read-only, offline, in the sandbox. A repository whose
 directory, work tree or included configuration lies outside the workspace is refused. Where there is no sandbox, the
-same settings hold, and a repository with filters or includes is refused as well.
+same settings hold, and a repository with filters or includes is refused as well. The repository that is asked is the
+one that was looked at: git passes over a ``.git`` that is no repository and goes on above it, so such a one is refused.
 
 Limit: with filters switched off, a file they would clean shows as changed.
 """
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.guard.fs import SandboxFS
+from toolkit.guard.handles import Check
 from toolkit.guard.path import display
 from toolkit.guard.process import ProcessGuard, ProcessResult
-
-Change = tuple[str, str]  # path below the repository's root, status letter or letters
 
 _TIMEOUT: Final = 60.0
 _MAX_OUTPUT: Final = 32 << 20
@@ -53,12 +55,26 @@ _STATUS: Final = (
 )
 _FILTER_OFF: Final = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
+# What git takes for the head of a repository, and a little less.
+_HEAD: Final = re.compile(rb"ref: refs/|[0-9a-f]{40}")
+_MAX_HEAD: Final = 255
+
+
+class Change(NamedTuple):
+    """One changed path below the repository's root, git's letter or letters for it, and its name before a rename."""
+
+    path: str
+    status: str
+    old_path: str | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class GitStatus:
     """Where a repository stands. Paths are relative to ``repository_root``, itself relative to the workspace.
 
-    ``branch`` is None when the head is detached, ``head`` None before the first commit. ``raw`` is what git wrote.
+    ``branch`` is None when the head is detached, ``head`` None before the first commit. ``upstream_gone`` says that the
+    upstream is configured, but there is no such branch to be ahead of or behind. ``hidden`` counts the changes that a deny
+    rule covers; they are in none of the lists and not in ``raw``, which else is what git wrote.
     """
 
     repository_root: str
@@ -66,14 +82,22 @@ class GitStatus:
     detached: bool
     head: str | None
     upstream: str | None
+    upstream_gone: bool
     ahead: int
     behind: int
     staged: tuple[Change, ...]
     unstaged: tuple[Change, ...]
     untracked: tuple[Change, ...]
     conflicted: tuple[Change, ...]
+    hidden: int
     clean: bool
     raw: bytes
+
+    def lines(self) -> Iterator[str]:
+        """``raw`` to be read: one record a line, both names of a rename in it, all that is invisible escaped."""
+        for record in _records(self.raw):
+            old = "" if record.old_path is None else f"\t{display(record.old_path)}"
+            yield f"{record.kind} {display(record.rest)}{old}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +116,20 @@ class GitGuard:
         self._process = process.for_git()
         self._sandboxed = process.tier != "none"
         self._fs = SandboxFS(process.workspace)
+        self._seen = self._fs
+
+    def bound(self, check: Check) -> GitGuard:
+        """A view that asks ``check`` all the time git runs."""
+        view = copy.copy(self)
+        view._process = self._process.bound(check)
+        view._fs = self._fs.bound(check)
+        return view
+
+    def hiding(self, fs: SandboxFS) -> GitGuard:
+        """A view that leaves out and counts what the deny rules of ``fs``, on the same workspace, cover."""
+        view = copy.copy(self)
+        view._seen = fs
+        return view
 
     def status(self, cwd: str = ".") -> GitStatus:
         """The state of the repository that ``cwd``, a path in the workspace, belongs to."""
@@ -103,7 +141,7 @@ class GitGuard:
             settings += self._list(cwd, ("--includes",), {})
             self._check(settings, top, directory)
         result = self._git(cwd, _STATUS, {**_SETTINGS, **_filters_off(settings)}, {})
-        return _parsed(result.stdout, self._shown(root))
+        return self._parsed(result.stdout, self._relative(root))
 
     def _find(self, cwd: str) -> tuple[str, str, str]:
         """The directory that holds ``.git``, the repository's own, and the one it shares with other work trees.
@@ -123,20 +161,54 @@ class GitGuard:
                 except SandboxViolation:
                     break  # above the workspace
                 continue
-            directory = pointer if kind == "directory" else self._follow(folder, pointer, b"gitdir: ")
-            return folder, directory, self._follow(directory, f"{directory}/commondir", b"")
+            directory = pointer if kind == "directory" else self._followed(folder, pointer, b"gitdir: ")
+            common = self._common(directory)
+            self._refuse_incomplete(directory, common)
+            return folder, directory, common
         raise _no_repository()
 
-    def _follow(self, folder: str, pointer: str, prefix: bytes) -> str:
-        """Where a file with a path in it leads, which must be in the workspace; ``folder`` itself without the file."""
+    def _common(self, directory: str) -> str:
+        pointer = f"{directory}/commondir"
+        try:
+            self._fs.stat(pointer)
+        except ToolFailed:
+            return directory
+        return self._followed(directory, pointer, b"")
+
+    def _followed(self, folder: str, pointer: str, prefix: bytes) -> str:
+        """Where a file with a path in it leads, which must be in the workspace."""
         try:
             with self._fs.open_file(pointer) as file:
                 text = file.read(_MAX_POINTER)
         except ToolFailed:
-            return folder
+            raise _no_repository() from None
         if not text.startswith(prefix):
             raise _no_repository()
         return self._inside(folder, os.fsdecode(text[len(prefix) :].rstrip(b"\r\n")))
+
+    def _refuse_incomplete(self, directory: str, common: str) -> None:
+        """Refuse what git might not take for a repository: it would go on above it, to one nobody has looked at."""
+        try:
+            with self._fs.open_dir(directory) as folder:
+                head = next((entry for entry in folder.entries() if entry.raw == "HEAD"), None)
+                if head is None:
+                    raise _no_repository()
+                with folder.open_child_file(head) as file:
+                    is_head = _HEAD.match(file.read(_MAX_HEAD)) is not None
+            whole = is_head and all(self._can_be_entered(f"{common}/{name}") for name in ("objects", "refs"))
+        except ToolFailed:
+            whole = False
+        if not whole:
+            raise _no_repository()
+
+    def _can_be_entered(self, path: str) -> bool:
+        """Whether names in that directory can be looked up, which git tries; ``ToolFailed`` if it is none."""
+        self._fs.open_dir(path).close()
+        try:
+            self._fs.stat(f"{path}/HEAD")
+        except ToolFailed as error:
+            return error.reason == "NOT_FOUND"
+        return True
 
     def _inside(self, folder: str, target: str) -> str:
         """``target`` as seen from ``folder``; ``SandboxViolation`` when it is not in the workspace."""
@@ -210,10 +282,49 @@ class GitGuard:
             raise _failure(result.stderr)
         return result
 
-    def _shown(self, root: str) -> str:
-        """The work tree's root for the reader; only its text, nothing is opened by it."""
+    def _relative(self, root: str) -> str:
+        """The work tree's root, seen from the workspace; only its text, nothing is opened by it."""
         real = os.path.realpath(os.path.join(self._process.workspace, root))
-        return display(os.path.relpath(real, self._process.workspace))
+        return os.path.relpath(real, self._process.workspace)
+
+    def _parsed(self, raw: bytes, root: str) -> GitStatus:
+        header: dict[str, str] = {}
+        changes: dict[str, list[Change]] = {"staged": [], "unstaged": [], "untracked": [], "conflicted": []}
+        kept: list[bytes] = []
+        hidden = 0
+        for record in _records(raw):
+            if record.kind == "#":
+                name, _, value = record.rest.partition(" ")
+                header[name] = value
+            elif self._seen.hides(f"{root}/{record.path}"):
+                hidden += 1
+                continue
+            else:
+                old = record.old_path
+                if old is not None and self._seen.hides(f"{root}/{old}"):
+                    record = record._replace(old_path="")
+                for place, change in _changes(record):
+                    changes[place].append(change)
+            kept.append(record.raw())
+        branch, head = header.get("branch.head", ""), header.get("branch.oid", "(initial)")
+        ahead, _, behind = header.get("branch.ab", "+0 -0").partition(" ")
+        return GitStatus(
+            repository_root=display(root),
+            branch=None if branch == "(detached)" else display(branch),
+            detached=branch == "(detached)",
+            head=None if head == "(initial)" else head,
+            upstream=display(header["branch.upstream"]) if "branch.upstream" in header else None,
+            upstream_gone="branch.upstream" in header and "branch.ab" not in header and head != "(initial)",
+            ahead=int(ahead),
+            behind=-int(behind),
+            staged=tuple(changes["staged"]),
+            unstaged=tuple(changes["unstaged"]),
+            untracked=tuple(changes["untracked"]),
+            conflicted=tuple(changes["conflicted"]),
+            hidden=hidden,
+            clean=not hidden and not any(changes.values()),
+            raw=b"".join(kept),
+        )
 
 
 def _is_include(setting: _Setting) -> bool:
@@ -233,50 +344,48 @@ def _failure(stderr: bytes) -> ToolFailed:
 
 
 def _no_repository() -> ToolFailed:
-    return ToolFailed("NOT_GIT_REPOSITORY", "this is no git repository with a work tree, or not one that can be read")
+    words = "no complete, readable '.git' in this directory or above it, up to the root of the workspace"
+    return ToolFailed("NOT_GIT_REPOSITORY", f"this is no git repository: {words}")
 
 
-def _parsed(raw: bytes, root: str) -> GitStatus:
-    header: dict[str, str] = {}
-    changes: dict[str, list[Change]] = {"staged": [], "unstaged": [], "untracked": [], "conflicted": []}
-    for kind, rest in _entries(raw):
-        if kind == "#":
-            name, _, value = rest.partition(" ")
-            header[name] = value
-        elif kind in ("1", "2"):
-            states, path = rest[:2], display(rest.split(" ", 7 if kind == "1" else 8)[-1])
-            for place, state in zip(("staged", "unstaged"), states, strict=True):
-                if state != ".":
-                    changes[place].append((path, state))
-        elif kind == "u":
-            changes["conflicted"].append((display(rest.split(" ", 9)[-1]), rest[:2]))
-        elif kind == "?":
-            changes["untracked"].append((display(rest), "?"))
-    branch, head = header.get("branch.head", ""), header.get("branch.oid", "(initial)")
-    ahead, _, behind = header.get("branch.ab", "+0 -0").partition(" ")
-    return GitStatus(
-        repository_root=root,
-        branch=None if branch == "(detached)" else display(branch),
-        detached=branch == "(detached)",
-        head=None if head == "(initial)" else head,
-        upstream=display(header["branch.upstream"]) if "branch.upstream" in header else None,
-        ahead=int(ahead),
-        behind=-int(behind),
-        staged=tuple(changes["staged"]),
-        unstaged=tuple(changes["unstaged"]),
-        untracked=tuple(changes["untracked"]),
-        conflicted=tuple(changes["conflicted"]),
-        clean=not any(changes.values()),
-        raw=raw,
-    )
+# How many fields stand before the path in each kind of record.
+_FIELDS: Final = {"1": 7, "2": 8, "u": 9, "?": 0}
 
 
-def _entries(raw: bytes) -> Iterator[tuple[str, str]]:
-    """Each record as its kind and the rest; a rename's second name, a record of its own, is left out."""
+class _Record(NamedTuple):
+    """One record of ``git status``: what kind it is, what follows, and the second name of a rename."""
+
+    kind: str
+    rest: str
+    old_path: str | None = None
+
+    @property
+    def path(self) -> str:
+        return self.rest.split(" ", _FIELDS[self.kind])[-1]
+
+    def raw(self) -> bytes:
+        """The record as git wrote it."""
+        old = "" if self.old_path is None else f"{self.old_path}\0"
+        return os.fsencode(f"{self.kind} {self.rest}\0{old}")
+
+
+def _records(raw: bytes) -> Iterator[_Record]:
     fields = iter(os.fsdecode(raw).split("\0"))
     for field in fields:
         kind, _, rest = field.partition(" ")
-        if kind == "2":
-            next(fields, None)
-        if rest:
-            yield kind, rest
+        if kind == "#" or kind in _FIELDS:
+            yield _Record(kind, rest, next(fields, "") if kind == "2" else None)
+
+
+def _changes(record: _Record) -> Iterator[tuple[str, Change]]:
+    """The lists a record belongs to, with what stands there; a file may be staged and changed again."""
+    path = display(record.path)
+    if record.kind == "?":
+        yield "untracked", Change(path, "?")
+    elif record.kind == "u":
+        yield "conflicted", Change(path, record.rest[:2])
+    else:
+        old = display(record.old_path) if record.old_path else None
+        for place, state in zip(("staged", "unstaged"), record.rest[:2], strict=True):
+            if state != ".":
+                yield place, Change(path, state, old if state in "RC" else None)

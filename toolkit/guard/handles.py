@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, Self, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.guard.failure import failure
@@ -25,6 +26,8 @@ READ_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 # os.read allocates what it is asked for, whatever the file holds.
 CHUNK: Final = 1 << 20
+# How many names of a directory are taken before the call is asked again whether to go on.
+_NAMES_BETWEEN_CHECKS: Final = 1024
 
 HeldT = TypeVar("HeldT")
 
@@ -52,8 +55,19 @@ class DirEntry:
     mtime_ns: int
 
 
+class Names(NamedTuple):
+    """The raw names in a directory by what they are themselves, in the file system's order."""
+
+    directories: list[str]
+    files: list[str]
+    symlinks: list[str]
+    others: list[str]
+
+
 class Open(Generic[HeldT]):
     """Something open: ``close`` or the end of a ``with`` block ends it, and every later use is refused."""
+
+    __slots__ = ("_check", "_held")
 
     def __init__(self, held: HeldT, check: Check) -> None:
         self._held: HeldT | None = held
@@ -136,8 +150,11 @@ class SandboxDir(Open[Descriptor]):
     Limit: one listing of the same object at a time; the order is the file system's.
     """
 
+    __slots__ = ("_sight", "hidden", "path")
+
     def __init__(self, number: int, path: str, check: Check, sight: Sight | None = None) -> None:
-        super().__init__(Descriptor(number), check)
+        self._held = Descriptor(number)
+        self._check = check
         self.path = path
         self.hidden = 0
         self._sight = sight
@@ -162,30 +179,115 @@ class SandboxDir(Open[Descriptor]):
         except OSError as error:
             raise failure(error, self.path) from None
 
-    def child(self, entry: DirEntry) -> SandboxDir:
-        """The directory of that name in here."""
-        number, path = self._open_entry(entry, READ_DIRECTORY)
-        below = None if self._sight is None else self._sight.below(entry.raw)
-        return SandboxDir(number, path, self._check, below)
+    def names(self) -> Names:
+        """All names at once, without their facts: what a walk over many directories needs, at a third of the cost.
 
-    def open_child_file(self, entry: DirEntry) -> OpenFile:
-        """The regular file of that name in here."""
-        number, path = self._open_entry(entry, READ_FILE)
-        return regular_file(number, path, self._check)
-
-    def _open_entry(self, entry: DirEntry, flags: int) -> tuple[int, str]:
+        Limit: holds as much as the directory does.
+        """
         held = self._begin()
-        path = join(self.path, entry.name)
-        if entry.raw in ("", ".", "..") or "/" in entry.raw or "\0" in entry.raw:
-            raise outside(path)
-        if self._sight is not None and self._sight.hides(entry.raw):
-            raise SandboxViolation(f"'{path}' may not be used: a deny rule covers it")
+        self.hidden = 0
+        sight = self._sight
+        directories: list[str] = []
+        files: list[str] = []
+        symlinks: list[str] = []
+        others: list[str] = []
         try:
-            return os.open(entry.raw, flags | os.O_NOFOLLOW, dir_fd=held.number), path
+            with os.scandir(held.number) as scan:
+                while some := list(itertools.islice(scan, _NAMES_BETWEEN_CHECKS)):
+                    self._check()
+                    for found in some:
+                        name = found.name
+                        if sight is not None and sight.hides(name):
+                            self.hidden += 1
+                        elif found.is_file(follow_symlinks=False):
+                            files.append(name)
+                        elif found.is_dir(follow_symlinks=False):
+                            directories.append(name)
+                        elif found.is_symlink():
+                            symlinks.append(name)
+                        else:
+                            others.append(name)
         except OSError as error:
+            raise failure(error, self.path) from None
+        return Names(directories, files, symlinks, others)
+
+    def path_of(self, name: str) -> str:
+        """How results and messages call what has that raw name in here."""
+        return join(self.path, display(name))
+
+    def child(self, entry: DirEntry | str) -> SandboxDir:
+        """The directory of that name in here; like the next ones it takes an entry, or the raw name of one."""
+        name = _raw(entry)
+        number = self._open_entry(name, READ_DIRECTORY)
+        below = None if self._sight is None else self._sight.below(name)
+        return SandboxDir(number, self.path_of(name), self._check, below)
+
+    def open_child_file(self, entry: DirEntry | str) -> OpenFile:
+        """The regular file of that name in here."""
+        name = _raw(entry)
+        number = self._open_entry(name, READ_FILE)
+        return regular_file(number, self.path_of(name), self._check)
+
+    def read_child_file(self, entry: DirEntry | str, most: int) -> bytes | None:
+        """All that the regular file of that name holds; None if that is more than ``most`` bytes, then nothing is read.
+
+        The same as to open it, compare its size and read, but for less.
+        """
+        name = _raw(entry)
+        number = self._open_entry(name, READ_FILE)
+        try:
+            info = os.fstat(number)
+            if not stat.S_ISREG(info.st_mode):
+                raise no_file(info.st_mode, self.path_of(name))
+            left = info.st_size
+            if left > most:
+                return None
+            data = os.read(number, left)
+            # A file that was cut short meanwhile ends before, one that has grown ends where it did.
+            while (left := left - len(data)) > 0 and (more := os.read(number, left)):
+                data += more
+            return data
+        except OSError as error:
+            raise failure(error, self.path_of(name)) from None
+        finally:
+            os.close(number)
+
+    def changed_ns(self, names: Iterable[str]) -> dict[str, int]:
+        """When what has these raw names in here was last changed, a link itself; names that are gone are left out."""
+        held = self._begin()
+        number = held.number
+        times: dict[str, int] = {}
+        for name in names:
+            self._refuse(name)
+            try:
+                times[name] = os.stat(name, dir_fd=number, follow_symlinks=False).st_mtime_ns
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise failure(error, self.path_of(name)) from None
+        return times
+
+    def _open_entry(self, name: str, flags: int) -> int:
+        held = self._begin()
+        self._refuse(name)
+        try:
+            return os.open(name, flags | os.O_NOFOLLOW, dir_fd=held.number)
+        except OSError as error:
+            path = self.path_of(name)
             if error.errno == errno.ELOOP:
                 raise ToolFailed("NOT_FILE", f"'{path}' is a symbolic link", path=path) from None
             raise failure(error, path) from None
+
+    def _refuse(self, name: str) -> None:
+        """Refuse what is no name in here, and what a deny rule covers."""
+        if name in ("", ".", "..") or "/" in name or "\0" in name:
+            raise outside(self.path_of(name))
+        if self._sight is not None and self._sight.hides(name):
+            raise SandboxViolation(f"'{self.path_of(name)}' may not be used: a deny rule covers it")
+
+
+def _raw(entry: DirEntry | str) -> str:
+    return entry if isinstance(entry, str) else entry.raw
 
 
 def join(folder: str, name: str) -> str:

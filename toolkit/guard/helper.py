@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import array
 import contextlib
-import json
 import os
 import signal
 import socket
@@ -19,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from toolkit.guard.launcher import Plan, Setup, encode
+from toolkit.guard.plan import Plan, Setup, encode
 from toolkit.guard.syscall import Unsupported
 
 _PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[2])
@@ -31,12 +30,16 @@ _CODE: Final = (
 
 
 class Job:
-    """One running command. ``notice`` becomes readable when there is something to hear of it."""
+    """One running command. ``notice`` becomes readable when there is something to hear of it.
+
+    ``messages`` say how it went, the first one counts: ``status`` and what ``wait`` answers, or the step that failed,
+    the number of the error and its text.
+    """
 
     def __init__(self, leash: socket.socket) -> None:
         self._leash = leash
         self.notice = leash.fileno()
-        self.messages: list[dict[str, object]] = []
+        self.messages: list[tuple[str, int, str]] = []
 
     def ended(self) -> bool:
         """Whether all of its processes are gone; never waits."""
@@ -49,7 +52,8 @@ class Job:
                 return True
             if not message:
                 return True
-            self.messages.append(json.loads(message))
+            kind, number, text = message.decode().split(" ", 2)
+            self.messages.append((kind, int(number), text))
 
     def kill(self) -> None:
         """Let go of the leash: everything the command started is killed, and then it has ``ended``."""

@@ -56,6 +56,7 @@ DEVICE: Final = READ_FILE | WRITE_FILE
 _FILE_ONLY: Final = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 
 _BIND_TCP_AND_CONNECT_TCP: Final = 0b11
+_SCOPE_SIGNAL: Final = 0b10
 _SCOPE_ABSTRACT_UNIX_AND_SIGNAL: Final = 0b11
 
 # What each version of the interface added to the file rights; what a kernel does not know may not be asked of it.
@@ -87,10 +88,32 @@ def restrict(rules: Iterable[tuple[int, int]], *, network: bool) -> None:
     known = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
     tcp = 0 if network or version < _ABI_WITH_TCP else _BIND_TCP_AND_CONNECT_TCP
     scopes = _SCOPE_ABSTRACT_UNIX_AND_SIGNAL if version >= _ABI_WITH_SCOPES else 0
-    attr = _RulesetAttr(known, tcp, scopes)
+    _enforce(_RulesetAttr(known, tcp, scopes), [(fd, rights & known) for fd, rights in rules])
+
+
+def fence() -> bool:
+    """Let signals of this process, and of all it will start, reach nobody but themselves; nothing else changes.
+
+    False where the kernel cannot (before ABI 6). Needs ``no_new_privs``. That it holds is tried on the parent process,
+    because who trusts in it may signal everybody.
+    """
+    if abi() < _ABI_WITH_SCOPES:
+        return False
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    # Moves between directories are denied to whoever does not ask for them, so they are asked for, everywhere.
+    _enforce(_RulesetAttr(REFER, 0, _SCOPE_SIGNAL), [(root, REFER)])
+    os.close(root)
+    try:
+        os.kill(os.getppid(), 0)
+    except PermissionError:
+        return True
+    return False
+
+
+def _enforce(attr: _RulesetAttr, rules: Iterable[tuple[int, int]]) -> None:
     ruleset = syscall("Landlock ruleset", _CREATE_RULESET, ctypes.byref(attr), ctypes.sizeof(attr), 0)
     for fd, rights in rules:
-        rule = _PathBeneathAttr(rights & known, fd)
+        rule = _PathBeneathAttr(rights, fd)
         syscall("Landlock rule", _ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0)
     syscall("Landlock", _RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)

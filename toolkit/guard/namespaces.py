@@ -15,12 +15,13 @@ import ctypes
 import errno
 import os
 import stat
-from dataclasses import dataclass
 from typing import Final
 
+from toolkit.guard.plan import Roots
 from toolkit.guard.program import SYSTEM
 from toolkit.guard.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.syscall import PR_SET_DUMPABLE, forbid_new_capabilities, prctl, syscall
+from toolkit.guard.view import DEV_LINKS, DEVICES, ETC, GIT_RUNS, TMP, TMP_BYTES, make_folders
 
 _NEWNS: Final = 0x00020000
 _NEWUTS: Final = 0x04000000
@@ -56,80 +57,7 @@ _NOSUID: Final = 2
 _NODEV: Final = 4
 _NOEXEC: Final = 8
 
-# What programs look up there; the rest of /etc (shadow, keys, ...) is nobody's business.
-ETC: Final = tuple(
-    f"/etc/{name}"
-    for name in (
-        "alternatives",
-        "bash.bashrc",
-        "ca-certificates",
-        "ca-certificates.conf",
-        "debian_version",
-        "fonts",
-        "gai.conf",
-        "gitattributes",
-        "gitconfig",
-        "group",
-        "host.conf",
-        "hosts",
-        "inputrc",
-        "java",
-        "ld.so.cache",
-        "ld.so.conf",
-        "ld.so.conf.d",
-        "locale.alias",
-        "locale.conf",
-        "localtime",
-        "lsb-release",
-        "magic",
-        "mime.types",
-        "nsswitch.conf",
-        "os-release",
-        "passwd",
-        "perl",
-        "pki/ca-trust",
-        "pki/tls/certs",
-        "profile",
-        "protocols",
-        "resolv.conf",
-        "services",
-        "ssl/certs",
-        "ssl/openssl.cnf",
-        "terminfo",
-        "timezone",
-        "xdg",
-    )
-)
-DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_DEV_LINKS: Final = {
-    "fd": "/proc/self/fd",
-    "stdin": "/proc/self/fd/0",
-    "stdout": "/proc/self/fd/1",
-    "stderr": "/proc/self/fd/2",
-    "shm": "/tmp/.shm",
-}
-
-TMP: Final = "/tmp"
-HOME: Final = "/tmp/home"
-_TMPFS: Final = b"mode=1777,size=1g,nr_inodes=200k"
-
-# Where a repository says what to run: kept as it is, where it exists.
-_GIT_RUNS: Final = ("config", "hooks", "config.worktree")
-
-
-@dataclass(frozen=True, slots=True)
-class Roots:
-    """Absolute real paths a command may use beside the system's; writable ones win over the directories above them."""
-
-    workspace: str
-    workspace_writable: bool
-    read: tuple[str, ...]
-    write: tuple[str, ...]
-
-    def below(self, folder: str) -> list[str]:
-        """Those that lie below ``folder``, outermost first."""
-        every = {self.workspace, *self.read, *self.write}
-        return sorted(path for path in every if path.startswith(f"{folder}/"))
+_TMPFS: Final = f"mode=1777,size={TMP_BYTES},nr_inodes=200k".encode()
 
 
 class _MountAttr(ctypes.Structure):
@@ -164,12 +92,11 @@ def make_private(roots: Roots, *, read_only: bool, processes: int) -> bool:
     limited = _limit_processes(processes)
     # uid 0 owns the switches of the whole machine below /proc/sys, capabilities or not.
     _set_attributes(_AT_FDCWD, "/proc", _RDONLY, recursive=False)
-    nested = {path: _clone_tree(path) for path in roots.below(TMP)}
+    hidden = {path: _clone_tree(path) for path in roots.outermost_below(TMP)}  # with those below, wherever they are now
     _mount("tmpfs", TMP, _NOSUID | _NODEV, _TMPFS)
-    for path, tree in nested.items():
+    for path, tree in hidden.items():
         _attach(tree, path)
-    for folder in (HOME, f"{TMP}/.shm"):
-        os.makedirs(folder, 0o700, exist_ok=True)
+    make_folders()
     if read_only:
         for path in (roots.workspace, *roots.write):
             _set_attributes(_AT_FDCWD, path, _RDONLY)
@@ -199,13 +126,13 @@ def _take(roots: Roots) -> dict[str, int]:
     reading = [*(path for path in SYSTEM if not os.path.islink(path)), *ETC, *roots.read]
     for path in reading:
         if os.path.exists(path):
-            trees[path] = _clone_tree(path)
+            trees[path] = _clone_root(path, roots)
             _set_attributes(trees[path], "", _RDONLY | _NOSUID | _NODEV)
     for path in DEVICES:
         trees[path] = _clone_tree(path)
         _set_attributes(trees[path], "", _RDONLY | _NOSUID | _NOEXEC)
     for path in roots.write:
-        trees[path] = _clone_tree(path)
+        trees[path] = _clone_root(path, roots)
         _set_attributes(trees[path], "", _NOSUID | _NODEV)
     trees[roots.workspace] = _clone_tree(".")
     _set_attributes(trees[roots.workspace], "", _NOSUID | _NODEV | (0 if roots.workspace_writable else _RDONLY))
@@ -218,7 +145,7 @@ def _make_links() -> None:
             os.symlink(os.readlink(path), path[1:])
     for folder in ("tmp", "var", "dev"):
         os.makedirs(folder, exist_ok=True)
-    for name, target in {"var/tmp": TMP, **{f"dev/{name}": target for name, target in _DEV_LINKS.items()}}.items():
+    for name, target in {"var/tmp": TMP, **{f"dev/{name}": target for name, target in DEV_LINKS.items()}}.items():
         if not os.path.lexists(name):  # a root given by the caller may be there
             os.symlink(target, name)
 
@@ -239,7 +166,7 @@ def _protect_repository(workspace: str) -> None:
     """
     root = os.open(workspace, HANDLE | os.O_DIRECTORY)
     if _mount_onto_itself(root, ".git", 0):
-        for name in _GIT_RUNS:
+        for name in GIT_RUNS:
             _mount_onto_itself(root, f".git/{name}", _RDONLY)
     os.close(root)
 
@@ -256,6 +183,12 @@ def _mount_onto_itself(root: int, path: str, attributes: int) -> bool:
     os.close(tree)
     os.close(place)
     return True
+
+
+def _clone_root(path: str, roots: Roots) -> int:
+    tree = _clone_tree(path)
+    roots.check(path, os.fstat(tree))
+    return tree
 
 
 def _clone_tree(path: str) -> int:

@@ -28,11 +28,14 @@ class Descriptor:
 
     __slots__ = ("number",)
 
+    # Held by the class: at the end of the program the names of this module may be gone first.
+    _close = staticmethod(os.close)
+
     def __init__(self, number: int) -> None:
         self.number = number
 
     def __del__(self) -> None:
-        os.close(self.number)
+        self._close(self.number)
 
 
 class Place:

@@ -91,6 +91,8 @@ class SecurityPolicy(Generic[NameT]):
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise PolicyError(f"the policy cannot be read: {reason} @ {name}") from None
+        except RecursionError:
+            raise PolicyError(f"the policy cannot be read: it is nested too deeply @ {name}") from None
         policy = cls(**_checked_table(data, name))
         policy.source = os.path.realpath(path)
         return policy
@@ -135,6 +137,16 @@ class SecurityPolicy(Generic[NameT]):
             )
         permissions, preview = self._touches(name, args)
         return self.admit(name, permissions) or self.judge(name, permissions, preview)
+
+    def withholds(self, name: str, permission: Permission) -> bool:
+        """Whether a deny or ask rule on a permission keeps it from a tool that could do without it.
+
+        Whatever its condition: what a command does with the network, say, cannot be judged call by call.
+        """
+        return any(
+            rule.permission == permission and rule.decision != "allow" and rule.covers(name, (permission,))
+            for rule in self.rules
+        )
 
     def denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         """Path globs no call of the tool may touch, for the sandbox to hold them through links, patches and walks."""

@@ -4,7 +4,8 @@ Promise, full tier: a command reads system programs, the workspace and the roots
 (not ``.git/config`` and ``.git/hooks``) and a private ``/tmp``, reaches no network and no process of the host, gets
 no secret of this process, and leaves nothing running, however it, its caller or the helper ends.
 Reduced tier: the same except that it can ``stat`` everything, change the metadata of files its user owns, write
-``.git/config``, and survive when its keeper is killed from outside. No tier: nothing runs.
+``.git/config`` and an interpreter that lies in the workspace, and survive when keeper and helper are both killed from
+outside. No tier: nothing runs.
 
 Not stopped: what a command does to the workspace, a ``.git`` that was not there when it started and nested ones
 included; hard links into it; with ``network=True`` any address, the host's own included. Memory and disk are bounded
@@ -15,8 +16,11 @@ socket file fail.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
+import os
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,11 +30,11 @@ from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllo
 from toolkit.guard import environment
 from toolkit.guard.fs import SandboxFS
 from toolkit.guard.handles import Check
-from toolkit.guard.launcher import Plan
 from toolkit.guard.path import display
-from toolkit.guard.permission import Mode, SandboxChoice
+from toolkit.guard.permission import Carrier, CarrierChoice, Mode, SandboxChoice
+from toolkit.guard.plan import Plan
 from toolkit.guard.pump import Capture, pump
-from toolkit.guard.sandbox import Ending, Sandbox
+from toolkit.guard.sandbox import Ending, Sandbox, real_root
 from toolkit.guard.tier import Tier, TierChoice, pick_tier
 
 OnOutput: TypeAlias = Callable[[str, bytes], None]
@@ -46,7 +50,7 @@ class ProcessResult:
     """How a command ended. Exactly one of ``exit_code`` and ``signal`` is set; after a timeout it is the signal.
 
     ``stdout`` and ``stderr`` keep head and tail with a note between them when more came than asked for; the
-    ``_bytes`` fields count everything that came.
+    ``_bytes`` fields count everything that came. ``network`` says whether it could reach the host's.
     """
 
     command: tuple[str, ...]
@@ -62,12 +66,24 @@ class ProcessResult:
     timed_out: bool
     duration_ms: int
     tier: Tier
+    carrier: Carrier
     network: bool
+
+    @property
+    def signal_name(self) -> str | None:
+        """The name of the signal, such as ``SIGKILL``; None if none ended it."""
+        if self.signal is None:
+            return None
+        try:
+            return signal.Signals(self.signal).name
+        except ValueError:  # those for real time have no names of their own
+            return f"SIG{self.signal}"
 
 
 class ProcessGuard:
     """Runs programs for one workspace, which is found once, here, and held from then on.
 
+    ``carrier`` says who builds the full tier: ourselves (``own``), ``bubblewrap``, or the first of them that can.
     ``read_roots`` and ``write_roots`` are places outside it that commands may use as well. ``state_dir`` is where the
     reduced tier keeps the commands' HOME; a directory of the system's for temporary files if not given. May be used
     by several threads. Give it back with ``close`` or a ``with`` block: that kills what still runs.
@@ -78,6 +94,7 @@ class ProcessGuard:
         workspace: str,
         *,
         sandbox: SandboxChoice = "auto",
+        carrier: CarrierChoice = "auto",
         mode: Mode = "workspace-write",
         read_roots: Sequence[str] = (),
         write_roots: Sequence[str] = (),
@@ -85,7 +102,8 @@ class ProcessGuard:
     ) -> None:
         if mode not in _MODES:
             raise SetupError(f"mode is one of {', '.join(_MODES)}, not {mode!r}")
-        self._choice = pick_tier(sandbox)
+        avoid = [real_root("workspace", workspace), *map(os.path.realpath, (*read_roots, *write_roots))]
+        self._choice = pick_tier(sandbox, carrier, avoid)
         self._fs = SandboxFS(workspace)
         self._sandbox = Sandbox(
             workspace,
@@ -93,7 +111,7 @@ class ProcessGuard:
             read_roots=read_roots,
             write_roots=write_roots,
             state_dir=state_dir,
-            tier=self._choice.name,
+            choice=self._choice,
         )
         self._read_only = mode == "read-only"
         self._check: Check = _no_check
@@ -150,7 +168,7 @@ class ProcessGuard:
     ) -> ProcessResult:
         """Run shell text with bash, without any start-up file; nothing of it reaches the next call but files."""
         return self.run(
-            ["bash", "--noprofile", "--norc", "-c", text],
+            ["bash", "--noprofile", "--norc", "-c", "--", text],
             cwd=cwd,
             stdin=stdin,
             env=env,
@@ -178,28 +196,34 @@ class ProcessGuard:
 
         ``argv[0]`` is a bare name, looked up on a fixed path, or a path; a relative one is relative to ``cwd`` and its
         directory must lie in the workspace. ``cwd`` is a path in the workspace. ``on_output`` hears every chunk of
-        output as it comes; ``check`` is asked about every 50 ms. When either raises, everything is killed first.
+        output as it comes, with what the sandbox itself has to say on ``stderr``; ``check`` is asked about every 50 ms.
+        When either raises, everything is killed first.
         """
         ask = _both(self._check, check or _no_check)
         ask()
-        if self.tier == "none" and not self._choice.unsafe:
+        if not self._choice.runs_commands:
             raise ToolNotAllowed(f"no command can run: this machine gives no sandbox ({self._choice.reason})")
         command = _checked_argv(argv)
         if (timeout is not None and not timeout > 0) or max_output < 0:
             raise InvalidArguments("timeout must be above 0, max_output at least 0")
         place = self._checked_cwd(cwd)
         self._check_program(command[0], place)
-        home, tmp = self._sandbox.home_and_tmp()
-        variables = environment.build(env, path=self._sandbox.path, home=home, tmp=tmp)
-        plan = Plan(list(command), place, variables, network, self._read_only)
         captures = {"stdout": Capture(max_output), "stderr": Capture(max_output)}
         started = time.monotonic()
-        with self._sandbox.started(plan, stdin, unguarded=self._choice.unsafe) as (running, stdout, stderr):
+        with contextlib.ExitStack() as stack:
+            home, tmp = stack.enter_context(self._sandbox.home_and_tmp())
+            variables = environment.build(env, path=self._sandbox.path, home=home, tmp=tmp)
+            plan = Plan(list(command), place, variables, network, self._read_only, home)
+            running, stdout, stderr = stack.enter_context(
+                self._sandbox.started(plan, stdin, unguarded=self._choice.unsafe)
+            )
             sinks = {
                 fd: _sink(name, captures[name], on_output) for fd, name in ((stdout, "stdout"), (stderr, "stderr"))
             }
             timed_out = pump(running, sinks, timeout, ask)
             ending = running.ending()
+            if ending.note:
+                sinks[stderr](f"\n[{ending.note}]\n".encode())
         return self._result(plan, ending, captures, timed_out, time.monotonic() - started)
 
     def close(self) -> None:
@@ -215,8 +239,15 @@ class ProcessGuard:
 
     def _checked_cwd(self, cwd: str) -> str:
         """``cwd`` as it is resolved again, beneath the workspace, where the command starts."""
-        with self._fs.open_dir(cwd):
-            return self._fs.path(cwd).text
+        try:
+            self._fs.open_dir(cwd).close()
+        except ToolFailed as error:
+            path = error.details.get("path")
+            # A link that leads nowhere is missing under its own name.
+            near = [name for name in self._fs.near(cwd) if name != path] if error.reason == "NOT_FOUND" else []
+            hint = f". Did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise ToolFailed(error.reason, f"the working directory {error.message}{hint}", path=path) from None
+        return self._fs.path(cwd).text
 
     def _check_program(self, name: str, cwd: str) -> None:
         """A relative path must stay in the workspace up to its last name, which may be a link to a system program."""
@@ -232,8 +263,6 @@ class ProcessGuard:
         self, plan: Plan, ending: Ending, captures: Mapping[str, Capture], timed_out: bool, seconds: float
     ) -> ProcessResult:
         stdout, stderr = captures["stdout"], captures["stderr"]
-        if ending.note:
-            stderr.add(f"\n[{ending.note}]\n".encode())
         return ProcessResult(
             command=tuple(plan.argv),
             cwd=plan.cwd,
@@ -248,7 +277,8 @@ class ProcessGuard:
             timed_out=timed_out,
             duration_ms=round(seconds * 1000),
             tier=self.tier,
-            network=plan.network,
+            carrier=self._choice.carrier,
+            network=plan.network or self._choice.unsafe,
         )
 
 

@@ -62,6 +62,10 @@ class Ground:
             raise SandboxViolation(f"'{path.shown}' may not be used: a deny rule covers it")
         return forms
 
+    def hides(self, names: Names) -> bool:
+        """Whether a deny rule covers what goes by these names below the workspace."""
+        return self.deny is not None and self.deny.cover(self._forms(SandboxPath(names), None))
+
     def check_write(self, path: SandboxPath, real: Names | None = None) -> Forms:
         """Refuse what may not be read, and what may not be written, moved or removed."""
         forms = self.check_read(path, real)

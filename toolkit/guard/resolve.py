@@ -19,8 +19,6 @@ import sys
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
-from toolkit.errors import SetupError
-
 Resolver: TypeAlias = Callable[[int, bytes, int], int]
 ResolverName: TypeAlias = Literal["auto", "openat2", "walk"]
 
@@ -42,6 +40,8 @@ def pick(name: ResolverName) -> Resolver:
     if name == "walk" or (name == "auto" and not has_openat2()):
         return walk
     if not has_openat2():
+        from toolkit.errors import SetupError  # keepers in bubblewrap load this file for every command
+
         raise SetupError("openat2 is missing on this machine (Linux 5.6 on x86_64 or aarch64 has it): use 'walk'")
     return openat2
 

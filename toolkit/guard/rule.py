@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
@@ -52,6 +52,8 @@ class Rule(Generic[NameT]):
             raise PolicyError(f"no permission is called {permission!r}; there are {', '.join(PERMISSIONS)}")
         if isinstance(tools, str):
             raise PolicyError(f"a rule's tools are a list of names: write tools=[{tools!r}]")
+        _check_texts({"path": path, "command": command, "host": host, "justification": justification})
+        _check_lists({"tools": () if tools is None else tools, "match": match, "not_match": not_match})
         conditions: dict[Condition, str | None] = {"path": path, "command": command, "host": host}
         given: list[Condition] = [word for word, value in conditions.items() if value is not None]
         if len(given) > 1:
@@ -163,6 +165,23 @@ class Touched:
         found += [next((rule for rule in rules if rule.allows_command(argv)), None) for argv in self.commands]
         found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
         return found[0] if found and all(rule is not None for rule in found) else None
+
+
+def _check_texts(values: Mapping[str, object]) -> None:
+    """Rules come from files as well, where no type checker has been."""
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise PolicyError(f"a rule's {name!r} must be text, not {type(value).__name__}")
+
+
+def _check_lists(values: Mapping[str, object]) -> None:
+    for name, value in values.items():
+        if (
+            isinstance(value, str)
+            or not isinstance(value, Sequence)
+            or not all(isinstance(text, str) for text in value)
+        ):
+            raise PolicyError(f"a rule's {name!r} must be a list of texts, not {value!r}")
 
 
 def _path_test(pattern: str, decision: Decision) -> Callable[[str], bool]:

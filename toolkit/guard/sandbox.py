@@ -6,32 +6,32 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import difflib
 import errno
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
-from toolkit.guard import namespaces
+from toolkit.guard import view
 from toolkit.guard.helper import Helper, Job, in_memory
-from toolkit.guard.launcher import Plan, Setup
+from toolkit.guard.home import private_home
 from toolkit.guard.path import display
+from toolkit.guard.plan import Plan, Roots, Setup, identities
 from toolkit.guard.program import SYSTEM, find, interpreter_roots, is_below, search_path
 from toolkit.guard.pump import Running
 from toolkit.guard.resolve import HANDLE
 from toolkit.guard.syscall import Unsupported, reason
-from toolkit.guard.tier import Tier
+from toolkit.guard.tier import TierChoice
 
 # Replacing these would take the sandbox apart, or hide what commands need.
 _NO_ROOT: Final = ("/", "/tmp", "/dev", "/etc", *SYSTEM)
-_NO_ROOT_BELOW: Final = ("/proc", "/sys", namespaces.HOME)
+_NO_ROOT_BELOW: Final = ("/proc", "/sys", view.HOME)
+_MAX_COMPARED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,35 +70,35 @@ class Sandbox:
         read_roots: Sequence[str],
         write_roots: Sequence[str],
         state_dir: str | None,
-        tier: Tier,
+        choice: TierChoice,
     ) -> None:
-        self.workspace = _root("workspace", workspace)
-        read = [_root("read_roots", path) for path in read_roots]
-        write = [_root("write_roots", path) for path in write_roots]
+        self.workspace = real_root("workspace", workspace)
+        read = [real_root("read_roots", path) for path in read_roots]
+        write = [real_root("write_roots", path) for path in write_roots]
         self._state_dir = None if state_dir is None else os.path.realpath(state_dir)
-        if self._state_dir is not None and is_below(self._state_dir, self.workspace):
-            raise SetupError("state_dir must not lie in the workspace: commands could change what is kept there")
+        if self._state_dir is not None and any(is_below(self._state_dir, root) for root in (self.workspace, *write)):
+            raise SetupError("state_dir must not lie where commands may write: they could change what is kept there")
         interpreter = interpreter_roots()
         if self.workspace in interpreter:
             raise SetupError("the workspace must not be the directory of the running interpreter")
         # Also inside a writable workspace: whoever replaces the interpreter is outside of any sandbox next time.
-        self._setup = Setup(tier, self.workspace, writable, [*read, *interpreter], write if writable else [], home="")
+        reading = identities([*read, *interpreter])
+        roots = Roots(self.workspace, writable, reading, identities(write if writable else []))
+        self._setup = Setup(choice.name, choice.bubblewrap, roots)
         self.path = search_path(self.workspace)
-        self._tier = tier
         self._fd = os.open(self.workspace, HANDLE | os.O_DIRECTORY)
         self._lock = threading.Lock()
         self._closed = False
         self._helper: Helper | None = None
-        self._home: str | None = None
 
-    def home_and_tmp(self) -> tuple[str, str]:
-        """HOME and TMPDIR of commands; neither is in the workspace, nor the user's own."""
-        if self._tier == "full":
-            return namespaces.HOME, namespaces.TMP
-        with self._lock:
-            if self._home is None:
-                self._home = os.path.realpath(tempfile.mkdtemp(prefix="home-", dir=self._state_dir))
-            return self._home, self._home
+    @contextlib.contextmanager
+    def home_and_tmp(self) -> Iterator[tuple[str, str]]:
+        """HOME and TMPDIR of one command; neither is in the workspace, nor the user's own, and both are gone after it."""
+        if self._setup.full:
+            yield view.HOME, view.TMP
+            return
+        with private_home(self._state_dir) as home:
+            yield home, home
 
     @contextlib.contextmanager
     def started(self, plan: Plan, stdin: bytes | None, *, unguarded: bool) -> Iterator[tuple[Command, int, int]]:
@@ -115,7 +115,7 @@ class Sandbox:
             yield command, stdout, stderr
 
     def close(self) -> None:
-        """Kill what runs and forget the private HOME; a second time does nothing."""
+        """Kill what runs; a second time does nothing."""
         with self._lock:
             if self._closed:
                 return
@@ -123,11 +123,8 @@ class Sandbox:
             os.close(self._fd)
             if self._helper is not None:
                 self._helper.close()
-            if self._home is not None:
-                shutil.rmtree(self._home, ignore_errors=True)
 
     def _start_inside(self, plan: Plan, stdio: Sequence[int]) -> Command:
-        setup = dataclasses.replace(self._setup, home=self.home_and_tmp()[0])
         with self._lock:
             if self._closed:
                 raise ToolFailed("IO", "this ProcessGuard has been closed")
@@ -136,7 +133,7 @@ class Sandbox:
                     with contextlib.suppress(OSError):  # it was killed from outside: a new one serves as well
                         return _Inside(self._helper.start(plan, stdio), plan)
                     self._helper.close()
-                self._helper = Helper(setup, self._fd)
+                self._helper = Helper(self._setup, self._fd)
                 return _Inside(self._helper.start(plan, stdio), plan)
             except (OSError, Unsupported) as error:
                 raise ToolNotAllowed(f"no command can run: the sandbox did not start ({reason(error)})") from None
@@ -146,7 +143,7 @@ class Sandbox:
         try:
             program = find(plan.argv[0], plan.env["PATH"], folder)
         except OSError as error:
-            raise _not_found(plan.argv[0], error.errno) from None
+            raise _not_found(plan, error.errno) from None
         stdin, stdout, stderr = stdio
         try:
             return _Unguarded(
@@ -182,18 +179,17 @@ class _Inside:
         self._job.kill()
 
     def ending(self) -> Ending:
-        first = self._job.messages[0] if self._job.messages else {}
-        match first:
-            case {"status": int(status)}:
-                return Ending.of(status, str(first.get("note", "")))
-            case {"find": int(number)}:
-                raise _not_found(self._plan.argv[0], number)
-            case {"exec": int(number)}:
+        match self._job.messages[:1]:
+            case [("status", status, note)]:
+                return Ending.of(status, note)
+            case [("find", number, _)]:
+                raise _not_found(self._plan, number)
+            case [("exec", number, _)]:
                 raise _not_started(self._plan.argv[0], number)
-            case {"cwd": int(_)}:
+            case [("cwd", _, _)]:
                 raise ToolFailed("NOT_DIRECTORY", "the working directory changed while the command was being started")
-            case {"setup": str(reason)}:
-                raise ToolNotAllowed(f"the command was not run: its sandbox could not be built ({reason})")
+            case [("setup", _, why)]:
+                raise ToolNotAllowed(f"the command was not run: its sandbox could not be built ({why})")
         if self._killed:
             return Ending(None, signal.SIGKILL)
         raise ToolFailed("IO", "the sandbox ended before the command did; it was killed from outside")
@@ -228,7 +224,8 @@ class _Unguarded:
             os.close(self.notice)
 
 
-def _root(what: str, path: str) -> str:
+def real_root(what: str, path: str) -> str:
+    """The real path of a directory that may be handed to commands; ``what`` names the setting that gave it."""
     real = os.path.realpath(path)
     if not os.path.isdir(real):
         raise SetupError(f"{what}: {path!r} is not a directory")
@@ -245,12 +242,25 @@ def _pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> tuple
     return source, sink
 
 
-def _not_found(name: str, number: int | None) -> ToolkitError:
+def _not_found(plan: Plan, number: int | None) -> ToolkitError:
+    name = plan.argv[0]
     if number != errno.ENOENT:
         return _not_started(name, errno.EACCES)
     # An absolute path would tell about the host.
     shown = "the program" if name.startswith("/") else f"'{display(name)}'"
-    return ToolFailed("COMMAND_NOT_FOUND", f"{shown} does not exist, or cannot be seen from inside the sandbox")
+    words = f"{shown} does not exist, or cannot be seen from inside the sandbox"
+    return ToolFailed("COMMAND_NOT_FOUND", words, near=_near_names(name, plan.env["PATH"]))
+
+
+def _near_names(name: str, path: str) -> list[str]:
+    """Names on ``path`` that resemble one that is not there; none for a name with a slash."""
+    if "/" in name or len(name) > _MAX_COMPARED:
+        return []
+    names: set[str] = set()
+    for place in path.split(":"):
+        with contextlib.suppress(OSError):
+            names.update(os.listdir(place))
+    return difflib.get_close_matches(name, sorted(names), cutoff=0.75)
 
 
 def _not_started(name: str, number: int | None) -> ToolkitError:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import functools
-import socket
 import struct
 from collections.abc import Sequence
 from typing import Final
@@ -93,7 +92,8 @@ CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
 
 _NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
 _TERMINAL_INJECTION: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
-_ONLINE_FAMILIES: Final = (socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
+_AF_UNIX: Final = 1
+_ONLINE_FAMILIES: Final = (2, 10, 16)  # AF_INET, AF_INET6, AF_NETLINK
 
 _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _IF_EQUAL: Final = 0x15
@@ -130,7 +130,7 @@ def program(column: int, *, network: bool) -> bytes:
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
     code += _on("socket", column, _families(_ONLINE_FAMILIES if network else ()))
-    code += _on("socketpair", column, _families((socket.AF_UNIX,)))
+    code += _on("socketpair", column, _families((_AF_UNIX,)))
     code.append(_answer(_ALLOW))
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
 
@@ -161,7 +161,7 @@ def _refuse_values(values: Sequence[int]) -> list[_Instruction]:
 def _families(allowed: Sequence[int]) -> list[_Instruction]:
     return [
         _load_argument(0),
-        *(step for family in allowed for step in ((_IF_EQUAL, 0, 1, int(family)), _answer(_ALLOW))),
+        *(step for family in allowed for step in ((_IF_EQUAL, 0, 1, family), _answer(_ALLOW))),
         _refuse(),
     ]
 

@@ -11,8 +11,6 @@ temporary file (``.`` and 32 digits).
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import hashlib
 import os
 import stat
@@ -23,13 +21,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolkit.guard.place import Names
-from toolkit.guard.resolve import os_error
+from toolkit.guard.rename import move_new
 
 _CHUNK: Final = 1 << 20
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
 _PERMISSIONS: Final = 0o777
-_RENAME_NOREPLACE: Final = 1
 # How often someone who waits for a lock asks whether the call has ended.
 _PATIENCE_SECONDS: Final = 0.05
 
@@ -78,15 +75,11 @@ def put(
     ``check`` is asked between pieces, ``last`` when all is written: either ends it by raising, with nothing changed.
     ``new`` refuses a name that exists, also one that came just now.
     """
-    temporary = f".{os.urandom(16).hex()}"
-    # Nobody may read the new content meanwhile who may not read the old.
-    number = os.open(temporary, _NEW, 0o666 if mode is None else 0o600, dir_fd=folder)
+    temporary = unused_name()
+    number = create(folder, temporary, mode)
     try:
-        given = stat.S_IMODE(os.fstat(number).st_mode)
-        if mode is not None and given != mode & _PERMISSIONS:
-            given = mode & _PERMISSIONS
-            os.fchmod(number, given)
-        _fill(number, data, check)
+        given = give_mode(number, mode)
+        fill(number, data, check)
         last()
         if new:
             move_new(folder, temporary, folder, name)
@@ -98,11 +91,34 @@ def put(
         raise
     finally:
         os.close(number)
-    _settle(folder)
+    settle(folder)
     return given
 
 
-def _fill(number: int, data: bytes, check: Callable[[], None]) -> None:
+def unused_name() -> str:
+    """A name that nobody has and nobody can guess."""
+    return f".{os.urandom(16).hex()}"
+
+
+def create(folder: int, name: str, mode: int | None, *, executable: bool = False) -> int:
+    """Open a new, empty file for writing; without a ``mode``, umask decides about its own.
+
+    With one it is private until ``give_mode``: nobody may read the new content meanwhile who may not read the old.
+    """
+    return os.open(name, _NEW, 0o600 if mode is not None else 0o777 if executable else 0o666, dir_fd=folder)
+
+
+def give_mode(number: int, mode: int | None) -> int:
+    """Give an open file this mode without set-id bits, if one is given; the answer is the mode it has."""
+    given = stat.S_IMODE(os.fstat(number).st_mode)
+    if mode is not None and given != mode & _PERMISSIONS:
+        given = mode & _PERMISSIONS
+        os.fchmod(number, given)
+    return given
+
+
+def fill(number: int, data: bytes, check: Callable[[], None]) -> None:
+    """Write all of it and wait until it is on the disk; ``check`` ends that by raising."""
     rest = memoryview(data)
     while rest:
         check()
@@ -111,7 +127,7 @@ def _fill(number: int, data: bytes, check: Callable[[], None]) -> None:
     check()
 
 
-def _settle(folder: int) -> None:
+def settle(folder: int) -> None:
     """Ask for the new name to reach the disk. It is there already, so a disk that cannot is no failure of the write."""
     with suppress(OSError):
         number = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
@@ -143,38 +159,6 @@ def _facts(info: os.stat_result) -> tuple[int, int, int, int]:
 
 def _expected_facts(expected: Fingerprint) -> tuple[int, int, int, int]:
     return expected.dev, expected.ino, expected.size, expected.mtime_ns
-
-
-def move_new(old_folder: int, old: str, new_folder: int, new: str) -> None:
-    """Rename to a name that must not exist: checking that and renaming are one act."""
-    if _renameat2 is not None:
-        done = _renameat2(old_folder, os.fsencode(old), new_folder, os.fsencode(new), _RENAME_NOREPLACE)
-        number = ctypes.get_errno()
-        if done == 0:
-            return
-        if number not in (errno.EINVAL, errno.ENOSYS):
-            raise os_error(number)
-    _claim_and_move(old_folder, old, new_folder, new)
-
-
-def _claim_and_move(old_folder: int, old: str, new_folder: int, new: str) -> None:
-    """The same where the kernel or the file system has no such call: making the new name is what fails if it exists."""
-    if stat.S_ISDIR(os.stat(old, dir_fd=old_folder, follow_symlinks=False).st_mode):
-        os.mkdir(new, dir_fd=new_folder)
-        try:
-            os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
-        except OSError:
-            with suppress(OSError):
-                os.rmdir(new, dir_fd=new_folder)
-            raise
-    else:
-        os.link(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder, follow_symlinks=False)
-        os.unlink(old, dir_fd=old_folder)
-
-
-_renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-if _renameat2 is not None:
-    _renameat2.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
 
 
 class _Lock:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from pydantic import BaseModel
 
-from toolkit.errors import ToolkitError, ToolTimeout
+from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
 from toolkit.runtime import steps
 from toolkit.runtime.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.context import ToolContext
-from toolkit.runtime.core import View
+from toolkit.runtime.core import Options, View
+from toolkit.runtime.injection import closing, handled
 from toolkit.runtime.message import ToolMessage
 from toolkit.runtime.omit import OMIT
+from toolkit.runtime.progress import Progress, both
 from toolkit.runtime.runner import GRACE_SECONDS
-from toolkit.runtime.signals import NEVER, CallSignal
+from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.table import Tool
 from toolkit.runtime.workers import MAX_AT_ONCE, contained
 from toolkit.wire.call import ToolCall
@@ -29,42 +31,67 @@ from toolkit.wire.result import ToolResult
 class AsyncRunner(View):
     """Runs tools by name; a sync handler runs in a worker thread unless its spec says ``blocking: false``."""
 
+    # Async handlers run in the caller's loop, so that what they use must be made there as well.
+    _own_loop = False
+
     # -- the road ----------------------------------------------------------------------------------------------------
 
     async def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
-        tool, args, repairs, request = core.prepare(name, arguments, call_id, is_text=is_text)
-        if tool.handler is None:
-            raise steps.no_handler(tool)
+        record = None if core.audit is None else core.audit.begin(name, call_id)
+        try:
+            tool, args, repairs, verdict, request = core.prepare(name, arguments, call_id, is_text=is_text)
+            if tool.handler is None:
+                raise steps.no_handler(tool)
+        except BaseException as error:
+            if record is not None:
+                record.failed(error, arguments)
+            raise
         free = options.deadline is None and options.signal is None
         threaded = not tool.is_async and (tool.info.blocking or not free)
         # A thread is not told of the task's cancellation unless a signal of its own tells it.
         signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
-        ctx = core.new_context(tool, call_id, signal)
+        ctx = core.new_context(tool, call_id, signal, options.notify)
         try:
+            answer = None if request is None else await self._asked(request)
+            if record is not None:
+                record.decided(verdict, core.tier_of(tool), answer)
+            if isinstance(answer, Respond):
+                return self._told(steps.conclude(tool, answer.content, ctx, repairs), record)
             if request is not None:
-                answer = await self._asked(request)
-                if isinstance(answer, Respond):
-                    return steps.conclude(tool, answer.content, ctx, repairs)
                 args = core.answered(tool, request, answer)
+            if record is not None:
+                record.start(tool, args)
             if threaded or not free:
                 value = await self._supervised(tool, args, ctx, threaded=threaded)
             elif tool.is_async:
-                value = await contained(tool.handler(args, ctx))
+                value = await contained(closing(tool.handler(args, ctx), ctx))
             else:
                 value = tool.handler(args, ctx)
             if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
                 # A plain function around an async handler: a decorator, say.
                 value = await contained(value)
-            return steps.conclude(tool, value, ctx, repairs)
+            if ctx._scope is not None:
+                await ctx._scope.close_async()
+            message = steps.conclude(tool, value, ctx, repairs)
+            return message if self._on_result is None and record is None else self._told(message, record)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
+            if free and not threaded:
+                ctx._drop_output()
+                if ctx._scope is not None:
+                    await ctx._scope.close_async(error)
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                if record is not None:
+                    record.failed(ToolCancelled("the task was cancelled"), args)
                 raise
-            raise steps.named(error, tool.name) from error.__cause__
+            shown = steps.named(error, tool.name)
+            if record is not None:
+                record.failed(shown, args)
+            raise shown from error.__cause__
 
     async def _asked(self, request: ApprovalRequest) -> Answer:
         """What the approver says; a sync one may wait for a person, so it does that in a thread."""
@@ -106,8 +133,8 @@ class AsyncRunner(View):
         handler = tool.handler
         assert handler is not None
         if threaded:
-            return asyncio.wrap_future(self._core.workers.submit(lambda: handler(args, ctx)))
-        return asyncio.ensure_future(contained(handler(args, ctx)))
+            return asyncio.wrap_future(self._core.workers.submit(lambda: handled(handler, args, ctx)))
+        return asyncio.ensure_future(contained(closing(handler(args, ctx), ctx)))
 
     async def _stopped(self, running: asyncio.Future[Any], ctx: ToolContext) -> NoReturn:
         """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
@@ -134,7 +161,7 @@ class AsyncRunner(View):
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Runs a model's call; what fails becomes ``kind="error"``. Only the task's own cancellation is raised."""
-        text = call.raw_arguments
+        text = call.unread_text
         try:
             arguments = call.arguments if text is None else text
             message = await self._run(call.name, arguments, call.id, is_text=text is not None)
@@ -160,9 +187,37 @@ class AsyncRunner(View):
         async with turns:
             return await self.call(call)
 
+    async def stream(self, call: ToolCall) -> AsyncIterator[Progress | ToolResult]:
+        """Runs a model's call and gives what it tells meanwhile, then its result. Who stops listening ends the call."""
+        events: asyncio.Queue[Progress | ToolResult] = asyncio.Queue()
+        loop, options = asyncio.get_running_loop(), self._options
+        signal, forget = CancelSignal.below(options.signal)
+
+        def tell(event: Progress) -> None:
+            # Handlers may run in threads. In the loop as well, so that nothing overtakes the result.
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+        view = self._with(Options(options.deadline, signal, both(options.notify, tell)))
+        running = asyncio.ensure_future(view.call(call))
+        running.add_done_callback(lambda task: None if task.cancelled() else events.put_nowait(task.result()))
+        try:
+            while True:
+                event = await events.get()
+                yield event
+                if isinstance(event, ToolResult):
+                    return
+        finally:
+            forget()
+            signal.cancel("the caller stopped listening")
+            await asyncio.wait({running})
+
     async def close(self) -> None:
         """Ends what the toolkit keeps open; calls after it fail."""
-        self._core.close()
+        if self._core.close.alive:
+            try:
+                await self._core.scope.close_async()
+            finally:
+                self._core.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from copy import copy, deepcopy
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Final, Self, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, cast
 
 from pydantic import BaseModel
 
 from toolkit.errors import PolicyError, SetupError, ToolCancelled, ToolNotAllowed
 from toolkit.guard.permission import Permission
-from toolkit.guard.policy import Touches
+from toolkit.guard.policy import Touches, Verdict
 from toolkit.guard.preview import Preview
+from toolkit.inject.plan import Given, Planner
+from toolkit.inject.scope import Scope
 from toolkit.runtime import steps
 from toolkit.runtime.approval import (
     Answer,
@@ -29,39 +31,64 @@ from toolkit.runtime.approval import (
 from toolkit.runtime.coerce import Repair
 from toolkit.runtime.context import ToolContext, ToolkitContext, check_deadline
 from toolkit.runtime.guards import Guards
+from toolkit.runtime.injection import GIVEN_BY_THE_ROAD, injected
+from toolkit.runtime.join import join, load_pack
+from toolkit.runtime.keeping import READ_WHAT_IS_KEPT, Keeper
+from toolkit.runtime.marks import told_schema
+from toolkit.runtime.message import ToolMessage
 from toolkit.runtime.preview import preview_of, touched_kinds
-from toolkit.runtime.reader import Reader
+from toolkit.runtime.progress import OnProgress, unfailing
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.table import Catalog, Pack, Tool, ToolInfo, merge_packs
+from toolkit.runtime.table import Catalog, CodeTool, PackSource, Tool, ToolInfo, beside
 from toolkit.runtime.workers import LoopThread, Workers
+from toolkit.spec.description import filled
 from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import ToolDefinition
+from toolkit.wire.json_types import JsonObject
 
-Prepared: TypeAlias = tuple[Tool, BaseModel, Sequence[Repair], ApprovalRequest | None]
-"""A call that may run: the tool, its validated arguments, what was repaired in them, and what must be approved first."""
+if TYPE_CHECKING:
+    from toolkit.runtime.audit import AuditLog, Record
+    from toolkit.runtime.cache.store import OutputCache
+    from toolkit.runtime.define import FunctionTool
 
+Prepared: TypeAlias = tuple[Tool, BaseModel, Sequence[Repair], Verdict, ApprovalRequest | None]
+"""A call that may run: the tool, its validated arguments, what was repaired in them, what the policy says, and what must
+be approved first."""
+
+_GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
 
 
 class Core:
     """The state behind one toolkit and the views made of it with ``with_options``."""
 
-    def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[Pack | str]) -> None:
-        self.catalog: Final = catalog
+    def __init__(
+        self,
+        catalog: Catalog,
+        context: ToolkitContext[Any],
+        packs: Iterable[PackSource | str],
+        *,
+        own_loop: bool = True,
+    ) -> None:
         self.context: Final = context
-        if isinstance(packs, str | Pack):
+        if isinstance(packs, str | PackSource):
             raise SetupError("packs is a list: write packs=[...]")
-        self.handlers: Final = merge_packs(map(_loaded, packs), catalog)
-        known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in catalog.tools.items()}
-        context.policy.attach(
-            known, self._weakly_touched(), [context.workspace, *context.read_roots, *context.write_roots]
-        )
+        roots = [context.workspace, *context.read_roots, *context.write_roots]
+        self.loop: Final = LoopThread()
+        self.catalog, self.handlers = join(catalog, map(load_pack, packs), partial(self._made, own_loop=own_loop))
+        known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
+        context.policy.attach(known, self._weakly_touched(), roots)
+        self.planner: Final = Planner(context.overrides, _GIVEN)
+        self.scope: Final = Scope(context)
+        self.output_cache: Final = _cache_opener(self.scope, self.planner)
         self.guards: Final = Guards(context)
         self.tools: Final[dict[str, Tool]] = {}
         self.workers: Final = Workers()
-        self.loop: Final = LoopThread()
+        self._guests: Final[dict[object, Core]] = {}
+        self._check_injection()
+        self.audit: Final = None if context.audit is None else self._audit_log(context.audit, roots)
         # Also when nobody closes the toolkit: threads and descriptors go with it.
-        self.close: Final = weakref.finalize(self, _close, self.loop, self.workers, self.guards)
+        self.close: Final = weakref.finalize(self, _close, self.scope, self.loop, self.workers, self.guards, self.audit)
 
     # -- the road up to the run ------------------------------------------------------------------------------------
 
@@ -79,10 +106,11 @@ class Core:
         tool = self.resolve(name)
         steps.admit(tool)
         args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
-        request = None if tool.always_allowed else self._authorize(tool, args, call_id)
-        return tool, args, repairs, request
+        if tool.always is not None:
+            return tool, args, repairs, tool.always, None
+        return tool, args, repairs, *self._authorize(tool, args, call_id)
 
-    def _authorize(self, tool: Tool, args: BaseModel, call_id: str | None) -> ApprovalRequest | None:
+    def _authorize(self, tool: Tool, args: BaseModel, call_id: str | None) -> tuple[Verdict, ApprovalRequest | None]:
         """Rules on what the call touches; gives the request that must be approved before it may run."""
         policy, required = self.context.policy, tool.info.required
         ctx = self.new_context(tool, call_id)
@@ -92,17 +120,21 @@ class Core:
             raise steps.named(error, tool.name) from error.__cause__
         verdict = policy.admit(tool.name, required) or policy.judge(tool.name, required, preview)
         if verdict.decision == "allow":
-            return None
+            return verdict, None
         if verdict.decision == "deny" or self.context.approver is None:
             raise steps.not_allowed(tool.name, verdict)
         session = self.context.session_id
-        return request_approval(tool.name, args, preview, verdict.because, tool.fs, call_id=call_id, session_id=session)
+        return verdict, request_approval(
+            tool.name, args, preview, verdict.because, tool.fs, call_id=call_id, session_id=session
+        )
 
-    def new_context(self, tool: Tool, call_id: str | None, signal: CallSignal = NEVER) -> ToolContext:
+    def new_context(
+        self, tool: Tool, call_id: str | None, signal: CallSignal = NEVER, notify: OnProgress | None = None
+    ) -> ToolContext:
         """What the tool's handler is given: what its permissions grant, and nothing else."""
-        return ToolContext(tool, self.guards, self.context, call_id, signal)
+        return ToolContext(tool, self, call_id, signal, notify)
 
-    def answered(self, tool: Tool, request: ApprovalRequest, answer: Answer) -> BaseModel:
+    def answered(self, tool: Tool, request: ApprovalRequest, answer: Answer | None) -> BaseModel:
         """The arguments to run with; an edit is validated and may not touch what the policy denies."""
         if isinstance(answer, Approve):
             check_unchanged(request, tool.fs)
@@ -139,37 +171,100 @@ class Core:
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
         if info is None:
-            raise steps.not_found(name, self.catalog.tools)
+            original = self.catalog.aliases.get(name) if isinstance(name, str) else None
+            if original is None:
+                raise steps.not_found(name, self.catalog.tools)
+            return self.resolve(original)
         refusal, always = self._admission(info)
+        handler = self.handlers.get(name)
         denied = self.context.policy.denied_paths(name, info.required)
-        granted = frozenset(info.required) | self.context.permissions.intersection(info.optional)
+        granted = frozenset((*info.required, *self._granted_options(info)))
         fs = None if _FILE_PERMISSIONS.isdisjoint(granted) else self.guards.fs
         tool = Tool(
             info=info,
             refusal=refusal,
-            always_allowed=always,
-            handler=self.handlers.get(name),
+            always=always,
+            handler=handler and injected(handler, self.planner, self.workers, blocking=info.blocking),
+            keeper=None if name in READ_WHAT_IS_KEPT else Keeper(self.output_cache, self.context.session_id, name),
+            preview=beside(handler, "preview"),
+            render=beside(handler, "text"),
             granted=granted,
             fs=fs.denied(denied) if fs is not None and denied else fs,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
-            input=Reader(self.catalog.model(info, "Input")),
-            output=Reader(self.catalog.model(info, "Output")),
+            message=self.catalog.message(info),
+            input=self.catalog.reader(info, "Input"),
+            output=self.catalog.reader(info, "Output"),
         )
         self.tools[name] = tool
         return tool
 
-    def _admission(self, info: ToolInfo) -> tuple[str | None, bool]:
-        """Why no call of the tool can pass, or None; and whether every call passes without being looked at."""
+    def _granted_options(self, info: ToolInfo) -> list[Permission]:
+        """The optional permissions that the context grants and no rule denies or would have to ask for."""
+        context = self.context
+        return [
+            word
+            for word in info.optional
+            if word in context.permissions and not context.policy.withholds(info.name, word)
+        ]
+
+    def _made(self, tool: CodeTool, *, own_loop: bool) -> FunctionTool[..., Any]:
+        """A code-first tool; a lazy one is made for this toolkit's context, in its loop if the toolkit is a sync one."""
+        from toolkit.runtime.lazy import LazyTool
+
+        if not isinstance(tool, LazyTool):
+            return cast("FunctionTool[..., Any]", tool)
+        return tool.made(self.context, (lambda work: self.loop.submit(work)[0].result()) if own_loop else None)
+
+    def with_guest(self, tool: FunctionTool[..., Any], granted: frozenset[Permission]) -> Core:
+        """What runs a tool with at most these permissions: this toolkit if it has the tool, else one beside it that has
+        nothing but the tool and shares everything with this one."""
+        if granted >= self.context.permissions and self.catalog.function(tool.name) is tool:
+            return self
+        key = tool, granted
+        guest = self._guests.get(key)
+        if guest is None:
+            guest = copy(self)
+            catalog, handlers = join(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
+            context = self.context.narrowed(granted, session_id=self.context.session_id, agent=self.context.agent)
+            vars(guest).update(catalog=catalog, handlers=handlers, context=context, tools={}, _guests={})
+            guest._check_injection()
+            self._guests[key] = guest
+        return guest
+
+    def _check_injection(self) -> None:
+        """Refuses what could never be injected before the first call, not in the middle of a run."""
+        for handler in self.handlers.values():
+            self.planner.needs_of(handler, skip=GIVEN_BY_THE_ROAD)
+
+    def _admission(self, info: ToolInfo) -> tuple[str | None, Verdict | None]:
+        """Why no call of the tool can pass, or None; and what lets every call pass without being looked at."""
         missing = [word for word in info.required if word not in self.context.permissions]
         if missing:
-            return f"{info.name!r} needs the permission {missing[0]!r}, which this context does not grant", False
-        if "execute" in info.required and self.guards.process.tier == "none":
-            return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", False
+            return f"{info.name!r} needs the permission {missing[0]!r}, which this context does not grant", None
         verdict = self.context.policy.admit(info.name, info.required)
-        if verdict is None or verdict.decision == "ask" and self.context.approver is not None:
-            return None, False
-        return (None, True) if verdict.decision == "allow" else (steps.not_allowed(info.name, verdict).message, False)
+        may_be_asked = self.context.approver is not None
+        if verdict is not None and (verdict.decision == "deny" or verdict.decision == "ask" and not may_be_asked):
+            return steps.not_allowed(info.name, verdict).message, None
+        # Last: finding out what this machine gives starts a process.
+        if "execute" in info.required and not self.guards.process.choice.runs_commands:
+            return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", None
+        return None, verdict if verdict is not None and verdict.decision == "allow" else None
+
+    def _audit_log(self, path: str, roots: Sequence[str]) -> AuditLog:
+        from toolkit.runtime.audit import AuditLog
+
+        catalog = self.catalog
+        return AuditLog(
+            path,
+            roots,
+            self.context.session_id,
+            lambda name: catalog.input_schema(name) if name in catalog.tools else None,
+        )
+
+    def tier_of(self, tool: Tool) -> str | None:
+        """The sandbox the tool's commands run in, for tools that may run any."""
+        return self.guards.process.tier if "execute" in tool.granted else None
 
     # -- beside the road ---------------------------------------------------------------------------------------------
 
@@ -178,24 +273,40 @@ class Core:
         return [
             self._definition(info)
             for info in self.catalog.tools.values()
-            if info.name in self.handlers and self._admission(info)[0] is None
+            if info.name in self.handlers and self._admission(info)[0] is None and not self._only_reads(info)
         ]
+
+    def _only_reads(self, info: ToolInfo) -> bool:
+        """Whether a tool that has to write is in a context where nothing may be written."""
+        return self.context.mode == "read-only" and "write" in info.required
 
     def _definition(self, info: ToolInfo) -> ToolDefinition:
         row = self.catalog.definitions[info.name]
-        text = row["longDescription"] or row["description"]
-        for word in ("workspace", "directory", "cwd"):
-            text = text.replace(f"${{{word}}}", self.context.workspace)
-        # A copy: whoever gets it may change it, and the manifest's rows serve every toolkit of the process.
-        return ToolDefinition(info.name, text, deepcopy(row["inputSchema"]))
+        text = filled(row["longDescription"] or row["description"], self.context.workspace)
+        return ToolDefinition(info.name, text, JsonObject(told_schema(row["inputSchema"])))
 
 
 class View:
     """What ``Runner`` and ``AsyncRunner`` have in common: a core, and the options of this view on it."""
 
-    def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[Pack | str]) -> None:
-        self._core = Core(catalog, context, packs)
-        self._options = Options(context.deadline, None)
+    _own_loop: ClassVar[bool] = True
+
+    def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[PackSource | str]) -> None:
+        self._start(Core(catalog, context, packs, own_loop=self._own_loop))
+
+    @classmethod
+    def over(cls, core: Core) -> Self:
+        """A view of a toolkit that is there already."""
+        view = cls.__new__(cls)
+        view._start(core)
+        return view
+
+    def _start(self, core: Core) -> None:
+        self._core = core
+        context = core.context
+        notify = context.on_progress
+        self._options = Options(context.deadline, None, None if notify is None else unfailing(notify, "on_progress"))
+        self._on_result = context.on_result and unfailing(context.on_result, "on_result")
 
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools some call of which could pass, in catalog order: what to offer a model."""
@@ -207,9 +318,21 @@ class View:
         The view shares everything with its toolkit: closing one closes the other.
         """
         check_deadline(deadline)
+        options = self._options
+        return self._with(Options(deadline or options.deadline, signal or options.signal, options.notify))
+
+    def _with(self, options: Options) -> Self:
         view = copy(self)
-        view._options = Options(deadline or self._options.deadline, signal or self._options.signal)
+        view._options = options
         return view
+
+    def _told(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
+        """Lets those who want to know see a message before the caller does."""
+        if self._on_result is not None:
+            self._on_result(message)
+        if record is not None:
+            record.succeeded(message)
+        return message
 
     def _is_parallel(self, call: ToolCall) -> bool:
         info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None
@@ -222,23 +345,32 @@ class Options:
 
     deadline: float | None
     signal: CancelSignal | None
+    notify: OnProgress | None
 
 
-def _close(loop: LoopThread, workers: Workers, guards: Guards) -> None:
+def _close(scope: Scope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None) -> None:
+    try:
+        if scope.needs_loop:
+            loop.submit(scope.close_async())[0].result()
+        else:
+            scope.close()
+    except BaseException:
+        # Told in the log by the scope; the rest is to be closed as well.
+        pass
     loop.close()
     workers.close()
     guards.close()
+    if audit is not None:
+        audit.close()
 
 
-def _loaded(pack: Pack | str) -> Pack:
-    """A pack, or the one that ``"module:name"`` stands for."""
-    if isinstance(pack, Pack):
-        return pack
-    module_name, _, name = pack.partition(":")
-    try:
-        found = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as error:
-        raise SetupError(f"the pack {pack!r} cannot be loaded: {error}") from error
-    if not isinstance(found, Pack):
-        raise SetupError(f"{pack!r} is no pack of handlers: make one with the generated `bind`")
-    return found
+def _cache_opener(scope: Scope, planner: Planner) -> Callable[[], OutputCache]:
+    """What opens the output cache at the first use. Messages hold it, so it must not hold the toolkit."""
+
+    def opened() -> OutputCache:
+        from toolkit.runtime.stores import OUTPUT_CACHE
+
+        cache: OutputCache = scope.resolve(planner.node(OUTPUT_CACHE))
+        return cache
+
+    return opened

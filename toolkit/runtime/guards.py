@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.guard.fs import SandboxFS
-from toolkit.runtime.context import ToolkitContext
+from toolkit.runtime.context import ToolkitContext, logger
 
 if TYPE_CHECKING:
     from toolkit.guard.fetch import NetGuard
@@ -20,8 +20,20 @@ class Guards:
     def __init__(self, context: ToolkitContext[Any]) -> None:
         self._context = context
         self.fs: Final = SandboxFS(
-            context.workspace, mode=context.mode, read_roots=context.read_roots, write_roots=context.write_roots
+            context.workspace,
+            mode=context.mode,
+            read_roots=context.read_roots,
+            write_roots=context.write_roots,
+            journal=context.state.path("journal"),
         )
+        if context.mode == "workspace-write" and context.state.existing("journal") is not None:
+            self._recover()
+
+    def _recover(self) -> None:
+        """Finishes or undoes the patches of processes that were killed, before anybody works here."""
+        for left in self.fs.recover():
+            words = "; ".join(left.troubles)
+            logger.warning("a patch that was interrupted is %s: %s %s", left.outcome, ", ".join(left.paths), words)
 
     @cached_property
     def process(self) -> ProcessGuard:
@@ -35,6 +47,7 @@ class Guards:
             mode=context.mode,
             read_roots=context.read_roots,
             write_roots=context.write_roots,
+            state_dir=context.state.path("homes"),
         )
 
     @cached_property

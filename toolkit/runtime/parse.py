@@ -17,7 +17,7 @@ def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:
     if info is None:
         raise steps.not_found(call.name, catalog.tools)
     reader = Reader(catalog.model(info, "Input"))
-    tool = Tool(info, None, True, None, frozenset(), None, "off", None, input=reader, output=reader)
-    text = call.raw_arguments
+    tool = Tool(info, reader, reader)
+    text = call.unread_text
     arguments = steps.as_object(tool, call.arguments if text is None else text, is_text=text is not None)
     return ParsedCall(call.id, tool.name, steps.validate(tool, arguments)[0])

@@ -13,6 +13,7 @@ from toolkit.runtime.context import ToolContext
 from toolkit.runtime.table import Tool, ToolInfo, beside
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
+RESOURCE_KINDS: Final = tuple(_CONDITIONS)
 
 
 def touched_kinds(info: ToolInfo, handler: Callable[..., Any] | None) -> frozenset[str]:
@@ -24,10 +25,13 @@ def touched_kinds(info: ToolInfo, handler: Callable[..., Any] | None) -> frozens
 
 def preview_of(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
     """The preview of one call, before it runs."""
-    own = beside(tool.handler, "preview")
-    if own is None:
+    if tool.preview is None:
         return _from_marks(tool.info, args)
-    made = own(args, ctx)
+    try:
+        made = tool.preview(args, ctx)
+    finally:
+        if ctx._scope is not None:
+            ctx._scope.close()
     if not isinstance(made, Preview):
         raise SetupError(f"the preview of {tool.name!r} gave {type(made).__name__}, not a Preview")
     return made

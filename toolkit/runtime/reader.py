@@ -8,20 +8,24 @@ from functools import partial
 from typing import Any, Final
 
 from pydantic import BaseModel
+from pydantic_core import SchemaValidator
 
 
 class Reader:
-    """Reads values into ``model``: from the wire by the spec's own names, from instances by Python's."""
+    """Reads values into ``model``: from the wire by the spec's own names, from instances by Python's.
+
+    ``validator`` takes the place of the one the model's class has.
+    """
 
     __slots__ = ("_by_python_name", "_is_root", "from_wire", "model")
 
-    def __init__(self, model: type[BaseModel]) -> None:
-        validate = model.__pydantic_validator__.validate_python
+    def __init__(self, model: type[BaseModel], validator: SchemaValidator | None = None) -> None:
+        validate = (validator or model.__pydantic_validator__).validate_python
         self.model: Final = model
         self._is_root = model.__pydantic_root_model__
         # Python's names are no second spelling on the wire. Saying so costs half a validation, so it is said only where
         # the two differ.
-        aliased = _has_aliases(model)
+        aliased = validator is not None or _has_aliases(model)
         self.from_wire: Final[Callable[[Any], Any]] = (
             partial(validate, by_alias=True, by_name=False) if aliased else validate
         )

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import groupby
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeVar
 
 from pydantic import BaseModel
 
-from toolkit.errors import ToolkitError, ToolTimeout
+from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
 from toolkit.runtime import steps
 from toolkit.runtime.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.context import ToolContext
-from toolkit.runtime.core import View
+from toolkit.runtime.core import Options, View
+from toolkit.runtime.injection import closing, handled
 from toolkit.runtime.message import ToolMessage
 from toolkit.runtime.omit import OMIT
-from toolkit.runtime.signals import NEVER, CallSignal
+from toolkit.runtime.progress import Progress, both
+from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.table import Tool
 from toolkit.runtime.workers import Job, contained
 from toolkit.wire.call import ToolCall
@@ -40,19 +43,29 @@ class Runner(View):
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
-        tool, args, repairs, request = core.prepare(name, arguments, call_id, is_text=is_text)
-        if tool.handler is None:
-            raise steps.no_handler(tool)
+        record = None if core.audit is None else core.audit.begin(name, call_id)
+        try:
+            tool, args, repairs, verdict, request = core.prepare(name, arguments, call_id, is_text=is_text)
+            if tool.handler is None:
+                raise steps.no_handler(tool)
+        except BaseException as error:
+            if record is not None:
+                record.failed(error, arguments)
+            raise
         # Inline and with the shared signal unless somebody may end the call from outside.
         inline = options.deadline is None and options.signal is None and not tool.is_async
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)
-        ctx = core.new_context(tool, call_id, signal)
+        ctx = core.new_context(tool, call_id, signal, options.notify)
         try:
+            answer = None if request is None else self._asked(request)
+            if record is not None:
+                record.decided(verdict, core.tier_of(tool), answer)
+            if isinstance(answer, Respond):
+                return self._told(steps.conclude(tool, answer.content, ctx, repairs), record)
             if request is not None:
-                answer = self._asked(request)
-                if isinstance(answer, Respond):
-                    return steps.conclude(tool, answer.content, ctx, repairs)
                 args = core.answered(tool, request, answer)
+            if record is not None:
+                record.start(tool, args)
             if not inline:
                 value = self._supervised(tool, args, ctx)
             else:
@@ -60,11 +73,22 @@ class Runner(View):
                 if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
                     # A plain function around an async handler: a decorator, say.
                     value = self._awaited(value)
-            return steps.conclude(tool, value, ctx, repairs)
-        except KeyboardInterrupt:
-            raise
+                if ctx._scope is not None:
+                    ctx._scope.close()
+            message = steps.conclude(tool, value, ctx, repairs)
+            return message if self._on_result is None and record is None else self._told(message, record)
         except BaseException as error:
-            raise steps.named(error, tool.name) from error.__cause__
+            if inline:
+                ctx._drop_output()
+                if ctx._scope is not None:
+                    ctx._scope.close(error)
+            interrupted = isinstance(error, KeyboardInterrupt)
+            shown = ToolCancelled("interrupted") if interrupted else steps.named(error, tool.name)
+            if record is not None:
+                record.failed(shown, args)
+            if interrupted:
+                raise
+            raise shown from error.__cause__
 
     def _asked(self, request: ApprovalRequest) -> Answer:
         """What the approver says; an async one is waited for, here as well."""
@@ -110,14 +134,14 @@ class Runner(View):
         handler = tool.handler
         assert handler is not None
         if tool.is_async:
-            return self._begun(handler(args, ctx))
+            return self._begun(closing(handler(args, ctx), ctx))
 
-        def work() -> Any:
+        def work(args: BaseModel, ctx: ToolContext) -> Any:
             value = handler(args, ctx)
             awaitable = not isinstance(value, tool.output.model) and inspect.isawaitable(value)
             return self._awaited(value) if awaitable else value
 
-        return self._core.workers.submit(work), _nothing
+        return self._core.workers.submit(lambda: handled(work, args, ctx)), _nothing
 
     def _stopped(self, future: Future[Any], stop: Job, ctx: ToolContext) -> NoReturn:
         """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
@@ -144,7 +168,7 @@ class Runner(View):
 
     def call(self, call: ToolCall) -> ToolResult:
         """Runs a model's call and never raises: what fails becomes ``kind="error"`` with the text ``CODE: message``."""
-        text = call.raw_arguments
+        text = call.unread_text
         try:
             message = self._run(call.name, call.arguments if text is None else text, call.id, is_text=text is not None)
             return message.to_result(call.id)
@@ -163,6 +187,23 @@ class Runner(View):
             else:
                 results += map(self.call, some)
         return results
+
+    def stream(self, call: ToolCall) -> Iterator[Progress | ToolResult]:
+        """Runs a model's call and gives what it tells meanwhile, then its result. Who stops listening ends the call."""
+        events: SimpleQueue[Progress | ToolResult] = SimpleQueue()
+        options = self._options
+        signal, forget = CancelSignal.below(options.signal)
+        view = self._with(Options(options.deadline, signal, both(options.notify, events.put)))
+        self._core.workers.submit(lambda: events.put(view.call(call)))
+        try:
+            while True:
+                event = events.get()
+                yield event
+                if isinstance(event, ToolResult):
+                    return
+        finally:
+            forget()
+            signal.cancel("the caller stopped listening")
 
     def close(self) -> None:
         """Ends what the toolkit keeps open; calls after it fail."""

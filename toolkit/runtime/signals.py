@@ -28,6 +28,14 @@ class CancelSignal:
         self._listeners: dict[object, Callable[[], None]] = {}
         self._lock = threading.Lock()
 
+    @classmethod
+    def below(cls, outer: CancelSignal | None) -> tuple[CancelSignal, Callable[[], None]]:
+        """A signal that is cancelled with ``outer``, and by itself; and what loosens it from ``outer``."""
+        signal = cls()
+        if outer is None:
+            return signal, lambda: None
+        return signal, outer.listen(lambda: signal.cancel(outer.reason))
+
     @property
     def cancelled(self) -> bool:
         return self._reason is not None
@@ -73,6 +81,11 @@ class CallSignal:
         self._seconds = seconds
         self._expires = None if seconds is None else time.monotonic() + seconds
         self._stopped = False
+
+    @property
+    def caller(self) -> CancelSignal | None:
+        """What its caller can end it with."""
+        return self._outer
 
     @property
     def remaining(self) -> float | None:

@@ -26,6 +26,7 @@ from toolkit.guard.policy import Verdict
 from toolkit.runtime.argument_text import parse_arguments
 from toolkit.runtime.coerce import Repair, repaired
 from toolkit.runtime.context import ToolContext, logger
+from toolkit.runtime.keeping import Kept
 from toolkit.runtime.message import ToolMessage
 from toolkit.runtime.table import Tool
 
@@ -45,13 +46,14 @@ def not_found(name: object, known: Mapping[str, object]) -> ToolNotFound:
 def admit(tool: Tool) -> None:
     """Policy and permissions by name, before the arguments are looked at: a forbidden tool reveals nothing."""
     if tool.refusal is not None:
-        raise ToolNotAllowed(tool.refusal, tool_name=tool.name)
+        raise ToolNotAllowed(tool.refusal, tool_name=tool.name, details={"decision": "deny"})
 
 
 def not_allowed(name: str, verdict: Verdict) -> ToolNotAllowed:
     """The refusal of a call by policy, with the words behind it."""
     asked = ", and nobody is there to approve it" if verdict.decision == "ask" else ""
-    return ToolNotAllowed(f"{name!r} is not allowed: {verdict.because}{asked}", tool_name=name)
+    details = {"decision": verdict.decision, "because": verdict.because}
+    return ToolNotAllowed(f"{name!r} is not allowed: {verdict.because}{asked}", tool_name=name, details=details)
 
 
 def as_object(tool: Tool, arguments: object, *, is_text: bool) -> dict[str, Any] | BaseModel:
@@ -130,14 +132,13 @@ def no_handler(tool: Tool) -> ToolFailed:
 
 def conclude(tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair]) -> ToolMessage[Any, Any]:
     """Checks the output and makes the message; ``content`` is the handler's value itself where it is a model."""
+    streamed = None if ctx._writer is None else Kept.of(ctx._writer)
     if tool.output_check != "off":
         value = _checked_output(tool, value)
     metadata = ctx._metadata
     if repairs:
         metadata = {**(metadata or {}), "repairs": [repair.as_json() for repair in repairs]}
-    if metadata is None and ctx._title is None and not ctx._attachments:
-        return ToolMessage(tool.name, value, render=tool.render)
-    return ToolMessage(tool.name, value, ctx._title, metadata or {}, ctx._attachments, render=tool.render)
+    return tool.message(tool.name, value, ctx._title, metadata, ctx._attachments, tool.render, tool.keeper, streamed)
 
 
 def _checked_output(tool: Tool, value: object) -> object:

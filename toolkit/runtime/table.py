@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import json
 import pkgutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Concatenate, Final, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
 from toolkit.errors import GenerationError, SetupError, nearest
 from toolkit.guard.fs import SandboxFS
-from toolkit.guard.permission import Permission
+from toolkit.guard.permission import Permission, Permissions
+from toolkit.guard.policy import Verdict
 from toolkit.runtime.context import ToolContext
+from toolkit.runtime.keeping import Keeper
+from toolkit.runtime.message import ToolMessage
 from toolkit.runtime.reader import Reader
+from toolkit.runtime.workers import is_async
+from toolkit.wire.alias import alias, is_plain
 from toolkit.wire.json_types import JsonObject
+from toolkit.wire.result import ToolResult
 
 InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
@@ -41,6 +46,8 @@ class ToolInfo:
     """What a call touches, by the spec's ``x-resource``: the input's field, and the kind."""
     parallel: bool = False
     blocking: bool = True
+    function: str | None = None
+    """``module:function`` where the tool was read from a function, which then runs it."""
 
 
 class Catalog:
@@ -56,12 +63,29 @@ class Catalog:
         found: type[BaseModel] = getattr(module, f"{info.prefix}{kind}")
         return found
 
+    def reader(self, info: ToolInfo, kind: str) -> Reader:
+        """What reads the arguments (``Input``) or the outputs (``Output``) of a tool."""
+        return Reader(self.model(info, kind))
+
+    def message(self, info: ToolInfo) -> Callable[..., ToolMessage[Any, Any]]:
+        """What makes the messages of a tool."""
+        return ToolMessage
+
+    def function(self, name: str) -> CodeTool | None:
+        """The code-first tool that extends the catalog under this name."""
+        return None
+
     @cached_property
     def definitions(self) -> Mapping[str, Mapping[str, Any]]:
         """Name -> title, description and schemas of each tool, from the manifests of the packages they come from."""
         packages = dict.fromkeys(tool.module.rpartition(".models.")[0] for tool in self.tools.values())
         found = {row["name"]: row for package in packages for row in _manifest_rows(package)}
         return {name: found[name] for name in self.tools}
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """The names that providers are told instead of those they would refuse, and what they stand for."""
+        return {alias(name): name for name in self.tools if not is_plain(name)}
 
     def input_schema(self, name: str) -> JsonObject:
         """The JSON Schema of a tool's arguments, as its spec has it."""
@@ -77,22 +101,53 @@ def _manifest_rows(package: str) -> list[dict[str, Any]]:
     return rows
 
 
+@runtime_checkable
+class CodeTool(Protocol):
+    """A tool made of a function, or to be made of one: what ``@tool`` and ``define_tool`` give."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def owner(self) -> str: ...
+    @property
+    def permissions(self) -> Permissions: ...
+    def as_pack(self) -> Pack: ...
+    def execute_raw(self, text: str, ctx: ToolContext) -> ToolResult: ...
+    async def execute_raw_async(self, text: str, ctx: ToolContext) -> ToolResult: ...
+
+
+@runtime_checkable
+class PackSource(Protocol):
+    """What can join a toolkit: a pack, a registry, a code-first tool."""
+
+    def as_pack(self) -> Pack: ...
+
+
 class Pack:
-    """Handlers by tool name; made by a generated ``bind``, which checks that every one is there and fits.
+    """Handlers by tool name, made by a generated ``bind``, which checks that every one is there and fits; and code-first
+    tools, which bring their own.
 
     >>> Pack({"done": print}).without("done").handlers
     {}
     """
 
-    def __init__(self, handlers: Mapping[str, Callable[..., Any]]) -> None:
-        self.handlers: Final = dict(handlers)
+    def __init__(
+        self, handlers: Mapping[str, Callable[..., Any]] | None = None, tools: Iterable[CodeTool] = ()
+    ) -> None:
+        self.handlers: Final = dict(handlers or {})
+        self.tools: Final = tuple(tools)
+
+    def as_pack(self) -> Pack:
+        return self
 
     def without(self, *names: str) -> Pack:
         """The same pack less some tools, which then are no longer offered and fail as NO_HANDLER when called."""
+        known = [*self.handlers, *(tool.name for tool in self.tools)]
         for name in names:
-            if name not in self.handlers:
-                raise SetupError(f"this pack has no handler for {name!r}.{nearest(name, self.handlers)}")
-        return Pack({name: handler for name, handler in self.handlers.items() if name not in names})
+            if name not in known:
+                raise SetupError(f"this pack has no handler for {name!r}.{nearest(name, known)}")
+        handlers = {name: handler for name, handler in self.handlers.items() if name not in names}
+        return Pack(handlers, [tool for tool in self.tools if tool.name not in names])
 
 
 @dataclass(slots=True)
@@ -100,57 +155,41 @@ class Tool:
     """One tool as a toolkit holds it: everything that can be decided before a call is decided here."""
 
     info: ToolInfo
-    refusal: str | None
-    """Why no call of it can pass, or None."""
-    always_allowed: bool
-    """Whether every call passes, so that nobody needs to look at what it touches."""
-    handler: Callable[..., Any] | None
-    granted: frozenset[Permission]
-    fs: SandboxFS | None
-    """The workspace's files, if its permissions grant them."""
-    output_check: str
-    input_schema: Callable[[], JsonObject] | None
-    """Set where arguments may be repaired."""
     input: Reader
     output: Reader
+    refusal: str | None = None
+    """Why no call of it can pass, or None."""
+    always: Verdict | None = None
+    """What lets every call pass, so that nobody needs to look at what it touches."""
+    handler: Callable[..., Any] | None = None
+    """What runs it; what is injected into it is taken care of."""
+    preview: Callable[..., Any] | None = None
+    render: Callable[[Any], str] | None = None
+    """What the handler's module exports beside its ``run`` as ``preview`` and ``text``."""
+    keeper: Keeper | None = None
+    """Where its texts are kept; None for tools that read what is kept."""
+    granted: frozenset[Permission] = frozenset()
+    fs: SandboxFS | None = None
+    """The workspace's files, if its permissions grant them."""
+    message: Callable[..., ToolMessage[Any, Any]] = ToolMessage
+    """What makes its messages."""
+    output_check: str = "off"
+    input_schema: Callable[[], JsonObject] | None = None
+    """Set where arguments may be repaired."""
     name: str = field(init=False)
     is_async: bool = field(init=False)
-    render: Callable[[Any], str] | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.name = self.info.name
-        self.is_async = self.handler is not None and _is_async(self.handler)
-        self.render = beside(self.handler, "text")
+        self.is_async = self.handler is not None and is_async(self.handler)
 
 
-def _is_async(handler: Callable[..., Any]) -> bool:
-    # An object with an async __call__ is a handler, too.
-    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
+BESIDE: Final = "__toolkit_beside__"
+"""The attribute in which a handler that is no function ``run`` of a module carries its ``text`` and ``preview``."""
 
 
 def beside(handler: Callable[..., Any] | None, name: str) -> Callable[..., Any] | None:
     """A function that a handler module exports beside its ``run``: ``text`` or ``preview``."""
     space = getattr(handler, "__globals__", {})
-    found = space.get(name) if space.get("run") is handler else None
+    found = space.get(name) if space.get("run") is handler else getattr(handler, BESIDE, {}).get(name)
     return found if callable(found) else None
-
-
-def merge_packs(packs: Iterable[Pack], catalog: Catalog) -> dict[str, Callable[..., Any]]:
-    """One handler per tool; two packs with one tool, or a handler for a tool the catalog lacks, are mistakes."""
-    merged: dict[str, Callable[..., Any]] = {}
-    for pack in packs:
-        for name, handler in pack.handlers.items():
-            if name not in catalog.tools:
-                raise SetupError(
-                    f"a pack handles {name!r}, which is no tool of this toolkit.{nearest(name, catalog.tools)}"
-                )
-            if name in merged:
-                raise SetupError(
-                    f"two packs handle {name!r}: {_owner(merged[name])} and {_owner(handler)}; drop one with `without`"
-                )
-            merged[name] = handler
-    return merged
-
-
-def _owner(handler: Callable[..., Any]) -> str:
-    return f"{getattr(handler, '__module__', '?')}.{getattr(handler, '__qualname__', type(handler).__name__)}"

@@ -7,6 +7,7 @@ then keep the process alive. These threads are daemons, reused while idle.
 from __future__ import annotations
 
 import contextvars
+import inspect
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
@@ -178,3 +179,8 @@ async def contained(work: Awaitable[T]) -> T:
         return await work
     except SystemExit as error:
         raise RuntimeError("the handler raised SystemExit") from error
+
+
+def is_async(handler: Callable[..., Any]) -> bool:
+    """Whether calling it gives something to await; an object with an async ``__call__`` is a handler, too."""
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)

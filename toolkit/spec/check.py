@@ -3,19 +3,19 @@ built, from what could be read, and thrown away with the others by the loader.""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Final
 
 from toolkit.spec.check_parts import check_examples, check_permissions
+from toolkit.spec.description import MAX_DESCRIPTION_FILE, unknown_placeholders
 from toolkit.spec.fields import Fields
 from toolkit.spec.files import read_below
 from toolkit.spec.model import Json, ToolSpec
+from toolkit.spec.names import NAME_RULE, is_wire_name
 from toolkit.spec.problems import Problems, Unreadable, below, kind, shown
 
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SCHEMA_NODES: Final = 20_000
-MAX_DESCRIPTION_FILE: Final = 256 * 1024
 
 _MCP_KEYS = (
     "name",
@@ -31,14 +31,6 @@ _MCP_KEYS = (
 _OUR_KEYS = ("permissions", "parallel", "blocking", "examples", "descriptionFile", "rename")
 _KEYS = _MCP_KEYS + _OUR_KEYS
 _LIST_KEYS = ("tools", "nextCursor", "_meta")
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,127}")
-_NAME_PARTS = re.compile(r"[./: -]")
-_NAME_RULE = (
-    "a name has 1 to 128 characters, an ASCII letter, a digit or '_' first, then also '.', '/', ':', '-' and blanks; "
-    "no '..', and no part that starts with '__'"
-)
-_PLACEHOLDERS = ("workspace", "directory", "cwd")
 
 
 def check_document(value: Json, problems: Problems, directory: Path | None) -> list[ToolSpec]:
@@ -62,7 +54,7 @@ def check_document(value: Json, problems: Problems, directory: Path | None) -> l
 
 def _check_tool(fields: Fields, directory: Path | None) -> ToolSpec:
     fields.refuse_unknown(_KEYS)
-    fields.require("name", _NAME_RULE)
+    fields.require("name", NAME_RULE)
     name = _check_name(fields, "name")
     title = fields.string("title")
     description = fields.string("description")
@@ -96,9 +88,8 @@ def _check_name(fields: Fields, key: str) -> str | None:
     name = fields.string(key)
     if name is None:
         return None
-    dunder = any(part.startswith("__") for part in _NAME_PARTS.split(name))
-    if not _NAME.fullmatch(name) or ".." in name or dunder:
-        fields.add(f"{shown(name)} is no tool name: {_NAME_RULE}", key)
+    if not is_wire_name(name):
+        fields.add(f"{shown(name)} is no tool name: {NAME_RULE}", key)
         return None
     return name
 
@@ -153,13 +144,9 @@ def _read_description_file(fields: Fields, directory: Path | None) -> str | None
     except Unreadable as error:
         fields.add(f"{key!r}: {error}", key)
         return None
-    # Split, not matched: a pattern would take quadratic time on a file full of unclosed "${".
-    for piece in text.split("${")[1:]:
-        placeholder, closed, _ = piece.partition("}")
-        if closed and placeholder not in _PLACEHOLDERS:
-            fields.add(
-                f"{key!r}: {shown('${' + placeholder + '}')} is not filled in; ${{workspace}}, ${{directory}} "
-                "and ${cwd} are",
-                key,
-            )
+    for placeholder in unknown_placeholders(text):
+        fields.add(
+            f"{key!r}: {shown('${' + placeholder + '}')} is not filled in; ${{workspace}}, ${{directory}} and ${{cwd}} are",
+            key,
+        )
     return text

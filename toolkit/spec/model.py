@@ -49,6 +49,8 @@ class ToolSpec:
     long_description: str | None
     """The text of that file."""
     rename: str | None
+    function: str | None = None
+    """``module:function`` where the spec was read from a function; the source is then a module."""
 
     @property
     def description_source(self) -> str | None:

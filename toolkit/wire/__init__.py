@@ -1,0 +1,61 @@
+"""The neutral middle format: what travels between a provider, the toolkit and its caller, whichever provider that is.
+
+>>> from toolkit.wire import ToolCall, from_json, to_json
+>>> from_json(to_json(ToolCall("1", "add", {"a": 1}))) == ToolCall("1", "add", {"a": 1})
+True
+
+Everything here is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolkit.wire.call import ToolCall as ToolCall
+    from toolkit.wire.choice import NamedTool as NamedTool
+    from toolkit.wire.choice import NativeChoice as NativeChoice
+    from toolkit.wire.choice import ToolChoice as ToolChoice
+    from toolkit.wire.codec import from_json as from_json
+    from toolkit.wire.codec import to_json as to_json
+    from toolkit.wire.content import ContentBlock as ContentBlock
+    from toolkit.wire.content import ContentOutput as ContentOutput
+    from toolkit.wire.definition import NativeTool as NativeTool
+    from toolkit.wire.definition import ToolDefinition as ToolDefinition
+    from toolkit.wire.json_types import JsonObject as JsonObject
+    from toolkit.wire.message import AssistantToolCallMessage as AssistantToolCallMessage
+    from toolkit.wire.message import ChatMessage as ChatMessage
+    from toolkit.wire.message import TextMessage as TextMessage
+    from toolkit.wire.message import ToolResultMessage as ToolResultMessage
+    from toolkit.wire.message import has_tool_calls as has_tool_calls
+    from toolkit.wire.message import is_tool_result as is_tool_result
+    from toolkit.wire.query import AsyncStreamResult as AsyncStreamResult
+    from toolkit.wire.query import FinishReason as FinishReason
+    from toolkit.wire.query import QueryOptions as QueryOptions
+    from toolkit.wire.query import QueryResult as QueryResult
+    from toolkit.wire.query import StreamResult as StreamResult
+    from toolkit.wire.query import Usage as Usage
+    from toolkit.wire.result import ToolResult as ToolResult
+else:
+    _BY_MODULE = {
+        "call": "ToolCall",
+        "choice": "NamedTool NativeChoice ToolChoice",
+        "codec": "from_json to_json",
+        "content": "ContentBlock ContentOutput",
+        "definition": "NativeTool ToolDefinition",
+        "json_types": "JsonObject",
+        "message": "AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls is_tool_result",
+        "query": "AsyncStreamResult FinishReason QueryOptions QueryResult StreamResult Usage",
+        "result": "ToolResult",
+    }
+    _MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
+    __all__ = sorted(_MODULES)
+
+    def __getattr__(name):
+        module = _MODULES.get(name)
+        if module is None:
+            raise AttributeError(f"module 'toolkit.wire' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(f"toolkit.wire.{module}"), name)
+
+    def __dir__():
+        return sorted([*globals(), *_MODULES])

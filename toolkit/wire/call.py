@@ -12,8 +12,8 @@ from toolkit.wire.json_types import JsonObject
 class ToolCall:
     """One tool call, whatever provider it came from.
 
-    ``raw_arguments`` is the argument text as the provider sent it. When it is there the road reads *it*, so that
-    text which is no JSON is refused as such instead of passing for an empty object.
+    ``raw_arguments`` is the argument text as the provider sent it. When there is anything in it the road reads *it*, so
+    that text which is no JSON is refused as such instead of passing for an empty object.
 
     >>> call = ToolCall("call_1", "read_file", {"path": "a.py"})
     >>> call.arguments["path"]
@@ -41,3 +41,9 @@ class ToolCall:
         put(self, "arguments", arguments if isinstance(arguments, dict) else dict(arguments))
         put(self, "metadata", {} if metadata is None else metadata)
         put(self, "raw_arguments", raw_arguments)
+
+    @property
+    def unread_text(self) -> str | None:
+        """The argument text, if it is to be read; providers send an empty one for a tool without parameters."""
+        text = self.raw_arguments
+        return text if text is not None and text.strip() else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from toolkit.wire.json_types import JsonObject
 
@@ -11,10 +13,23 @@ from toolkit.wire.json_types import JsonObject
 class ToolDefinition:
     """Name, description and the JSON Schema of the arguments, for any provider.
 
-    ``strict`` asks for a provider's strict mode and is ignored where a provider has none.
+    ``strict`` asks for a provider's strict mode and is ignored where a provider has none. ``metadata`` carries what a
+    provider adds to a definition and the neutral form has no field for.
     """
 
     name: str
     description: str
     parameters: JsonObject
     strict: bool | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeTool:
+    """A tool the provider runs by itself (web search, code interpreter), as it writes it; goes out unchanged."""
+
+    provider: str
+    raw: JsonObject
+
+
+AnyDefinition: TypeAlias = ToolDefinition | NativeTool

@@ -2,45 +2,61 @@
 
 from typing import Annotated
 
-from generated import DoneInput, DoneOutput, ListInput, ListOutput, ReadFileInput, ReadFileOutput, TreeInput, TreeOutput, bind
-from toolkit import ToolContext
+from acme.generated import (
+    AddInput,
+    AddOutput,
+    CountWordsInput,
+    CountWordsOutput,
+    FailInput,
+    FailOutput,
+    HoldInput,
+    HoldOutput,
+    ShoutInput,
+    ShoutOutput,
+    bind,
+)
+from toolkit import Depends, ToolContext
 
 
 class Database:
     pass
 
 
-def read_file(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
+def add(args: AddInput, ctx: ToolContext) -> AddOutput:
     raise NotImplementedError
 
 
-def tree(args: TreeInput, ctx: ToolContext, database: Annotated[Database, "injected"]) -> TreeOutput:
+def count(args: CountWordsInput, ctx: ToolContext, database: Annotated[Database, Depends(Database)]) -> CountWordsOutput:
     raise NotImplementedError
 
 
-async def list_directory(args: ListInput, ctx: ToolContext, depth: int = 1) -> ListOutput:
+async def fail(args: FailInput, ctx: ToolContext, depth: int = 1) -> FailOutput:
     raise NotImplementedError
 
 
-def done(args: DoneInput, ctx: ToolContext) -> DoneOutput:
+def hold(args: HoldInput, ctx: ToolContext) -> HoldOutput:
     raise NotImplementedError
 
 
-def wrong_input(args: TreeInput, ctx: ToolContext) -> ReadFileOutput:
+async def shout(args: ShoutInput, ctx: ToolContext) -> ShoutOutput:
     raise NotImplementedError
 
 
-def wrong_output(args: ReadFileInput, ctx: ToolContext) -> TreeOutput:
+def wrong_input(args: HoldInput, ctx: ToolContext) -> AddOutput:
     raise NotImplementedError
 
 
-async def wrong_awaited_output(args: ReadFileInput, ctx: ToolContext) -> TreeOutput:
+def wrong_output(args: AddInput, ctx: ToolContext) -> HoldOutput:
     raise NotImplementedError
 
 
-bind(read_file=read_file, tree=tree, list=list_directory, done=done)
-bind(read_file=wrong_input, tree=tree, list=list_directory, done=done)  # error
-bind(read_file=wrong_output, tree=tree, list=list_directory, done=done)  # error
-bind(read_file=wrong_awaited_output, tree=tree, list=list_directory, done=done)  # error
-bind(read_file=read_file, tree=tree, list=list_directory)  # error
-bind(read_file=read_file, tree=tree, list=list_directory, done=done, more=done)  # error
+async def wrong_awaited_output(args: AddInput, ctx: ToolContext) -> HoldOutput:
+    raise NotImplementedError
+
+
+bind(add=add, count_words=count, fail=fail, hold=hold, shout=shout)
+bind(add=wrong_input, count_words=count, fail=fail, hold=hold, shout=shout)  # error
+bind(add=wrong_output, count_words=count, fail=fail, hold=hold, shout=shout)  # error
+bind(add=wrong_awaited_output, count_words=count, fail=fail, hold=hold, shout=shout)  # error
+bind(add=add, count_words=count, fail=fail, hold=hold)  # error
+bind(add=add, count_words=count, fail=fail, hold=hold, shout=shout, more=add)  # error

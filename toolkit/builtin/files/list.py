@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from generated import ListInput, ListOutput
 from generated.models.list import ListOutputEntry
 from toolkit.builtin.files.opening import open_dir
-from toolkit.builtin.search.walk import is_hidden, join, open_below
-from toolkit.errors import ToolFailed
+from toolkit.builtin.search.walk import denied, is_hidden, join, open_below
+from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
@@ -25,49 +25,58 @@ _MARKS: Final = {"file": "f", "directory": "d", "symlink": "l", "other": "o"}
 
 def run(args: ListInput, ctx: ToolContext) -> ListOutput:
     with open_dir(ctx.fs, args.path) as start:
-        found = list(islice(_in_order(start, args), args.limit + 1))
+        listing = _Listing(start, args)
+        found = list(islice(listing.in_order(), args.limit + 1))
         entries = [_row(path, entry) for path, entry in found[: args.limit]]
-        return ListOutput(path=start.path, entries=entries, truncated=len(found) > args.limit)
+        return ListOutput(path=start.path, entries=entries, truncated=len(found) > args.limit, hidden=listing.hidden)
 
 
-def _in_order(start: SandboxDir, args: ListInput) -> Iterator[tuple[str, DirEntry]]:
-    """Every entry with its path, smallest path first; a directory is opened only when its turn comes.
+class _Listing:
+    """What is to be listed; ``hidden`` counts what deny rules left out of the directories that were opened."""
 
-    A directory waits twice: as an entry, and under its path with a slash, below which all that it holds will sort.
-    Between the two come names such as ``src.txt``, which are smaller than ``src/``.
-    """
-    waiting: list[tuple[str, tuple[str, ...], _Steps]] = []
+    def __init__(self, start: SandboxDir, args: ListInput) -> None:
+        self._start = start
+        self._args = args
+        self.hidden = 0
 
-    def wait(path: str, steps: _Steps) -> None:
-        # The raw names keep apart what looks the same.
-        heappush(waiting, (path, tuple(step.raw for step in steps), steps))
+    def in_order(self) -> Iterator[tuple[str, DirEntry]]:
+        """Every entry with its path, smallest path first; a directory is opened only when its turn comes.
 
-    for entry in _first_entries(start, args):
-        wait(join(start.path, entry.name), (entry,))
-    while waiting:
-        path, _, steps = heappop(waiting)
-        if path.endswith("/"):
-            for entry in _entries_below(start, steps, args):
-                wait(path + entry.name, (*steps, entry))
-            continue
-        entry = steps[-1]
-        yield path, entry
-        if args.recursive and entry.kind == "directory" and entry.raw != ".git":
-            wait(path + "/", steps)
+        A directory waits twice: as an entry, and under its path with a slash, below which all that it holds will sort.
+        Between the two come names such as ``src.txt``, which are smaller than ``src/``.
+        """
+        waiting: list[tuple[str, tuple[str, ...], _Steps]] = []
 
+        def wait(path: str, steps: _Steps) -> None:
+            # The raw names keep apart what looks the same.
+            heappush(waiting, (path, tuple(step.raw for step in steps), steps))
 
-def _entries_below(start: SandboxDir, steps: _Steps, args: ListInput) -> list[DirEntry]:
-    try:
-        with open_below(start, steps) as folder:
-            return _first_entries(folder, args)
-    except ToolFailed:
-        return []  # gone by now, or not ours to look into
+        for entry in self._first_entries(self._start):
+            wait(join(self._start.path, entry.name), (entry,))
+        while waiting:
+            path, _, steps = heappop(waiting)
+            if path.endswith("/"):
+                for entry in self._entries_below(steps):
+                    wait(path + entry.name, (*steps, entry))
+                continue
+            entry = steps[-1]
+            yield path, entry
+            if self._args.recursive and entry.kind == "directory" and entry.raw != ".git":
+                wait(path + "/", steps)
 
+    def _entries_below(self, steps: _Steps) -> list[DirEntry]:
+        try:
+            with open_below(self._start, steps) as folder:
+                return self._first_entries(folder)
+        except (ToolFailed, SandboxViolation):
+            return []  # gone by now, or not ours to look into
 
-def _first_entries(folder: SandboxDir, args: ListInput) -> list[DirEntry]:
-    """As many entries as could be listed at most, so that a huge directory is never held as a whole."""
-    shown = (entry for entry in folder.entries() if args.include_hidden or not is_hidden(entry))
-    return nsmallest(args.limit + 1, shown, key=lambda entry: (entry.name, entry.raw))
+    def _first_entries(self, folder: SandboxDir) -> list[DirEntry]:
+        """As many entries as could be listed at most, so that a huge directory is never held as a whole."""
+        visible = (entry for entry in folder.entries() if self._args.include_hidden or not is_hidden(entry))
+        first = nsmallest(self._args.limit + 1, visible, key=lambda entry: (entry.name, entry.raw))
+        self.hidden += folder.hidden
+        return first
 
 
 def _row(path: str, entry: DirEntry) -> ListOutputEntry:
@@ -77,11 +86,12 @@ def _row(path: str, entry: DirEntry) -> ListOutputEntry:
 
 def text(output: ListOutput) -> str:
     rows = [_shown(entry) for entry in output.entries]
+    notes = denied(output.hidden)
     if not rows:
-        return "[no entries; hidden ones are listed with include_hidden]"
-    if output.truncated:
-        rows.append(f"[the first {len(rows)} entries; there are more: raise limit or list a directory below]")
-    return "\n".join(rows)
+        notes = ["no entries", *notes, "hidden ones are listed with include_hidden"]
+    elif output.truncated:
+        notes = [f"the first {len(rows)} entries", *notes, "there are more: raise limit or list a directory below"]
+    return "\n".join([*rows, f"[{'; '.join(notes)}]"] if notes else rows)
 
 
 def _shown(entry: ListOutputEntry) -> str:

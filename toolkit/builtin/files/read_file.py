@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from generated import ReadFileInput, ReadFileOutput
+from toolkit.builtin.files.marks import marked_encoding
 from toolkit.builtin.files.media import Media, recognise
 from toolkit.builtin.files.opening import open_file
 from toolkit.builtin.files.visible import visible
@@ -31,15 +32,6 @@ LARGE_FILE_BYTES: Final = 32 * 1024 * 1024
 
 _CHUNK: Final = 256 * 1024
 _HEAD: Final = 8 * 1024
-
-# UTF-32 first: its mark begins with that of UTF-16.
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 def run(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
@@ -99,7 +91,7 @@ class _Source:
     def __init__(self, file: OpenFile, first: bytes) -> None:
         self._file = file
         self._first = first
-        self._encoding = next((encoding for mark, encoding in _MARKS if first.startswith(mark)), None)
+        self._encoding = marked_encoding(first)
         self.has_mark: Final = self._encoding is not None
         self.is_large: Final = file.size > LARGE_FILE_BYTES
         self.digest: Final = sha256()

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import nsmallest
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from generated import TreeInput, TreeOutput
 from generated.models.tree import TreeOutputNode
 from toolkit.builtin.files.opening import open_dir
 from toolkit.builtin.search.ignore import IgnoreRules
-from toolkit.builtin.search.walk import is_hidden, join, open_below
-from toolkit.errors import ToolFailed
+from toolkit.builtin.search.walk import Steps, denied, open_below, shown
+from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.handles import DirEntry, Kind, SandboxDir
-
-_KIND_ORDER: Final = {"directory": 0, "file": 1, "symlink": 2, "other": 3}
+    from toolkit.guard.handles import Kind, SandboxDir
 
 
 def run(args: TreeInput, ctx: ToolContext) -> TreeOutput:
@@ -35,6 +32,7 @@ def run(args: TreeInput, ctx: ToolContext) -> TreeOutput:
         total_files=walk.counts["file"],
         total_symlinks=walk.counts["symlink"],
         limit_reached=walk.limit_reached,
+        hidden=walk.hidden,
     )
 
 
@@ -42,23 +40,21 @@ def run(args: TreeInput, ctx: ToolContext) -> TreeOutput:
 class _Node:
     """A node while the tree grows, with what it takes to look into it."""
 
-    name: str
     path: str
     kind: Kind
-    steps: tuple[DirEntry, ...]
+    steps: Steps
     rules: IgnoreRules
-    """Of the directory that it is in."""
+    """Of the directory that it is in; of the root, its own."""
     children: list[_Node] | None = None
     truncated: bool = False
 
     def frozen(self) -> TreeOutputNode:
         """The node for the output. Goes as deep as the tree, which ``max_depth`` bounds."""
+        name = self.path.rpartition("/")[2]
         if self.children is None:
-            return TreeOutputNode(name=self.name, path=self.path, kind=self.kind, truncated=self.truncated)
+            return TreeOutputNode(name=name, path=self.path, kind=self.kind, truncated=self.truncated)
         children = [child.frozen() for child in self.children]
-        return TreeOutputNode(
-            name=self.name, path=self.path, kind=self.kind, children=children, truncated=self.truncated
-        )
+        return TreeOutputNode(name=name, path=self.path, kind=self.kind, children=children, truncated=self.truncated)
 
 
 class _Walk:
@@ -71,58 +67,49 @@ class _Walk:
         self._pending: deque[_Node] = deque()
         self._room = args.max_entries
         self.scanned = 0
+        self.hidden = 0
         self.counts: Counter[Kind] = Counter()
         self.limit_reached = False
 
     def finished(self) -> _Node:
         """The root of the tree."""
-        path = self._start.path
-        root = _Node(path.rpartition("/")[2], path, "directory", (), self._rules)
-        self._look_into(root, self._start, self._rules)
+        root = _Node(self._start.path, "directory", (), self._rules)
+        self._look_into(root, self._start)
         while self._pending:
             node = self._pending.popleft()
             try:
                 with open_below(self._start, node.steps) as folder:
-                    self._look_into(node, folder, node.rules.enter(folder, node.steps[-1].raw))
-            except ToolFailed:
+                    self._look_into(node, folder)
+            except (ToolFailed, SandboxViolation):
                 node.truncated = True  # gone by now, or not ours to look into
         return root
 
-    def _look_into(self, node: _Node, folder: SandboxDir, rules: IgnoreRules) -> None:
+    def _look_into(self, node: _Node, folder: SandboxDir) -> None:
+        names = folder.names()
+        self.hidden += folder.hidden
+        scanned = sum(map(len, names))
+        rules = node.rules.enter(folder, node.steps, names) if node.steps else node.rules
+        visible = shown(names, node.steps, rules, include_hidden=self._args.include_hidden)
+        kept: dict[Kind, list[str]] = {"directory": visible.directories}
+        if self._args.entry_kind == "all":
+            kept |= {"file": visible.files, "symlink": visible.symlinks, "other": visible.others}
         is_too_deep = len(node.steps) >= self._args.max_depth
         if is_too_deep or not self._room:
             # Opened only to tell an empty directory from one that is left out.
-            node.truncated = any(True for _ in self._shown(folder.entries(), rules))
+            node.truncated = any(kept.values())
             node.children = None if node.truncated else []
             self.limit_reached |= node.truncated and not is_too_deep
             return
-        found = nsmallest(self._room + 1, self._shown(self._counted(folder), rules), key=_order)
+        self.scanned += scanned
+        found = [
+            (kind, *one) for kind, some in kept.items() for one in sorted((folder.path_of(raw), raw) for raw in some)
+        ]
         node.truncated = len(found) > self._room
         self.limit_reached |= node.truncated
-        node.children = [_child(node, entry, rules) for entry in found[: self._room]]
+        node.children = [_Node(path, kind, (*node.steps, raw), rules) for kind, path, raw in found[: self._room]]
         self._room -= len(node.children)
         self.counts.update(child.kind for child in node.children)
         self._pending.extend(child for child in node.children if child.kind == "directory")
-
-    def _counted(self, folder: SandboxDir) -> Iterator[DirEntry]:
-        for entry in folder.entries():
-            self.scanned += 1
-            yield entry
-
-    def _shown(self, entries: Iterator[DirEntry], rules: IgnoreRules) -> Iterator[DirEntry]:
-        for entry in entries:
-            if self._args.entry_kind == "directory" and entry.kind != "directory":
-                continue
-            if (self._args.include_hidden or not is_hidden(entry)) and not rules.ignored(entry):
-                yield entry
-
-
-def _order(entry: DirEntry) -> tuple[int, str, str]:
-    return _KIND_ORDER[entry.kind], entry.name, entry.raw
-
-
-def _child(node: _Node, entry: DirEntry, rules: IgnoreRules) -> _Node:
-    return _Node(entry.name, join(node.path, entry.name), entry.kind, (*node.steps, entry), rules)
 
 
 def text(output: TreeOutput) -> str:
@@ -147,11 +134,12 @@ def _summary(output: TreeOutput) -> str:
             *([_count(output.total_symlinks, "link", "links")] if output.total_symlinks else []),
         )
     )
+    notes = [words, *denied(output.hidden)]
     if output.limit_reached:
-        return f"[{words}; … marks what max_entries cut off: raise it, or start further down]"
-    if _is_cut(output.root):
-        return f"[{words}; … marks deeper levels: raise max_depth, or start there]"
-    return f"[{words}]"
+        notes.append("… marks what max_entries cut off: raise it, or start further down")
+    elif _is_cut(output.root):
+        notes.append("… marks deeper levels: raise max_depth, or start there")
+    return f"[{'; '.join(notes)}]"
 
 
 def _is_cut(node: TreeOutputNode) -> bool:

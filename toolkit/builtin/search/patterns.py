@@ -13,13 +13,17 @@ import string
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from operator import methodcaller
+from typing import Final, NamedTuple
 
 DIRECTORY: Final = b"\0"
 """Stands behind the name of a directory; a slash there would let ``a/**`` match ``a`` itself."""
 
 # The kernel takes no longer path.
 _MAX_PATTERN_BYTES: Final = 4096
+
+# So many endings are compared one by one; of more, what follows the last dot is looked up first.
+_FEW: Final = 8
 
 _IN_NAME: Final = rb"[^/\0]"
 _SOME_FOLDERS: Final = rb"(?:[^/\0]*/)*?"
@@ -29,6 +33,9 @@ _ALL_BELOW: Final = rb"[^\0]*"
 _ANY_BYTE: Final = frozenset(range(256))
 _NEVER_CHOSEN: Final = frozenset(b"/\0")
 _SPECIAL: Final = b"*?[\\"
+
+# Nothing but letters, perhaps with a star before or behind them, perhaps with a choice of letters as in `.py[co]`.
+_SIMPLE_NAME: Final = re.compile(rb"(\*?)([^*?\[\\]+)(?:(\[[A-Za-z0-9]+\])([^*?\[\\]*))?(\*?)")
 
 _CLASSES: Final[dict[bytes, frozenset[int]]] = {
     b"alpha": frozenset(string.ascii_letters.encode()),
@@ -49,37 +56,85 @@ _CLASSES: Final[dict[bytes, frozenset[int]]] = {
 class Patterns:
     """The patterns of one file or argument: the last one that matches decides.
 
-    >>> Patterns([b"*.o", b"!keep.o"]).decide(b"a.o", b"src/a.o")
+    >>> Patterns([b"*.o", b"!keep.o"]).decide(b"a.o", b"", lambda: b"src/")
     True
     """
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         parsed = [pattern for line in lines if (pattern := parse(line)) is not None]
-        self._by_name = _Alternatives((order, one) for order, one in enumerate(parsed) if not one.on_path)
-        self._by_path = _Alternatives((order, one) for order, one in enumerate(parsed) if one.on_path)
+        self._last_first = [(one.name.test(), one) for one in reversed(parsed)]
+        shapes = [one.name for one in parsed]
+        self._names = _texts(shape.whole for shape in shapes)
+        self._endings = tuple(_texts(shape.ending for shape in shapes))
+        self._dotted = {_ending(text) for text in self._endings}
+        self._beginnings = tuple(_texts(shape.beginning for shape in shapes))
+        self._others_by_name = _any_of(one.regex for one in parsed if one.name == ANY_NAME and not one.on_path)
+        self._others_by_path = _any_of(one.regex for one in parsed if one.name == ANY_NAME and one.on_path)
+        self.look_at_paths: Final = self._others_by_path is not None
+        """Whether ``suspects`` needs to know the way."""
 
-    def decide(self, name: bytes, path: bytes) -> bool | None:
-        """Whether to leave it out; None if no pattern matches. ``path`` is relative to where the patterns stand."""
-        found = max(self._by_name.last_match(name), self._by_path.last_match(path))
-        return None if found == _NO_MATCH else found[1]
+    def suspects(self, names: list[str], way: bytes, mark: bytes) -> list[str]:
+        """Those of the raw names that some pattern may match: most look like none, and that is quickly told.
+
+        ``way`` leads from where the patterns stand to their directory, and ``mark`` stands behind each name.
+        """
+        found = list(self._names.intersection(names))
+        if len(self._endings) > _FEW:
+            found += [name for name in names if name[name.rfind(".") :] in self._dotted]
+        elif self._endings:
+            found += [name for name in names if name.endswith(self._endings)]
+        if self._beginnings:
+            found += [name for name in names if name.startswith(self._beginnings)]
+        if self._others_by_name is not None:
+            found += [name for name in names if self._others_by_name(raw_bytes(name) + mark)]
+        if self._others_by_path is not None:
+            found += [name for name in names if self._others_by_path(way + raw_bytes(name) + mark)]
+        return found
+
+    def decide(self, name: bytes, mark: bytes, way: Callable[[], bytes]) -> bool | None:
+        """Whether to leave it out; None if no pattern matches. ``way`` gives the way, ``mark`` is as above."""
+        for may_fit, one in self._last_first:
+            if may_fit(name) and one.matches(way() + name + mark if one.on_path else name + mark):
+                return not one.negated
+        return None
 
 
-_NO_MATCH: Final = (-1, False)
+def raw_bytes(name: str) -> bytes:
+    """A raw name as the file system has it."""
+    return name.encode("utf-8", "surrogateescape")
 
 
-class _Alternatives:
-    """Several patterns, tried as one expression first: most names match none, and need no second look."""
+def _any_of(expressions: Iterable[bytes]) -> Callable[[bytes], object] | None:
+    joined = b"|".join(expressions)
+    return re.compile(joined).match if joined else None
 
-    def __init__(self, patterns: Iterable[tuple[int, Pattern]]) -> None:
-        self._last_first = list(patterns)[::-1]
-        self._any = re.compile(b"|".join(one.regex for _, one in self._last_first))
 
-    def last_match(self, subject: bytes) -> tuple[int, bool]:
-        if self._last_first and self._any.match(subject):
-            for order, one in self._last_first:
-                if one.matches(subject):
-                    return order, not one.negated
-        return _NO_MATCH
+def _texts(some: Iterable[Iterable[bytes]]) -> set[str]:
+    return {one.decode("utf-8", "surrogateescape") for several in some for one in several}
+
+
+def _ending(name: str) -> str:
+    """What follows the last dot, with it; without a dot the last letter."""
+    return name[name.rfind(".") :]
+
+
+class NameShape(NamedTuple):
+    """What a name must look like for a pattern to match: one of these as a whole, at its end or at its beginning."""
+
+    whole: tuple[bytes, ...] = ()
+    ending: tuple[bytes, ...] = ()
+    beginning: tuple[bytes, ...] = ()
+
+    def test(self) -> Callable[[bytes], object]:
+        """What tells whether a name looks like that."""
+        if self.whole:
+            return frozenset(self.whole).__contains__
+        return (
+            methodcaller("endswith", self.ending) if self.ending else methodcaller("startswith", self.beginning or b"")
+        )
+
+
+ANY_NAME: Final = NameShape()
 
 
 @dataclass(frozen=True)
@@ -89,6 +144,7 @@ class Pattern:
     regex: bytes
     on_path: bool
     negated: bool
+    name: NameShape
 
     @cached_property
     def matches(self) -> Callable[[bytes], object]:
@@ -108,7 +164,26 @@ def parse(line: bytes) -> Pattern | None:
     regex = _translate(glob.removeprefix(b"/"), on_path=on_path) if glob else None
     if regex is None:
         return None
-    return Pattern(regex + (rb"\0\Z" if only_directories else rb"\0?\Z"), on_path, negated)
+    return Pattern(regex + (rb"\0\Z" if only_directories else rb"\0?\Z"), on_path, negated, _name_shape(glob))
+
+
+def _name_shape(glob: bytes) -> NameShape:
+    *above, last = glob.split(b"/")
+    if any(b"**" in part and part != b"**" for part in above):
+        return ANY_NAME  # behind `a**/` a name may begin with what stands before it
+    found = _SIMPLE_NAME.fullmatch(last)
+    if found is None:
+        return ANY_NAME
+    star, text, letters, rest, last_star = found.groups()
+    texts = tuple(text + bytes([letter]) + rest for letter in letters[1:-1]) if letters else (text,)
+    if star and last_star:
+        return ANY_NAME
+    if last_star:
+        return NameShape(beginning=texts)
+    if not star:
+        return NameShape(whole=texts)
+    # The last dot, or the last letter, must be that of the pattern.
+    return NameShape(ending=texts) if all(b"." in one for one in texts) else ANY_NAME
 
 
 def _trimmed(line: bytes) -> bytes:

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from acme.generated.names import is_tool_name as is_tool_name
     from acme.generated.unions import AnyToolCall as AnyToolCall
     from acme.generated.unions import AnyToolMessage as AnyToolMessage
+    from generated.models.tool_output_cache import ToolOutputCacheArgs as ToolOutputCacheArgs
+    from generated.models.tool_output_cache import ToolOutputCacheInput as ToolOutputCacheInput
+    from generated.models.tool_output_cache import ToolOutputCacheOutput as ToolOutputCacheOutput
+    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepArgs as ToolOutputCacheGrepArgs
+    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepInput as ToolOutputCacheGrepInput
+    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepOutput as ToolOutputCacheGrepOutput
+    from generated.models.edit import EditArgs as EditArgs
+    from generated.models.edit import EditInput as EditInput
+    from generated.models.edit import EditOutput as EditOutput
     from generated.models.list import ListArgs as ListArgs
     from generated.models.list import ListInput as ListInput
     from generated.models.list import ListOutput as ListOutput
@@ -31,9 +40,42 @@ if TYPE_CHECKING:
     from generated.models.tree import TreeArgs as TreeArgs
     from generated.models.tree import TreeInput as TreeInput
     from generated.models.tree import TreeOutput as TreeOutput
+    from generated.models.write_file import WriteFileArgs as WriteFileArgs
+    from generated.models.write_file import WriteFileInput as WriteFileInput
+    from generated.models.write_file import WriteFileOutput as WriteFileOutput
+    from generated.models.git_status_summary import GitStatusSummaryArgs as GitStatusSummaryArgs
+    from generated.models.git_status_summary import GitStatusSummaryInput as GitStatusSummaryInput
+    from generated.models.git_status_summary import GitStatusSummaryOutput as GitStatusSummaryOutput
+    from generated.models.apply_patch import ApplyPatchArgs as ApplyPatchArgs
+    from generated.models.apply_patch import ApplyPatchInput as ApplyPatchInput
+    from generated.models.apply_patch import ApplyPatchOutput as ApplyPatchOutput
+    from generated.models.glob import GlobArgs as GlobArgs
+    from generated.models.glob import GlobInput as GlobInput
+    from generated.models.glob import GlobOutput as GlobOutput
+    from generated.models.grep import GrepArgs as GrepArgs
+    from generated.models.grep import GrepInput as GrepInput
+    from generated.models.grep import GrepOutput as GrepOutput
     from generated.models.done import DoneArgs as DoneArgs
     from generated.models.done import DoneInput as DoneInput
     from generated.models.done import DoneOutput as DoneOutput
+    from generated.models.task import TaskArgs as TaskArgs
+    from generated.models.task import TaskInput as TaskInput
+    from generated.models.task import TaskOutput as TaskOutput
+    from generated.models.todoread import TodoreadArgs as TodoreadArgs
+    from generated.models.todoread import TodoreadInput as TodoreadInput
+    from generated.models.todoread import TodoreadOutput as TodoreadOutput
+    from generated.models.todowrite import TodowriteArgs as TodowriteArgs
+    from generated.models.todowrite import TodowriteInput as TodowriteInput
+    from generated.models.todowrite import TodowriteOutput as TodowriteOutput
+    from generated.models.bash import BashArgs as BashArgs
+    from generated.models.bash import BashInput as BashInput
+    from generated.models.bash import BashOutput as BashOutput
+    from generated.models.exec_command import ExecCommandArgs as ExecCommandArgs
+    from generated.models.exec_command import ExecCommandInput as ExecCommandInput
+    from generated.models.exec_command import ExecCommandOutput as ExecCommandOutput
+    from generated.models.webfetch import WebfetchArgs as WebfetchArgs
+    from generated.models.webfetch import WebfetchInput as WebfetchInput
+    from generated.models.webfetch import WebfetchOutput as WebfetchOutput
     from acme.generated.models.add import AddArgs as AddArgs
     from acme.generated.models.add import AddInput as AddInput
     from acme.generated.models.add import AddOutput as AddOutput
@@ -49,6 +91,12 @@ if TYPE_CHECKING:
     from acme.generated.models.shout import ShoutArgs as ShoutArgs
     from acme.generated.models.shout import ShoutInput as ShoutInput
     from acme.generated.models.shout import ShoutOutput as ShoutOutput
+    from acme.generated.models.quote import QuoteArgs as QuoteArgs
+    from acme.generated.models.quote import QuoteInput as QuoteInput
+    from acme.generated.models.quote import QuoteOutput as QuoteOutput
+    from acme.generated.models.greet_kindly import GreetKindlyArgs as GreetKindlyArgs
+    from acme.generated.models.greet_kindly import GreetKindlyInput as GreetKindlyInput
+    from acme.generated.models.greet_kindly import GreetKindlyOutput as GreetKindlyOutput
 else:
     _MODULES = {
         "AsyncAcmeToolkit": "acme.generated.async_facade",
@@ -72,15 +120,31 @@ else:
         "AnyToolMessage": "acme.generated.unions",
     }
     _MODELS = {
+        "ToolOutputCache": "generated.models.tool_output_cache",
+        "ToolOutputCacheGrep": "generated.models.tool_output_cache_grep",
+        "Edit": "generated.models.edit",
         "List": "generated.models.list",
         "ReadFile": "generated.models.read_file",
         "Tree": "generated.models.tree",
+        "WriteFile": "generated.models.write_file",
+        "GitStatusSummary": "generated.models.git_status_summary",
+        "ApplyPatch": "generated.models.apply_patch",
+        "Glob": "generated.models.glob",
+        "Grep": "generated.models.grep",
         "Done": "generated.models.done",
+        "Task": "generated.models.task",
+        "Todoread": "generated.models.todoread",
+        "Todowrite": "generated.models.todowrite",
+        "Bash": "generated.models.bash",
+        "ExecCommand": "generated.models.exec_command",
+        "Webfetch": "generated.models.webfetch",
         "Add": "acme.generated.models.add",
         "CountWords": "acme.generated.models.count_words",
         "Fail": "acme.generated.models.fail",
         "Hold": "acme.generated.models.hold",
         "Shout": "acme.generated.models.shout",
+        "Quote": "acme.generated.models.quote",
+        "GreetKindly": "acme.generated.models.greet_kindly",
     }
 
     def __getattr__(name):

@@ -1,0 +1,1 @@
+"""Tools described elsewhere than in spec files, read as if they were."""

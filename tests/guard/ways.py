@@ -1,0 +1,56 @@
+"""The ways a command can be run here, and a guard for each: tests go through all that this machine gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import pytest
+
+from toolkit.guard.permission import CarrierChoice, Mode, SandboxChoice
+from toolkit.guard.process import ProcessGuard
+from toolkit.guard.tier import pick_tier
+
+Way: TypeAlias = Literal["full", "bubblewrap", "reduced", "unsafe-none"]
+
+FULL: Final[tuple[Way, ...]] = ("full", "bubblewrap")  # the same tier, built by ourselves and by bubblewrap
+SANDBOXED: Final[tuple[Way, ...]] = (*FULL, "reduced")
+ALL: Final[tuple[Way, ...]] = (*SANDBOXED, "unsafe-none")
+
+_ASKED: Final[dict[Way, tuple[SandboxChoice, CarrierChoice]]] = {
+    "full": ("full", "own"),
+    "bubblewrap": ("full", "bubblewrap"),
+    "reduced": ("reduced", "auto"),
+    "unsafe-none": ("unsafe-none", "auto"),
+}
+
+
+def needs(way: Way) -> None:
+    """Skip where this machine does not give it."""
+    choice = pick_tier(*_ASKED[way])
+    if choice.name == "none" and not choice.unsafe:
+        pytest.skip(f"this machine gives no {way}: {choice.reason}")
+
+
+def guard_in(
+    way: Way,
+    workspace: Path,
+    *,
+    mode: Mode = "workspace-write",
+    read_roots: Sequence[str] = (),
+    write_roots: Sequence[str] = (),
+    state_dir: str | None = None,
+) -> ProcessGuard:
+    """A guard whose commands run that way."""
+    needs(way)
+    sandbox, carrier = _ASKED[way]
+    return ProcessGuard(
+        str(workspace),
+        sandbox=sandbox,
+        carrier=carrier,
+        mode=mode,
+        read_roots=read_roots,
+        write_roots=write_roots,
+        state_dir=state_dir,
+    )

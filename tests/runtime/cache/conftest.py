@@ -1,0 +1,22 @@
+"""A cache in a directory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolkit.runtime.cache.store import FileOutputCache
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "outputs"
+
+
+@pytest.fixture
+def cache(folder: Path) -> Iterator[FileOutputCache]:
+    cache = FileOutputCache(str(folder))
+    yield cache
+    cache.close()

@@ -1,0 +1,390 @@
+"""The audit log: what it says of every call, that nothing runs without it, and that tampering shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acme.generated import Rule, SecurityPolicy, ToolkitContext, create_agent_toolkit
+from tests.projects import REPOSITORY
+from tests.runtime.conftest import MakeDoor
+from toolkit import (
+    Approve,
+    Deny,
+    JsonObject,
+    Pack,
+    Respond,
+    SetupError,
+    ToolCall,
+    ToolContext,
+    ToolFailed,
+    ToolkitError,
+)
+from toolkit.runtime.audit import BEGINNING, AuditHead, verify
+from toolkit.runtime.redact import redacted
+
+
+def records(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def told(log: Path, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(record.get(name) for name in names) for record in records(log)]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "audit.jsonl"
+
+
+def test_a_call_leaves_two_lines_and_a_refusal_one(make_door: MakeDoor, log: Path) -> None:
+    policy = SecurityPolicy(default="allow", tools={"shout": "deny"})
+    door = make_door(policy, audit=log, session_id="s-1")
+
+    door.call(ToolCall("c-1", "add", {"a": 1, "b": 2}))
+    door.call(ToolCall("c-2", "shout", {"text": "x"}))
+    door.call(ToolCall("c-3", "shuot", {"text": "x"}))
+    door.call(ToolCall("c-4", "add", {"a": "1"}))
+    door.call(ToolCall("c-5", "fail", {"how": "expected"}))
+
+    assert told(log, "event", "call_id", "tool", "decision", "outcome", "reason") == [
+        ("start", "c-1", "add", "allow", None, None),
+        ("end", "c-1", "add", "allow", "ok", None),
+        ("end", "c-2", "shout", "deny", "TOOL_NOT_ALLOWED", None),
+        ("end", "c-3", "shuot", None, "TOOL_NOT_FOUND", None),
+        ("end", "c-4", "add", None, "INVALID_TOOL_ARGUMENTS", None),
+        ("start", "c-5", "fail", "allow", None, None),
+        ("end", "c-5", "fail", "allow", "TOOL_FAILED", "CONFLICT"),
+    ]
+    assert {record["session"] for record in records(log)} == {"s-1"}
+    start, end = records(log)[:2]
+    assert start["call"] == end["call"]
+    assert start["rule"] == end["rule"] == "the policy's default is allow"
+    assert end["output_bytes"] == len(b'{"sum":3}')
+    assert end["duration_ms"] >= 0
+    assert verify(log) == verify(log, AuditHead.parse(str(verify(log).head)))
+    assert verify(log).problems == ()
+    assert verify(log).open_calls == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Approve(), [("start", "ask", "approve", None), ("end", "ask", "approve", "ok")]),
+        (Deny("no"), [("end", "ask", "deny", "TOOL_NOT_ALLOWED")]),
+        (Respond({"sum": 9}), [("end", "ask", "respond", "ok")]),
+    ],
+)
+def test_says_what_the_approver_answered(
+    make_door: MakeDoor, log: Path, answer: Any, expected: list[tuple[Any, ...]]
+) -> None:
+    door = make_door(SecurityPolicy(default="ask"), approver=lambda request: answer, audit=log)
+
+    door.call(ToolCall("1", "add", {"a": 1, "b": 2}))
+
+    assert told(log, "event", "decision", "answer", "outcome") == expected
+
+
+def test_names_the_rule_behind_a_decision(make_door: MakeDoor, log: Path) -> None:
+    rule: Any = Rule("deny", tools=["read_file"], path="secret/**", justification="not for models")
+    door = make_door(SecurityPolicy(default="allow", rules=[rule]), audit=log)
+
+    door.call(ToolCall("1", "read_file", {"path": "secret/key"}))
+
+    [record] = records(log)
+    assert (record["decision"], record["outcome"]) == ("deny", "TOOL_NOT_ALLOWED")
+    assert "not for models" in record["rule"]
+
+
+def test_names_the_sandbox_of_tools_that_may_run_commands(make_door: MakeDoor, log: Path) -> None:
+    def hold(args: Any, ctx: ToolContext) -> Any:
+        return {"thread": ctx.process.tier}
+
+    door = make_door(packs=[Pack({"hold": hold})], audit=log, sandbox="unsafe-none")
+    result = door.call(ToolCall("1", "hold", {"key": "k"}))
+
+    assert {record["sandbox"] for record in records(log)} == {result.value["thread"]}
+
+
+def test_holds_no_values_and_one_record_a_line(make_door: MakeDoor, log: Path) -> None:
+    forged = 'x"}\n{"event": "end", "tool": "forged"}\r\n\u2028'
+    door = make_door(audit=log)
+
+    door.call(ToolCall(forged, "shout", {"text": forged}))
+    door.call(ToolCall("2", forged, {}))
+
+    assert len(log.read_bytes().splitlines()) == 3
+    assert [record["event"] for record in records(log)] == ["start", "end", "end"]
+    assert records(log)[0]["call_id"] == forged
+    assert verify(log).problems == ()
+
+
+def test_the_digest_is_of_the_arguments_and_not_of_secrets(make_door: MakeDoor, log: Path) -> None:
+    door = make_door(audit=log)
+    for arguments in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1.0, "b": 2}, {"a": 1, "b": 3}):
+        door.call(ToolCall("1", "add", arguments))
+
+    one, two, three, four = (digest for [digest] in told(log, "arguments")[::2])
+    assert one == two == three != four
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        ({"properties": {"k": {"x-secret": True}}}, {"k": "s", "u": 1}, {"k": None, "u": 1}),
+        ({"properties": {"o": {"properties": {"k": {"x-secret": True}}}}}, {"o": {"k": [1]}}, {"o": {"k": None}}),
+        ({"properties": {"l": {"items": {"$ref": "#/$defs/T"}}}, "$defs": {"T": {"x-secret": True}}}, {"l": ["s"]}, {"l": [None]}),
+        ({"additionalProperties": {"x-secret": True}, "properties": {"u": {}}}, {"u": 1, "v": 2}, {"u": 1, "v": None}),
+        ({"anyOf": [{"properties": {"k": {"x-secret": True}}}, {}]}, {"k": 1}, {"k": None}),
+        ({"prefixItems": [{}, {"x-secret": True}]}, [1, 2, 3], [1, None, 3]),
+        ({"$ref": "#/$defs/T", "$defs": {"T": {"$ref": "#/$defs/T"}}}, {"k": 1}, {"k": 1}),
+        (True, {"k": 1}, {"k": 1}),
+    ],
+)  # fmt: skip
+def test_leaves_out_what_is_secret(schema: Any, value: Any, expected: Any) -> None:
+    assert redacted(value, schema) == expected
+
+
+# What happens when the log is in the way
+
+
+def test_nothing_runs_where_the_log_cannot_be_written(tmp_path: Path, log: Path) -> None:
+    """A file size limit stands for a full disk; in a process of its own, as it cannot be taken back."""
+    (tmp_path / "workspace").mkdir()
+    code = f"""
+import resource, signal, sys
+from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit import Pack, ToolCall
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+ran = []
+def add(args, ctx):
+    ran.append(args.a)
+    return {{"sum": 0}}
+context = ToolkitContext({str(tmp_path / "workspace")!r}, SecurityPolicy(default="allow"), audit={str(log)!r})
+with create_agent_toolkit(context, packs=[Pack({{"add": add}})]) as toolkit:
+    toolkit.call(ToolCall("1", "add", {{"a": 1, "b": 1}}))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (__import__("os").stat({str(log)!r}).st_size + 100,) * 2)
+    print(toolkit.call(ToolCall("2", "add", {{"a": 2, "b": 2}})).value)
+    print(ran)
+"""
+    done = run_python(code, tmp_path)
+    assert done.stdout.splitlines() == [
+        "TOOL_FAILED: IO: nothing was run, as the audit log cannot be written",
+        "[1]",
+    ]
+    assert "the end of a call is missing in the audit log" in done.stderr
+    assert verify(log).problems == ()
+    assert verify(log).head.lines == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("workspace/audit.jsonl", "lies inside"),
+        ("link/audit.jsonl", "lies inside"),
+        ("missing/audit.jsonl", "cannot be opened: No such file"),
+        (".", "cannot be opened: Is a directory"),
+        ("fifo", "no regular file|cannot be opened"),
+    ],
+)
+def test_refuses_places_for_a_log_when_the_toolkit_is_built(tmp_path: Path, place: str, words: str) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (tmp_path / "link").symlink_to(workspace)
+    os.mkfifo(tmp_path / "fifo")
+
+    with pytest.raises(SetupError, match=words):
+        create_agent_toolkit(ToolkitContext(workspace, SecurityPolicy(default="allow"), audit=tmp_path / place))
+
+
+def test_the_file_is_private(make_door: MakeDoor, log: Path) -> None:
+    make_door(audit=log)
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+# Several writers, and writers that die
+
+
+def run_python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "tests" / "downstream")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def calling(log: Path, workspace: Path, count: int) -> str:
+    return f"""
+from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit import ToolCall
+context = ToolkitContext({str(workspace)!r}, SecurityPolicy(default="allow"), audit={str(log)!r})
+with create_agent_toolkit(context) as toolkit:
+    for number in range({count}):
+        toolkit.call(ToolCall(str(number), "add", {{"a": number, "b": 1}}))
+"""
+
+
+def test_processes_share_a_log(tmp_path: Path, log: Path) -> None:
+    paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "tests" / "downstream")])
+    code = calling(log, tmp_path / "w", 100)
+    (tmp_path / "w").mkdir()
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths}) for _ in range(3)
+    ]
+    assert [writer.wait(120) for writer in writers] == [0, 0, 0]
+
+    report = verify(log)
+    assert (report.head.lines, report.problems, report.open_calls) == (600, (), 0)
+
+
+def test_threads_share_a_log(make_door: MakeDoor, log: Path) -> None:
+    door = make_door(audit=log)
+    door.call_all([ToolCall(str(n), "count-words", {"text": "a b"}) for n in range(64)])
+
+    assert verify(log).problems == ()
+    assert verify(log).head.lines == 128
+
+
+def test_a_line_its_writer_died_in_is_no_record_and_the_next_one_says_so(make_door: MakeDoor, log: Path) -> None:
+    make_door(audit=log).call(ToolCall("1", "add", {"a": 1, "b": 1}))
+    whole = log.read_bytes()
+    log.write_bytes(whole + b'{"event": "start", "time"')
+    assert verify(log).problems == ("the last line is no whole record: its writer was interrupted, or it was cut",)
+
+    make_door(audit=log).call(ToolCall("2", "add", {"a": 1, "b": 1}))
+
+    assert log.read_bytes().startswith(whole)
+    report = verify(log)
+    assert (report.head.lines, report.problems) == (4, ())
+
+
+def test_a_call_that_never_ended_shows(tmp_path: Path, log: Path) -> None:
+    (tmp_path / "w").mkdir()
+    code = calling(log, tmp_path / "w", 1)
+    killing = f"""
+import os, signal
+from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit import Pack
+def add(args, ctx):
+    os.kill(os.getpid(), signal.SIGKILL)
+context = ToolkitContext({str(tmp_path / "w")!r}, SecurityPolicy(default="allow"), audit={str(log)!r})
+create_agent_toolkit(context, packs=[Pack({{"add": add}})]).tools.add(a=1, b=1)
+"""
+    assert run_python(code, tmp_path).returncode == 0
+    assert run_python(killing, tmp_path).returncode == -signal.SIGKILL
+
+    report = verify(log)
+    assert (report.head.lines, report.problems, report.open_calls) == (3, (), 1)
+
+
+# Tampering
+
+
+def lines(log: Path) -> list[bytes]:
+    return log.read_bytes().splitlines(keepends=True)
+
+
+def reforged(line: bytes) -> bytes:
+    """The line with another tool's name and a hash that fits it."""
+    from toolkit.runtime.audit import _hash
+
+    record = json.loads(line)
+    record["tool"] = "shout"
+    del record["hash"]
+    return json.dumps({**record, "hash": _hash(record)}).encode() + b"\n"
+
+
+TAMPERING: list[tuple[str, Callable[[list[bytes]], list[bytes]], str]] = [
+    ("a changed value", lambda old: [*old[:2], old[2].replace(b"add", b"adb"), *old[3:]], "line 3 was changed"),
+    ("a changed value with a new hash", lambda old: [*old[:2], reforged(old[2]), *old[3:]], "line 4 does not follow"),
+    ("a removed line", lambda old: [*old[:2], *old[3:]], "line 3 does not follow"),
+    ("a removed first line", lambda old: old[1:], "line 1 does not follow"),
+    ("a line twice", lambda old: [*old[:2], old[1], *old[2:]], "line 3 does not follow"),
+    ("two lines in another order", lambda old: [old[1], old[0], *old[2:]], "line 1 does not follow"),
+    ("garbage in between", lambda old: [*old[:2], b"garbage\n", *old[2:]], "line 3 is no record"),
+    ("a record made into garbage", lambda old: [*old[:2], b"x" + old[2], *old[3:]], "line 4 does not follow"),
+    ("an empty line", lambda old: [*old[:2], b"\n", *old[2:]], "line 3 is no record"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), [row[1:] for row in TAMPERING], ids=[row[0] for row in TAMPERING])
+def test_tampering_shows(
+    make_door: MakeDoor, log: Path, change: Callable[[list[bytes]], list[bytes]], words: str
+) -> None:
+    door = make_door(audit=log)
+    for number in range(3):
+        door.call(ToolCall(str(number), "add", {"a": 1, "b": 1}))
+    assert verify(log).problems == ()
+
+    log.write_bytes(b"".join(change(lines(log))))
+
+    assert any(problem.startswith(words) for problem in verify(log).problems), verify(log).problems
+
+
+def test_a_cut_tail_shows_against_a_head_kept_elsewhere(make_door: MakeDoor, log: Path) -> None:
+    door = make_door(audit=log)
+    for number in range(3):
+        door.call(ToolCall(str(number), "add", {"a": 1, "b": 1}))
+    head = verify(log).head
+    door.call(ToolCall("more", "add", {"a": 1, "b": 1}))
+    assert verify(log, head).problems == ()
+
+    log.write_bytes(b"".join(lines(log)[:4]))
+
+    assert verify(log).problems == ()
+    assert "the tail is cut" in verify(log, head).problems[0]
+    log.write_bytes(b"".join(lines(log)[:2]))
+    door = make_door(audit=log)
+    for number in range(3):
+        door.call(ToolCall(str(number), "add", {"a": 1, "b": 1}))
+    assert "is not the one the head was taken of" in verify(log, head).problems[0]
+
+
+def test_an_empty_log_is_whole(log: Path) -> None:
+    log.touch()
+    assert verify(log).head == AuditHead(0, BEGINNING)
+
+
+@pytest.mark.parametrize("text", ["", "3", "x:" + "0" * 64, "3:abc"])
+def test_a_head_that_is_none(text: str) -> None:
+    with pytest.raises(SetupError, match="a head is lines:hash"):
+        AuditHead.parse(text)
+
+
+def test_a_handler_that_fails_is_recorded_without_its_words(make_door: MakeDoor, log: Path) -> None:
+    def add(args: Any, ctx: ToolContext) -> Any:
+        raise ToolFailed("IO", "the password is hunter2") if args.a else RuntimeError("hunter2")
+
+    door = make_door(packs=[Pack({"add": add})], audit=log)
+    for number in (0, 1):
+        with pytest.raises(ToolkitError):
+            door.invoke("add", JsonObject({"a": number, "b": 0}))
+
+    assert [outcome for [outcome] in told(log, "outcome")] == [None, "INTERNAL", None, "TOOL_FAILED"]
+    assert "hunter2" not in log.read_text()
+
+
+def test_what_is_called_after_the_end_writes_nothing_anywhere(make_door: MakeDoor, log: Path, tmp_path: Path) -> None:
+    door = make_door(audit=log)
+    door.close()
+    # The number of the closed log is free now, and this file gets it.
+    with (tmp_path / "other").open("w+b") as other:
+        result = door.call(ToolCall("1", "add", {"a": 1, "b": 2}))
+        assert other.seek(0, os.SEEK_END) == 0
+
+    assert result.value.startswith("TOOL_CANCELLED: ")
+    assert log.read_bytes() == b""

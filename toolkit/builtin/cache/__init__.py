@@ -1,0 +1,1 @@
+"""Tools that read outputs which were too long to be shown as a whole."""

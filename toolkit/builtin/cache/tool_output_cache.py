@@ -1,0 +1,90 @@
+"""``tool_output_cache``: lines of an output that was too long to be shown as a whole.
+
+A page never holds more than is shown of one output, so what is read here is not cut again.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from generated import ToolOutputCacheInput, ToolOutputCacheOutput
+from toolkit.builtin.files.visible import visible
+from toolkit.inject.key import Depends
+from toolkit.runtime.cache.output import CachedLine, CachedOutput
+from toolkit.runtime.cache.store import OutputCache
+from toolkit.runtime.context import ToolContext
+from toolkit.runtime.stores import OUTPUT_CACHE
+from toolkit.wire.content import ContentBlock
+
+MAX_PAGE_BYTES: Final = 48 * 1024
+
+
+def run(
+    args: ToolOutputCacheInput, ctx: ToolContext, cache: Annotated[OutputCache, Depends(OUTPUT_CACHE)]
+) -> ToolOutputCacheOutput:
+    with cache.open(ctx.session_id, args.ref_id) as output:
+        media = [block for block in output.blocks() if block.text is None] if args.offset == 1 else []
+        for block in media:
+            ctx.attach(block)
+        return _page(output.as_text(), args, media)
+
+
+def _page(output: CachedOutput, args: ToolOutputCacheInput, media: list[ContentBlock]) -> ToolOutputCacheOutput:
+    rows: list[str] = []
+    clipped: list[int] = []
+    room = MAX_PAGE_BYTES
+    for line in output.lines(args.offset, args.limit):
+        row = _row(line)
+        room -= len(row.encode()) + 1
+        if room < 0:
+            break
+        rows.append(row)
+        if line.is_clipped:
+            clipped.append(line.number)
+    following = args.offset + len(rows)
+    return ToolOutputCacheOutput(
+        ref_id=args.ref_id,
+        content="\n".join(rows),
+        line_count=len(rows),
+        total_lines=output.total_lines,
+        next_offset=following if following <= output.total_lines else None,
+        clipped_lines=clipped,
+        attached=[block.media_type or block.type for block in media],
+    )
+
+
+def _row(line: CachedLine) -> str:
+    note = f"… [line clipped: {line.size} bytes]" if line.is_clipped else ""
+    return f"{line.number:>6}\t{visible(line.text)}{note}"
+
+
+def text(output: ToolOutputCacheOutput) -> str:
+    shown = [output.content] if output.line_count else []
+    shown += [f"[attached: {media_type}]" for media_type in output.attached]
+    return "\n".join(shown + _left_out(output))
+
+
+def _left_out(output: ToolOutputCacheOutput) -> list[str]:
+    """A last line that says which lines these are and how to get the rest, unless they are the whole output."""
+    count, total, following = output.line_count, output.total_lines, output.next_offset
+    if not count:
+        return [] if output.attached else [_nothing(total)]
+    last = total if following is None else following - 1
+    first = last - count + 1
+    if count == total and not output.clipped_lines:
+        return []
+    words = f"line {first} of {total}" if count == 1 else f"lines {first}-{last} of {total}"
+    if output.clipped_lines:
+        clipped = _count(len(output.clipped_lines), "long line")
+        words += f"; {clipped} clipped: search there with tool_output_cache_grep"
+    if following is not None:
+        words += f"; go on with offset={following}"
+    return [f"[{words}]"]
+
+
+def _nothing(total: int) -> str:
+    return f"[nothing there: the output has {_count(total, 'line')}]" if total else "[the output is empty]"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"

@@ -1,0 +1,72 @@
+"""A file read as a whole, to be changed: its bytes, its text, and what it must still be when it is replaced."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from toolkit.errors import ToolFailed
+
+if TYPE_CHECKING:
+    from toolkit.guard.handles import OpenFile
+    from toolkit.guard.write import Fingerprint
+
+MAX_BYTES: Final = 10 * 1024 * 1024
+"""How large a file may be that is read, changed and written as a whole."""
+
+_OTHER_ENCODINGS: Final = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFile:
+    """All of a file at one moment."""
+
+    path: str
+    data: bytes
+    sha256: str
+    fingerprint: Fingerprint
+
+
+def read_whole(file: OpenFile) -> WholeFile:
+    """Everything in the file, refused as ``TOO_LARGE`` past ``MAX_BYTES``."""
+    data = b"" if file.size > MAX_BYTES else file.read(MAX_BYTES + 1)
+    if file.size > MAX_BYTES or len(data) > MAX_BYTES:
+        words = f"'{file.path}' has {max(file.size, len(data))} bytes; only files of up to {MAX_BYTES} can be changed"
+        raise ToolFailed("TOO_LARGE", words, path=file.path, size=file.size)
+    fingerprint = file.fingerprint(data)
+    return WholeFile(file.path, data, hashlib.sha256(data).hexdigest(), fingerprint)
+
+
+def text_of(file: WholeFile) -> str:
+    """The file's text; bytes that are not UTF-8 are carried along, so that ``bytes_of`` gives them back unchanged."""
+    encoding = next((name for mark, name in _OTHER_ENCODINGS if file.data.startswith(mark)), None)
+    if encoding is not None:
+        words = f"'{file.path}' is {encoding} text, and only UTF-8 can be changed in place; write_file can replace it"
+        raise ToolFailed("BINARY_NOT_SUPPORTED", words, path=file.path)
+    if b"\0" in file.data:
+        words = f"'{file.path}' is no text: it has NUL bytes ({len(file.data)} bytes in all)"
+        raise ToolFailed("BINARY_NOT_SUPPORTED", words, path=file.path)
+    return file.data.decode(errors="surrogateescape")
+
+
+def bytes_of(text: str) -> bytes:
+    """What ``text_of`` was made from."""
+    return text.encode(errors="surrogateescape")
+
+
+def check_expected(path: str, expected: str | None, found: str | None) -> None:
+    """Refuse a file whose digest is not the ``expected`` one; ``found`` is None where there is no file."""
+    if expected is None or expected.lower() == found:
+        return
+    if found is None:
+        words = f"'{path}' does not exist, but a file with expected_sha256 was to be there; look what became of it"
+    else:
+        words = f"'{path}' has changed: its sha256 is {found}, not expected_sha256; read it again and redo the change"
+    raise ToolFailed("CONFLICT", words, path=path, sha256=found)

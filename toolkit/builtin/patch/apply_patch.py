@@ -1,0 +1,106 @@
+"""``apply_patch``: many changes of many files, all of them or none.
+
+The patch is read, every file it names is read and its new content worked out, and only then is anything written, in one
+transaction that finds every file as it was read or fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from generated import ApplyPatchInput, ApplyPatchOutput
+from generated.models.apply_patch import ApplyPatchOutputFile
+from toolkit.builtin.files.diff import visible_diff
+from toolkit.builtin.patch.overlay import Content, Original
+from toolkit.builtin.patch.parse import parse_patch
+from toolkit.builtin.patch.patch import Patch
+from toolkit.builtin.patch.plan import planned
+from toolkit.errors import ToolkitError
+from toolkit.guard.change import Change, Drop, Put
+from toolkit.guard.preview import Preview
+from toolkit.runtime.context import ToolContext
+
+if TYPE_CHECKING:
+    from toolkit.builtin.patch.plan import Plan
+
+MAX_SHOWN_FILES: Final = 100
+MAX_SHOWN_DIFF: Final = 8 * 1024
+_MARKS: Final = {"add": "A", "update": "M", "delete": "D", "move": "R"}
+
+
+def run(args: ApplyPatchInput, ctx: ToolContext) -> ApplyPatchOutput:
+    patch = parse_patch(args.patch)
+    fs = ctx.fs
+    with fs.lock(*_writes(patch)):
+        plan = planned(patch, fs, ctx.signal.check)
+        if not args.dry_run:
+            fs.transaction(_changes(plan))
+    files = [
+        ApplyPatchOutputFile(
+            path=part.path, action=part.action, moved_to=part.moved_to, added=part.added, removed=part.removed
+        )
+        for part in plan.parts
+    ]
+    return ApplyPatchOutput(files=files, diff=plan.diff, applied=not args.dry_run)
+
+
+def preview(args: ApplyPatchInput, ctx: ToolContext) -> Preview:
+    """What an approver sees. Only a patch that cannot be read fails here: else its paths are judged first."""
+    patch = parse_patch(args.patch)
+    try:
+        diff = visible_diff(planned(patch, ctx.fs, ctx.signal.check).diff)
+    except ToolkitError as error:
+        diff = f"[this call would fail: {error}]\n"
+    return Preview(reads=_reads(patch), writes=_writes(patch), diff=diff)
+
+
+def _reads(patch: Patch) -> tuple[str, ...]:
+    """The files whose content the result holds or depends on."""
+    return tuple(dict.fromkeys(one.path for one in patch.operations if one.content is None and one.verb != "delete"))
+
+
+def _writes(patch: Patch) -> tuple[str, ...]:
+    """Every name that may mean something else afterwards."""
+    names = ((one.target,) if one.verb == "copy" else (one.path, one.target) for one in patch.operations)
+    return tuple(dict.fromkeys(name for pair in names for name in pair))
+
+
+def _changes(plan: Plan) -> list[Change]:
+    return [_change(*one) for one in plan.changes]
+
+
+def _change(path: str, original: Original | None, content: Content | None) -> Change:
+    expected = None if original is None else original.fingerprint
+    if content is None:
+        assert expected is not None, "what is not there cannot be dropped"
+        return Drop(path, expected)
+    return Put(path, content.data(), expected, mode=content.mode, executable=content.executable)
+
+
+def text(output: ApplyPatchOutput) -> str:
+    count = len(output.files)
+    files = f"{count} file" if count == 1 else f"{count} files"
+    head = f"[applied: {files}]" if output.applied else f"[not applied, as dry_run asks: {files} would change]"
+    rows = [head, *map(_row, output.files[:MAX_SHOWN_FILES])]
+    if count > MAX_SHOWN_FILES:
+        rows.append(f"[and {count - MAX_SHOWN_FILES} more]")
+    return "\n".join(rows if output.applied else [*rows, *_shown(output.diff)])
+
+
+def _row(file: ApplyPatchOutputFile) -> str:
+    where = file.path if file.moved_to is None else f"{file.path} -> {file.moved_to}"
+    counts = [f"+{file.added}"] * (file.added > 0) + [f"-{file.removed}"] * (file.removed > 0)
+    return " ".join((_MARKS[file.action], where, *counts))
+
+
+def _shown(diff: str) -> Iterator[str]:
+    """The diff as far as there is room for it."""
+    room = MAX_SHOWN_DIFF
+    rows = visible_diff(diff).removesuffix("\n").split("\n") if diff else []
+    for number, row in enumerate(rows):
+        room -= len(row) + 1
+        if room < 0:
+            yield f"[{len(rows) - number} more lines of the diff]"
+            return
+        yield row

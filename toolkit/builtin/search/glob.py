@@ -1,0 +1,86 @@
+"""``glob``: files whose paths match a pattern, the last changed first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final
+
+from generated import GlobInput, GlobOutput
+from toolkit.builtin.files.opening import open_dir
+from toolkit.builtin.search.globs import Glob, parse
+from toolkit.builtin.search.ignore import IgnoreRules
+from toolkit.builtin.search.walk import MAX_ENTRIES, Visit, Walk, denied
+from toolkit.runtime.context import ToolContext
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs import SandboxFS
+
+_NOTHING: Final = (
+    "no file matches; without ** a pattern looks at one level, [ ] is a set of letters unless escaped by a backslash, "
+    "hidden and git-ignored files are left out unless asked for"
+)
+
+
+def run(args: GlobInput, ctx: ToolContext) -> GlobOutput:
+    fs = ctx.fs
+    glob = parse(_relative(fs, args), include_hidden=args.include_hidden)
+    with open_dir(fs, args.path) as start:
+        rules = IgnoreRules.at(fs, args.path, gitignore=args.respect_gitignore)
+        walk = Walk(start, rules, include_hidden=args.include_hidden or glob.has_dots)
+        found = _Found(walk, glob)
+        newest = nsmallest(args.limit, found)
+    return GlobOutput(
+        paths=[path for _, path in newest],
+        truncated=walk.is_cut or found.total > len(newest),
+        total=found.total,
+        hidden=walk.hidden,
+    )
+
+
+def _relative(fs: SandboxFS, args: GlobInput) -> str:
+    """The pattern below ``path``; an absolute one is taken if it lies below it, as other tools take such paths."""
+    if not args.pattern.startswith("/"):
+        return args.pattern
+    pattern, start = fs.path(args.pattern), fs.path(args.path)
+    depth = len(start.parts)
+    if pattern.root != start.root or pattern.parts[:depth] != start.parts:
+        return args.pattern
+    return "/".join((*pattern.parts[depth:], *(["**"] if pattern.wants_directory else [])))
+
+
+class _Found:
+    """What matches, as keys that sort the last changed first; ``total`` counts them as they go by."""
+
+    def __init__(self, walk: Walk, glob: Glob) -> None:
+        self._walk = walk
+        self._glob = glob
+        self.total = 0
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        for visit in self._walk:
+            folder, steps, names = visit
+            if len(steps) >= len(self._glob.names):
+                matching = self._glob.matching(steps, names.files + names.symlinks)
+                for name, changed in folder.changed_ns(matching).items() if matching else ():
+                    self.total += 1
+                    yield -changed, folder.path_of(name)
+            self._prune(visit)
+
+    def _prune(self, visit: Visit) -> None:
+        """Directories below which nothing can match are not visited."""
+        if len(visit.steps) < len(self._glob.names) or self._glob.depth < math.inf:
+            directories = visit.names.directories
+            directories[:] = [name for name in directories if self._glob.may_be_below((*visit.steps, name))]
+
+
+def text(output: GlobOutput) -> str:
+    notes = denied(output.hidden)
+    if not output.paths:
+        notes = [_NOTHING, *notes]
+    elif output.total > len(output.paths):
+        notes = [f"the newest {len(output.paths)} of {output.total}; narrow the pattern or raise limit", *notes]
+    elif output.truncated:
+        notes = [f"there may be more: the search ended after {MAX_ENTRIES} entries; start further down", *notes]
+    return "\n".join([*output.paths, f"[{'; '.join(notes)}]"] if notes else output.paths)

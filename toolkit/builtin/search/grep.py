@@ -1,0 +1,238 @@
+"""``grep``: lines that match, in one file or in all files below a directory.
+
+Each file is read once. Small ones are read as a whole and mostly put aside by one look for a text that every match must
+hold; large ones go by in chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from generated import GrepInput, GrepOutput
+from generated.models.grep import GrepOutputMatch
+from toolkit.builtin.files.marks import marked_encoding
+from toolkit.builtin.files.opening import open_dir, open_file
+from toolkit.builtin.files.visible import visible
+from toolkit.builtin.search.engine import Matcher, compile
+from toolkit.builtin.search.globs import PathMatcher, parse_choice
+from toolkit.builtin.search.ignore import IgnoreRules
+from toolkit.builtin.search.lines import Hit, Search
+from toolkit.builtin.search.source import text_of, text_of_file
+from toolkit.builtin.search.walk import Steps, Visit, Walk, denied
+from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.runtime.context import ToolContext
+
+if TYPE_CHECKING:
+    from toolkit.guard.handles import OpenFile, SandboxDir
+
+# A file up to this size is read as a whole.
+_SMALL: Final = 256 * 1024
+# What the answer may hold: matches can bring many lines along.
+_MAX_CHARACTERS: Final = 1024 * 1024
+# How much is read on, when there is no more room for matches, to tell how many there are.
+_MAX_COUNTED: Final = 256 * 1024 * 1024
+
+
+def run(args: GrepInput, ctx: ToolContext) -> GrepOutput:
+    finder = _Finder(args, compile(args.pattern, regex=args.regex, ignore_case=args.ignore_case))
+    choice = _Choice(args)
+    fs = ctx.fs
+    walk: Walk | None = None
+    try:
+        start = open_dir(fs, args.path)
+    except ToolFailed as error:
+        if error.reason != "NOT_DIRECTORY":
+            raise
+        with open_file(fs, args.path) as file:
+            finder.look_into_named(file)
+    else:
+        with start:
+            rules = IgnoreRules.at(fs, args.path)
+            walk = Walk(start, rules, include_hidden=False)
+            finder.look_below(walk, choice)
+    return finder.finished(walk)
+
+
+class _Choice:
+    """Which files to look into, by their paths."""
+
+    def __init__(self, args: GrepInput) -> None:
+        exclude = _listed(args.exclude)
+        self._include = parse_choice(_listed(args.include))
+        self._exclude = parse_choice([pattern for pattern in exclude if not pattern.endswith("/")])
+        self._exclude_directories = parse_choice([pattern.rstrip("/") for pattern in exclude])
+
+    def files(self, visit: Visit) -> list[str]:
+        """Those of a directory, in order; takes directories that are excluded out of the walk."""
+        _, steps, names = visit
+        files = names.files if self._include is None else self._include.matching(steps, names.files)
+        if self._exclude_directories is not None:
+            names.directories[:] = _without(self._exclude_directories, steps, names.directories)
+        return sorted(files if self._exclude is None else _without(self._exclude, steps, files))
+
+
+def _listed(patterns: str | Sequence[str]) -> Sequence[str]:
+    return [patterns] if isinstance(patterns, str) else patterns
+
+
+def _without(exclude: PathMatcher, steps: Steps, names: list[str]) -> list[str]:
+    excluded = set(exclude.matching(steps, names))
+    return [name for name in names if name not in excluded]
+
+
+class _Finder:
+    """Collects what is found until there is no more room, and counts the rest as long as that is not too much."""
+
+    def __init__(self, args: GrepInput, matcher: Matcher) -> None:
+        self._mode = args.output
+        self._matcher = matcher
+        self._search = Search(matcher, before=args.before, after=args.after, wanted=args.limit, room=_MAX_CHARACTERS)
+        self._limit = args.limit
+        self._left_to_count = _MAX_COUNTED
+        self._matches: list[GrepOutputMatch] = []
+        self._files_found = 0
+        self._files_searched = 0
+
+    def look_below(self, walk: Walk, choice: _Choice) -> None:
+        """Every file of the walk that is chosen; those that are gone or may not be read are left out."""
+        for visit in walk:
+            for name in choice.files(visit):
+                if self._left_to_count < 0:
+                    return
+                with suppress(ToolFailed, SandboxViolation):
+                    self._look_into_child(visit.folder, name)
+
+    def look_into_named(self, file: OpenFile) -> None:
+        """The one file that was asked for."""
+        text = text_of_file(file)
+        if text is None:
+            words = f"'{file.path}' is no text: it has NUL bytes near its beginning ({file.size} bytes in all)"
+            raise ToolFailed("BINARY_NOT_SUPPORTED", words, path=file.path, size=file.size)
+        self._look_into(file.path, text)
+
+    def _look_into_child(self, folder: SandboxDir, name: str) -> None:
+        data = folder.read_child_file(name, _SMALL)
+        if data is None:
+            with folder.open_child_file(name) as file:
+                text = text_of_file(file)
+                if text is not None:
+                    self._look_into(file.path, text)
+        elif marked_encoding(data) is not None:
+            text = text_of([data])
+            if text is not None:
+                self._look_into(folder.path_of(name), text)
+        elif b"\0" not in data:
+            if self._matcher.may_match(data):
+                self._look_into(folder.path_of(name), [data])
+            else:
+                self._files_searched += 1
+
+    def _look_into(self, path: str, text: Iterable[bytes]) -> None:
+        self._files_searched += 1
+        if self._mode == "content":
+            for hit in self._search.hits(self._metered(text)):
+                self._add(path, hit)
+        else:
+            self._look_for_first(path, self._metered(text))
+
+    def _look_for_first(self, path: str, text: Iterable[bytes]) -> None:
+        search = Search(self._matcher, wanted=1)
+        hits = search.hits(text)
+        first = next(hits, None)
+        if first is None:
+            return
+        self._files_found += 1
+        if self._is_full:
+            return
+        if self._mode == "files":
+            self._add(path, first)
+            return
+        for _ in hits:
+            pass  # there is none, but all are counted on the way to the end
+        self._add(path, first, count=search.total)
+
+    def _add(self, path: str, hit: Hit, **count: int) -> None:
+        match = GrepOutputMatch(
+            path=path, line=hit.line, column=hit.column, text=hit.text, before=hit.before, after=hit.after, **count
+        )
+        self._matches.append(match)
+
+    @property
+    def _is_full(self) -> bool:
+        return self._search.is_full or len(self._matches) >= self._limit
+
+    def _metered(self, text: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in text:
+            if self._is_full:
+                self._left_to_count -= len(piece)
+                if self._left_to_count < 0:
+                    return
+            yield piece
+
+    def finished(self, walk: Walk | None) -> GrepOutput:
+        """The answer; ``walk`` is how the files were found, None if one was asked for."""
+        total = self._search.total if self._mode == "content" else self._files_found
+        is_complete = self._left_to_count >= 0 and not (walk and walk.is_cut)
+        return GrepOutput(
+            output=self._mode,
+            matches=self._matches,
+            files_searched=self._files_searched,
+            hidden=walk.hidden if walk else 0,
+            truncated=not is_complete or total > len(self._matches),
+            total=total if is_complete else None,
+        )
+
+
+def text(output: GrepOutput) -> str:
+    if output.output == "content":
+        rows = list(_content_rows(output.matches))
+    elif output.output == "files":
+        rows = [match.path for match in output.matches]
+    else:
+        rows = [f"{match.path}: {match.count}" for match in output.matches]
+    notes = [_summary(output), *denied(output.hidden)]
+    if output.truncated:
+        notes.append("raise limit, or narrow pattern, path or include")
+    return "\n".join([*rows, f"[{'; '.join(notes)}]"])
+
+
+def _content_rows(matches: Sequence[GrepOutputMatch]) -> Iterator[str]:
+    """Each path once, then its lines: a colon marks those that match, a hyphen those around them."""
+    has_gaps = any(match.before or match.after for match in matches)
+    for number, (path, some) in enumerate(groupby(matches, key=lambda match: match.path)):
+        if number:
+            yield ""
+        yield path
+        rows: dict[int, str] = {}
+        for match in some:
+            around = enumerate((*match.before, match.text, *match.after), match.line - len(match.before))
+            for line, row in around:
+                rows.setdefault(line, f"{line}-{visible(row)}")
+            rows[match.line] = f"{match.line}:{visible(match.text)}"
+        last = min(rows)
+        for line in sorted(rows):
+            if has_gaps and line > last + 1:
+                yield "--"
+            yield rows[line]
+            last = line
+
+
+def _summary(output: GrepOutput) -> str:
+    shown, searched = len(output.matches), _count(output.files_searched, "file")
+    what = "match" if output.output == "content" else "file"
+    if not output.files_searched:
+        return "no file to search: hidden, binary and git-ignored files are left out, unless path names them"
+    if output.truncated and output.total is None:
+        return f"the first {_count(shown, what)}, {searched} searched so far"
+    if output.truncated:
+        return f"the first {shown} of {_count(output.total or 0, what)}"
+    if not shown:
+        return f"no match in {searched}"
+    return f"{_count(shown, what)}, {searched} searched" if what == "match" else f"{shown} of {searched} searched"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}{'es' * what.endswith('h') or 's'}"

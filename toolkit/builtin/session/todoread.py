@@ -1,0 +1,39 @@
+"""``todoread``: the session's todo list."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from generated import TodoreadInput, TodoreadOutput
+from generated.models.todoread import TodoreadOutputCounts, TodoreadOutputTodo
+from toolkit.builtin.session.todo_list import counts_of, line
+from toolkit.inject.key import Depends
+from toolkit.runtime.context import ToolContext
+from toolkit.runtime.stores import TODO_STORE
+from toolkit.runtime.todos import TodoStore
+
+
+def run(args: TodoreadInput, ctx: ToolContext, store: Annotated[TodoStore, Depends(TODO_STORE)]) -> TodoreadOutput:
+    todos = store.read(ctx.session_id)
+    rows = [
+        TodoreadOutputTodo(
+            id=todo.id,
+            content=todo.content,
+            status=todo.status,
+            active_form=todo.active_form,
+            priority=todo.priority,
+        )
+        for todo in todos
+        if args.status is None or todo.status == args.status
+    ]
+    return TodoreadOutput(todos=rows, counts=TodoreadOutputCounts(**counts_of(todos)))
+
+
+def text(output: TodoreadOutput) -> str:
+    total = output.counts.total
+    if not total:
+        return "The todo list is empty."
+    if not output.todos:
+        return f"No todo has that status; the list holds {total}."
+    done = f"{output.counts.completed} of {total} completed"
+    return "\n".join([*map(line, output.todos), done])

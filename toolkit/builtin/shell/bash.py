@@ -1,0 +1,32 @@
+"""``bash``: shell text, in the sandbox, in a shell of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from generated import BashInput, BashOutput
+from toolkit.builtin.shell.ending import run_listening
+from toolkit.builtin.shell.report import report
+from toolkit.runtime.context import ToolContext
+
+if TYPE_CHECKING:
+    from toolkit.guard.process import OnOutput, ProcessResult
+
+
+def run(args: BashInput, ctx: ToolContext) -> BashOutput:
+    def start(on_output: OnOutput) -> ProcessResult:
+        return ctx.process.shell(
+            args.command,
+            cwd=args.cwd,
+            timeout=args.timeout_ms / 1000,
+            max_output=0,  # it is kept here, not there
+            network="network" in ctx.granted,
+            on_output=on_output,
+        )
+
+    ending = run_listening(ctx, args.description or args.command, args.max_output_bytes, start)
+    return BashOutput(command=args.command, **ending)
+
+
+def text(output: BashOutput) -> str:
+    return report(output)

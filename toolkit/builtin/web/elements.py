@@ -1,0 +1,121 @@
+"""What the elements of a page mean here: which make blocks, which format words, which are not seen, which end which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from toolkit.builtin.web.addresses import Base
+from toolkit.builtin.web.seen import one_line
+from toolkit.builtin.web.tokens import Tag
+
+# Each element that makes a block of its own, and the name it goes by; none where only its edges count.
+BLOCKS: Final = {
+    **{f"h{level}": f"h{level}" for level in range(1, 7)},
+    **{name: name for name in ("p", "div", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "address")},
+    **{name: name for name in ("table", "caption", "tr", "th", "td", "figure", "figcaption", "details", "summary")},
+    **{name: name for name in ("main", "article", "section", "nav", "header", "footer", "aside")},
+    **dict.fromkeys(("center", "dialog", "fieldset", "form", "hgroup", "legend", "search"), "div"),
+    **dict.fromkeys(("dir", "menu"), "ul"),
+    **dict.fromkeys(("listing", "xmp"), "pre"),
+    **dict.fromkeys(("thead", "tbody", "tfoot", "colgroup"), ""),
+}
+FORMATS: Final = {
+    "a": "a",
+    **dict.fromkeys(("b", "strong"), "strong"),
+    **dict.fromkeys(("i", "em"), "em"),
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), "code"),
+    **dict.fromkeys(("del", "s", "strike"), "del"),
+    "sub": "sub",
+    "sup": "sup",
+}
+WITHOUT_END: Final = frozenset(
+    ("area", "base", "br", "col", "embed", "frame", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
+)  # fmt: skip
+# What is no text, or none to be read in its place: drawings, players, choices of a form, formulas written twice.
+DROPPED: Final = frozenset(
+    ("annotation", "annotation-xml", "applet", "audio", "canvas", "datalist", "map", "object", "select", "svg", "template",
+     "textarea", "title", "video")
+)  # fmt: skip
+_HIDING: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_MAX_STYLE: Final = 2000
+
+# Which open elements a start tag ends, unless one of the walls stands between.
+CELLS: Final = ("td", "th", "caption", "table")
+_LISTS: Final = ("ul", "ol", "menu", "dir")
+_PARTS: Final = ("thead", "tbody", "tfoot")
+HEADINGS: Final = frozenset(f"h{level}" for level in range(1, 7))
+ENDED_BY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "li": (("li",), (*_LISTS, *CELLS)),
+    **dict.fromkeys(("dt", "dd"), (("dt", "dd"), ("dl", *CELLS))),
+}
+# Where the parts of a table stand: each ends all that is open above the innermost of these, and is none outside a table.
+CONTEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys((*_PARTS, "caption", "colgroup"), ("table",)),
+    "tr": (*_PARTS, "table"),
+    **dict.fromkeys(("td", "th"), ("tr", *_PARTS, "table")),
+}
+# What an end tag does not reach across.
+WALLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "li": (*_LISTS, *CELLS),
+    **dict.fromkeys(("dt", "dd"), ("dl", *CELLS)),
+    **dict.fromkeys((*_PARTS, "tr", "td", "th", "caption"), ("table",)),
+    "table": (),
+}
+# They are told apart even where nothing is in them: a column is a column.
+KEPT_EMPTY: Final = frozenset({"td", "th"})
+
+_LANGUAGE: Final = re.compile(
+    r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight)-|brush:\s?)([a-zA-Z][\w+#.-]{0,19})", re.ASCII
+)
+_NO_LANGUAGES: Final = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
+_NUMBERS: Final = {"ol": ("start",), "li": ("value",), "td": ("colspan", "rowspan"), "th": ("colspan", "rowspan")}
+_NUMBER: Final = re.compile(r"[0-9]{1,6}")
+
+
+def is_hidden(tag: Tag) -> bool:
+    attributes = tag.attributes
+    if tag.name in DROPPED:
+        return True
+    if tag.name in ("html", "body"):
+        return False  # scripts that do not run here would show it
+    if not attributes:
+        return tag.name == "dialog"
+    return (
+        "hidden" in attributes
+        or (tag.name == "dialog" and "open" not in attributes)
+        # On what stands in a line it marks ornaments and formulas written twice; on a block, a page behind a dialog.
+        or (tag.name not in BLOCKS and attributes.get("aria-hidden", "").lower() == "true")
+        or ("style" in attributes and _HIDING.search(attributes["style"][:_MAX_STYLE]) is not None)
+    )
+
+
+def kept_attributes(tag: Tag, written: str, language: str) -> dict[str, str]:
+    given = tag.attributes
+    if written == "pre":
+        return {"class": f"language-{language}"} if language else {}
+    return {name: given[name] for name in _NUMBERS.get(written, ()) if _NUMBER.fullmatch(given.get(name, ""))}
+
+
+def image_attributes(tag: Tag, base: Base) -> dict[str, str]:
+    """What is known of an image; nothing of one that only decorates or counts its readers."""
+    given = tag.attributes
+    alt = one_line(given.get("alt", ""))
+    is_pixel = given.get("width", "") in ("0", "1") or given.get("height", "") in ("0", "1")
+    if is_pixel or ("alt" in given and not alt):
+        return {}
+    address = base.whole(given.get("src", "")) or base.whole(given.get("data-src", ""))
+    if not address.startswith("http"):
+        return {"alt": alt} if alt else {}
+    return {"src": address, "alt": alt} if alt else {"src": address}
+
+
+def language_of(tag: Tag, around: str) -> str:
+    """The language of code in this element, as highlighters note it in a class, else that of the one around it."""
+    words = tag.attributes.get("class", "")
+    is_code = BLOCKS.get(tag.name) == "pre" or tag.name == "code"
+    if not words or not (is_code or "highlight" in words):
+        return around
+    found = _LANGUAGE.search(words[:_MAX_STYLE])
+    return found[1].lower() if found and found[1].lower() not in _NO_LANGUAGES else around

@@ -1,0 +1,111 @@
+"""A table while it is read, and as lines when it is one; pages also use tables to put blocks side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+_MAX_SPAN: Final = 50
+_MAX_SPANNED: Final = 10_000
+# The escape of what would be a mark at the beginning of a line; a backslash of the text itself is a double one.
+_LINE_START: Final = re.compile(r"\A([0-9]*+)\\(?=[-+>#=.)])")
+_MAX_CELL_CHARACTERS: Final = 1000
+_MAX_CELL_LINES: Final = 10
+
+
+@dataclass(slots=True)
+class Cell:
+    """One cell: its lines, and whether they are nothing but paragraphs."""
+
+    is_header: bool
+    columns: int
+    rows: int
+    lines: list[str] = field(default_factory=list)
+    is_plain: bool = True
+
+
+class Table:
+    """Rows of cells. The last cell of the last row is the one being read, if ``is_in_cell``."""
+
+    def __init__(self) -> None:
+        self._rows: list[list[Cell]] = []
+        self._spanned = 0
+        self.is_in_cell = False
+        self.size = 0
+
+    def begin_row(self) -> None:
+        self._rows.append([])
+
+    def begin_cell(self, attributes: Mapping[str, str], *, is_header: bool) -> None:
+        if not self._rows:
+            self.begin_row()
+        columns, rows = (max(1, min(int(attributes.get(name, 1)), _MAX_SPAN)) for name in ("colspan", "rowspan"))
+        self._spanned += columns * rows - 1
+        if self._spanned > _MAX_SPANNED:
+            columns = rows = 1
+        self._rows[-1].append(Cell(is_header, columns, rows))
+        self.is_in_cell = True
+
+    def end_cell(self, lines: list[str], *, is_plain: bool) -> None:
+        cell = self._rows[-1][-1]
+        cell.lines = lines
+        cell.is_plain = is_plain
+        self.size += sum(map(len, lines))
+        self.is_in_cell = False
+
+    def cells(self) -> Iterator[Cell]:
+        """Those that hold something, row by row."""
+        return (cell for row in self._rows for cell in row if cell.lines)
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether this is a table of short texts, and not a way to arrange blocks."""
+        return any(len(row) > 1 for row in self._rows) and all(
+            cell.is_plain and len(cell.lines) <= _MAX_CELL_LINES and sum(map(len, cell.lines)) <= _MAX_CELL_CHARACTERS
+            for cell in self.cells()
+        )
+
+    def as_markdown(self) -> list[str]:
+        """Rows between bars, the first of them the header; an empty one where the table has none."""
+        rows = [["<br>".join(map(_in_cell, filter(None, lines))) for lines in row] for row in self._filled()]
+        width = max(map(len, rows))
+        if not all(cell.is_header for cell in self._rows[0]):
+            rows.insert(0, [])
+        head, *body = rows
+        head += [""] * (width - len(head))
+        return [_row(head), "|" + " --- |" * width, *map(_row, body)]
+
+    def as_text(self) -> list[str]:
+        return [" | ".join(" ".join(filter(None, lines)) for lines in row).rstrip() for row in self._filled()]
+
+    def _filled(self) -> list[list[list[str]]]:
+        """The lines of every cell, row by row, with empty ones where a cell reaches over several places."""
+        rows: list[list[list[str]]] = []
+        reaching: dict[int, int] = {}  # column -> how many rows more a cell above takes it
+        for cells in self._rows:
+            row: list[list[str]] = []
+            for cell in cells:
+                self._skip_taken(row, reaching)
+                if cell.rows > 1:
+                    reaching.update(dict.fromkeys(range(len(row), len(row) + cell.columns), cell.rows))
+                row += [cell.lines, *[[]] * (cell.columns - 1)]
+            self._skip_taken(row, reaching)
+            reaching = {column: left - 1 for column, left in reaching.items() if left > 1}
+            if cells:
+                rows.append(row)
+        return rows
+
+    def _skip_taken(self, row: list[list[str]], reaching: dict[int, int]) -> None:
+        while len(row) in reaching:
+            row.append([])
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _in_cell(line: str) -> str:
+    """A line of a cell: bars would end it, but nothing in it begins a list or a rule."""
+    return _LINE_START.sub(r"\1", line).replace("|", "\\|")

@@ -1,0 +1,68 @@
+"""A HOME for one command, where no mount can give it one: a directory of its own that is gone afterwards.
+
+Promise: nobody else can read it, and what a command leaves there (trees of any depth, directories without any
+permission, links to other places) is removed without following a link. Limit: what cannot be removed stays, and so
+does all of it when this process is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from typing import Final
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MAX_ROUNDS: Final = 100_000  # one for each level; who goes on making new ones is not waited for
+
+
+@contextlib.contextmanager
+def private_home(state_dir: str | None) -> Iterator[str]:
+    """The real path of a new directory below ``state_dir``, which is made where it is missing."""
+    if state_dir is not None:
+        os.makedirs(state_dir, 0o700, exist_ok=True)
+    path = os.path.realpath(tempfile.mkdtemp(prefix="home-", dir=state_dir))
+    try:
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            _remove(path)
+
+
+def _remove(path: str) -> None:
+    """Level by level: what is found below a directory is moved to the top, so that depth needs neither names nor stack."""
+    top = os.open(path, _FOLDER)
+    try:
+        for _ in range(_MAX_ROUNDS):
+            names = os.listdir(top)
+            if not names:
+                break
+            for name in names:
+                if not _removed(name, top):
+                    _lift_contents(name, top)
+    finally:
+        os.close(top)
+    os.rmdir(path)
+
+
+def _lift_contents(name: str, top: int) -> None:
+    folder = os.open(name, _FOLDER, dir_fd=top)
+    try:
+        for child in os.listdir(folder):
+            if not _removed(child, folder):
+                os.rename(child, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=top)
+
+
+def _removed(name: str, folder: int) -> bool:
+    """Remove what is no directory; a directory is made accessible instead."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except OSError:
+        os.chmod(name, 0o700, dir_fd=folder)
+        return False
+    return True

@@ -1,0 +1,195 @@
+"""The values of one call, or of one run: each made once, and given back in the reverse order.
+
+Everything here is written once, as coroutines. Where nothing has to be awaited, ``driven`` runs them to their end without
+a loop, so that sync handlers and their dependencies stay in one thread.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias, TypeVar
+
+from toolkit.errors import SetupError
+from toolkit.inject.key import Lifetime
+from toolkit.inject.plan import Given, Needs, Node, Planner
+
+T = TypeVar("T")
+
+_Wait: TypeAlias = Callable[["Future[None]"], Coroutine[Any, Any, None]]
+
+_making: ContextVar[tuple[Node, ...]] = ContextVar("toolkit_making", default=())
+logger: Final = logging.getLogger("toolkit")
+
+
+class Scope:
+    """Values by node. The scope of a call knows that of its run, where values kept for the run live."""
+
+    def __init__(self, given: object, run: Scope | None = None) -> None:
+        self._run: Final = run or self
+        self._given: Final = given
+        self._values: dict[Node, Any] = {}
+        self._pending: dict[Node, Future[None]] = {}
+        self._closers: list[tuple[Node, Callable[..., Any]]] = []
+        self._lock = threading.Lock()
+
+    def resolve(self, node: Node) -> Any:
+        """The value of a node that needs no loop."""
+        if node.needs_loop:
+            raise SetupError(
+                f"{node.id!r} is made by an async factory: take it as an injected parameter, or write "
+                f"`await ctx.resolve_async(...)` in an async handler"
+            )
+        return driven(self._value(node, _block))
+
+    async def resolve_async(self, node: Node) -> Any:
+        """The value of any node."""
+        return await self._value(node, _wait)
+
+    def known(self, node: Node) -> Any:
+        """The value of a node if it has been made, else None."""
+        home = self._at(node.lifetime)
+        with home._lock:
+            return home._values.get(node)
+
+    def arguments(self, needs: Needs) -> dict[str, Any]:
+        """The values of injected parameters, none of which needs a loop."""
+        return driven(self._arguments(needs, _block))
+
+    async def arguments_async(self, needs: Needs) -> dict[str, Any]:
+        """The values of injected parameters."""
+        return await self._arguments(needs, _wait)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Gives back what was made; see ``close_async``. Async generators need that one."""
+        driven(self.close_async(error))
+
+    async def close_async(self, error: BaseException | None = None) -> None:
+        """Lets every generator finish, the last made first, each with the error the call ended in.
+
+        A generator cannot take that error back. If the call went well and one fails here, its error is raised once all
+        are closed: what it was to do, a commit perhaps, has not happened.
+        """
+        failed: BaseException | None = None
+        while self._closers:
+            node, leave = self._closers.pop()
+            try:
+                left = leave(type(error) if error else None, error, error.__traceback__ if error else None)
+                if inspect.isawaitable(left):
+                    await left
+            except BaseException as late:
+                if late is error:
+                    continue
+                failed = failed or late
+                logger.error("the dependency %r failed while it was being closed", node.id, exc_info=late)
+        self._values.clear()
+        if failed is not None and error is None:
+            raise failed
+
+    @property
+    def needs_loop(self) -> bool:
+        """Whether closing has to be awaited."""
+        return any(node.kind == "async generator" for node, _ in self._closers)
+
+    async def _arguments(self, needs: Needs, wait: _Wait) -> dict[str, Any]:
+        return {name: await self._need(need, wait) for name, need in needs}
+
+    async def _need(self, need: Node | Given, wait: _Wait) -> Any:
+        return self._at(need.lifetime)._given if isinstance(need, Given) else await self._value(need, wait)
+
+    def _at(self, lifetime: Lifetime) -> Scope:
+        return self._run if lifetime == "run" else self
+
+    async def _value(self, node: Node, wait: _Wait) -> Any:
+        """The value, made here unless it is there already; whoever is making it is waited for."""
+        if node in _making.get():
+            circle = " -> ".join(one.id for one in (*_making.get(), node))
+            raise SetupError(f"dependencies go round in a circle: {circle}")
+        home = self._at(node.lifetime)
+        while True:
+            with home._lock:
+                if node in home._values:
+                    return home._values[node]
+                pending = home._pending.get(node)
+                if pending is None:
+                    mine = home._pending[node] = Future()
+                    mine.set_running_or_notify_cancel()
+            if pending is None:
+                return await home._first(node, mine, wait)
+            await wait(pending)
+
+    async def _first(self, node: Node, mine: Future[None], wait: _Wait) -> Any:
+        before = _making.set((*_making.get(), node))
+        try:
+            value = await self._made(node, wait)
+            with self._lock:
+                self._values[node] = value
+            return value
+        finally:
+            _making.reset(before)
+            # After a failure too: who waited tries by himself, and gets an error of his own.
+            with self._lock:
+                del self._pending[node]
+            mine.set_result(None)
+
+    async def _made(self, node: Node, wait: _Wait) -> Any:
+        arguments = await self._arguments(node.needs, wait)
+        if node.kind == "generator":
+            manager = contextmanager(node.factory)(**arguments)
+            value = manager.__enter__()
+            self._closers.append((node, manager.__exit__))
+        elif node.kind == "async generator":
+            async_manager = asynccontextmanager(node.factory)(**arguments)
+            value = await async_manager.__aenter__()
+            self._closers.append((node, async_manager.__aexit__))
+        else:
+            value = node.factory(**arguments)
+            if node.kind == "async":
+                value = await value
+        return value
+
+
+class Dependencies(Mapping[str, Any]):
+    """The dependencies a scope can give, by their ids; each is made when it is asked for."""
+
+    def __init__(self, scope: Scope, planner: Planner) -> None:
+        self._scope = scope
+        self._planner = planner
+
+    def __getitem__(self, id: str) -> Any:
+        node = self._planner.known(id)
+        if node is None:
+            raise KeyError(id)
+        return self._scope.resolve(node)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._planner.ids)
+
+    def __len__(self) -> int:
+        return len(self._planner.ids)
+
+
+def driven(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    work.close()
+    raise SetupError("an async dependency cannot be used here: only a loop could wait for it")
+
+
+async def _block(pending: Future[None]) -> None:
+    pending.result()
+
+
+async def _wait(pending: Future[None]) -> None:
+    import asyncio
+
+    await asyncio.wrap_future(pending)

@@ -1,0 +1,68 @@
+"""The private directory of a toolkit: what outlives a call lies here, out of reach of every tool.
+
+Promise: it belongs to this user, nobody else may enter it (mode 0700), and it is never inside the workspace or another
+root, where a model could read or change it. Nothing is made before something is to be kept.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from typing import Final
+
+from toolkit.errors import SetupError
+
+_NAME: Final = "typed-toolkit"
+
+
+class StateDirectory:
+    """Folders by name below one directory: the given one, or ``typed-toolkit`` below the user's state directory."""
+
+    def __init__(self, given: str | None, roots: Iterable[str]) -> None:
+        self._path: Final = os.path.realpath(given if given is not None else _default())
+        for root in roots:
+            inside = os.path.realpath(root)
+            if os.path.commonpath([inside, self._path]) == inside:
+                what = "state_dir" if given is not None else "the default state directory"
+                raise SetupError(
+                    f"{what} {self._path!r} lies inside {root!r}, where tools can reach it; give state_dir=... outside"
+                )
+
+    def folder(self, name: str) -> str:
+        """The path of one folder, made if it is not there."""
+        path = self.path(name)
+        try:
+            for made in (self._path, path):
+                os.makedirs(made, mode=0o700, exist_ok=True)
+                _own(made)
+        except OSError as error:
+            raise SetupError(
+                f"the state directory {path!r} cannot be made: {error.strerror}; give state_dir"
+            ) from error
+        return path
+
+    def path(self, name: str) -> str:
+        """Where a folder is, or will be, for who makes it himself."""
+        return os.path.join(self._path, name)
+
+    def existing(self, name: str) -> str | None:
+        """The path of one folder if it has been made."""
+        path = self.path(name)
+        return path if os.path.isdir(path) else None
+
+
+def _default() -> str:
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):  # what the XDG specification says to do with others
+        base = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(base, _NAME)
+
+
+def _own(path: str) -> None:
+    """Refuse a directory of somebody else's; take away what others may do with ours."""
+    info = os.lstat(path)
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+        raise SetupError(f"the state directory {path!r} is no directory of this user; give another state_dir")
+    if stat.S_IMODE(info.st_mode) & 0o077:
+        os.chmod(path, 0o700)

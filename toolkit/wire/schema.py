@@ -1,0 +1,81 @@
+"""The JSON Schemas of people's own types, as tools show them: pydantic's, closed, and without what says nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from toolkit.wire.json_types import JsonObject
+
+# Where a schema holds further schemas; values such as `default` and `enum` are data and are not looked into.
+_NAMED: Final = ("properties", "$defs", "patternProperties")
+_LISTED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SINGLE: Final = ("items", "additionalProperties", "propertyNames")
+
+
+class _Plain(GenerateJsonSchema):
+    """Without titles made up from names, and silent about defaults that are no JSON: those are left out."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def emit_warning(self, kind: Any, detail: str) -> None:
+        pass
+
+
+def schema_of_arguments(model: type[BaseModel]) -> JsonObject:
+    """What a call may send, 2020-12."""
+    return _tidied(model.model_json_schema(schema_generator=_Plain))
+
+
+def schema_of_output(adapter: TypeAdapter[Any]) -> JsonObject:
+    """What a value is on the wire."""
+    mode: Literal["serialization"] = "serialization"
+    return _tidied(adapter.json_schema(schema_generator=_Plain, mode=mode))
+
+
+def _tidied(schema: dict[str, Any]) -> JsonObject:
+    definitions = schema.get("$defs", {})
+    for key, node in definitions.items():
+        if re.sub(r"\W", "_", node.get("title", "")) == key:
+            del node["title"]
+    if "$ref" in schema:
+        # A type that contains itself stands in $defs only; an object of arguments must stand at the top.
+        schema = {**definitions[schema["$ref"].rpartition("/")[2]], "$defs": definitions}
+    schema.pop("title", None)
+    for node in _nodes(schema):
+        if node.get("type") == "object" and "additionalProperties" not in node:
+            node["additionalProperties"] = False
+        if "default" in node and node["default"] is None and not _takes_null(node, definitions):
+            # The function has a None of its own for what was left out; on the wire there is none.
+            del node["default"]
+    return JsonObject(schema)
+
+
+def _nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    pending: list[Any] = [schema]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, dict):
+            continue
+        yield node
+        for word in _NAMED:
+            pending += node.get(word, {}).values()
+        for word in _LISTED:
+            pending += node.get(word, ())
+        pending += [node[word] for word in _SINGLE if word in node]
+
+
+def _takes_null(node: dict[str, Any], definitions: dict[str, Any]) -> bool:
+    if "$ref" in node:
+        return _takes_null(definitions.get(node["$ref"].rpartition("/")[2], {}), {})
+    for word in ("anyOf", "oneOf"):
+        if word in node:
+            return any(_takes_null(branch, definitions) for branch in node[word])
+    if "enum" in node or "const" in node:
+        return None in node.get("enum", [node.get("const")])
+    return bool(node.get("type", "null") == "null")
