@@ -1,0 +1,56 @@
+"""The judge of decoded answers: jsonschema, by the tool's own schema; and whether the receipt told what it finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError
+
+from toolkit.adapters.strict import StrictReceipt
+
+
+def untold(receipt: StrictReceipt, schema: dict[str, Any], value: Any) -> list[str]:
+    """What is wrong with a decoded answer although the receipt does not say that the provider no longer enforces it."""
+    told = {(note.pointer, note.keyword) for note in receipt.notes if note.effect in ("moved", "loosened")}
+    errors = Draft202012Validator(schema).iter_errors(value)
+    return [f"{_place(schema, error)}: {error.message[:200]}" for error in errors if not _is_told(error, schema, told)]
+
+
+def _is_told(error: ValidationError, schema: dict[str, Any], told: set[tuple[str, str]]) -> bool:
+    pointer, keyword = _place(schema, error)
+    if any(word == keyword and _related(pointer, place) for place, word in told):
+        return True
+    branches: dict[Any, list[ValidationError]] = {}
+    for inner in error.context or ():
+        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+    return any(all(_is_told(inner, schema, told) for inner in branch) for branch in branches.values())
+
+
+def _related(one: str, other: str) -> bool:
+    """Whether two places are the same, or one is inside the other: what was merged is noted where it was merged."""
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def _place(schema: dict[str, Any], error: ValidationError) -> tuple[str, str]:
+    """The pointer of the schema that has the keyword, through references, and the keyword."""
+    *path, keyword = error.absolute_schema_path
+    pointer = ""
+    node: Any = schema
+    for key in path:
+        while isinstance(node, dict) and key not in node and "$ref" in node:
+            pointer = node["$ref"].removeprefix("#")
+            node = followed(schema, pointer)
+        pointer = f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}"
+        node = node[key]
+    while isinstance(node, dict) and keyword not in node and "$ref" in node:
+        pointer = node["$ref"].removeprefix("#")
+        node = followed(schema, pointer)
+    return pointer, str(keyword)
+
+
+def followed(schema: Any, pointer: str) -> Any:
+    """What a pointer leads to; fails if it leads nowhere."""
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        schema = schema[int(key)] if isinstance(schema, list) else schema[key]
+    return schema

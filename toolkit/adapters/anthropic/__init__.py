@@ -1,0 +1,32 @@
+"""Anthropic's messages.
+
+>>> from toolkit import ToolDefinition
+>>> encode_tools([ToolDefinition("add", "Add numbers.", {"type": "object"})])[0]["input_schema"]
+{'type': 'object'}
+"""
+
+from toolkit.adapters.anthropic.decode import (
+    decode_choice,
+    decode_messages,
+    decode_response,
+    decode_system,
+    decode_tools,
+)
+from toolkit.adapters.anthropic.driver import AnthropicDriver, AsyncAnthropicDriver
+from toolkit.adapters.anthropic.encode import encode_choice, encode_messages, encode_tools, split_system
+from toolkit.adapters.anthropic.stream import Accumulator
+
+__all__ = [
+    "Accumulator",
+    "AnthropicDriver",
+    "AsyncAnthropicDriver",
+    "decode_choice",
+    "decode_messages",
+    "decode_response",
+    "decode_system",
+    "decode_tools",
+    "encode_choice",
+    "encode_messages",
+    "encode_tools",
+    "split_system",
+]

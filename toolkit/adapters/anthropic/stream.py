@@ -1,0 +1,136 @@
+"""A streamed answer, put together."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from toolkit.adapters.anthropic.decode import answered
+from toolkit.adapters.anthropic.encode import PROVIDER
+from toolkit.adapters.block_stream import BlocksInPieces, GrowingBlock, parsed_object
+from toolkit.adapters.json_shape import JsonDict, plain_list, plain_object
+from toolkit.wire.query import QueryResult
+
+_TEXT: Final = {"type": "text", "text": ""}
+_THINKING: Final = {"type": "thinking", "thinking": "", "signature": ""}
+_CALL: Final = {"type": "tool_use", "id": "", "name": "", "input": {}}
+# For each delta: the kind of block it belongs to, that block if none was announced, and the key that comes in pieces.
+_DELTAS: Final[dict[str, tuple[str, JsonDict, str]]] = {
+    "text_delta": ("text", _TEXT, "text"),
+    "citations_delta": ("text", _TEXT, ""),
+    "thinking_delta": ("thinking", _THINKING, "thinking"),
+    "signature_delta": ("thinking", _THINKING, "signature"),
+    "input_json_delta": ("call", _CALL, ""),
+    "compaction_delta": ("compaction", {"type": "compaction"}, "content"),
+}
+
+
+class Accumulator:
+    """Takes a stream's events in their order, as JSON or as the SDK's objects.
+
+    >>> answer = Accumulator()
+    >>> answer.feed({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hello"}})
+    'hello'
+    >>> answer.feed({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
+    ''
+    >>> answer.result().content
+    'hello'
+    """
+
+    def __init__(self) -> None:
+        self._message: JsonDict = {}
+        self._blocks = BlocksInPieces()
+        self._error: object = None
+        self._ended = False
+
+    def feed(self, event: object) -> str:
+        """The text that came with this event."""
+        raw = plain_object(event)
+        if "type" not in raw:
+            raw = plain_object(raw.get("data"))  # with the name of the event around it
+        kind = raw.get("type")
+        if kind == "content_block_delta":
+            return self._delta(raw.get("index"), plain_object(raw.get("delta")))
+        if kind == "content_block_start":
+            return self._start(raw.get("index"), plain_object(raw.get("content_block")))
+        if kind == "content_block_stop":
+            self._blocks.stop(raw.get("index"))
+        elif kind == "message_start":
+            return self._message_start(plain_object(raw.get("message")))
+        elif kind == "message_delta":
+            self._message_delta(raw)
+        elif kind == "message_stop":
+            self._ended = True
+        elif kind == "error":
+            self._error = raw.get("error", raw)
+        return ""
+
+    def _message_start(self, message: JsonDict) -> str:
+        self._message |= message
+        content = plain_list(message.get("content"))
+        if self._ended:  # recordings of whole conversations have several answers in a row: read as one
+            self._ended = False
+            self._blocks.next_answer()
+            content = []
+        return "".join(self._start(place, plain_object(block)) for place, block in enumerate(content))
+
+    def _message_delta(self, raw: JsonDict) -> None:
+        usage = {**plain_object(self._message.get("usage")), **_said(plain_object(raw.get("usage")))}
+        around = {key: value for key, value in raw.items() if key not in ("type", "delta", "usage")}
+        self._message |= {**_said(around), **_said(plain_object(raw.get("delta"))), "usage": usage}
+
+    def _start(self, index: int | None, block: JsonDict) -> str:
+        if "type" not in block:
+            return ""
+        kind = "call" if "input" in block else str(block["type"])
+        self._blocks.start(index, kind, block, block.get("id"))
+        text = block.get("text") if kind == "text" else None
+        return text if isinstance(text, str) else ""
+
+    def _delta(self, index: int | None, delta: JsonDict) -> str:
+        word = str(delta.get("type"))
+        kind, default, growing_key = _DELTAS.get(word, (None, None, ""))
+        growing = self._blocks.last(index, kind)
+        if growing is None:
+            if kind is None or default is None:
+                return ""  # news of a block that was never announced
+            growing = self._blocks.start(index, kind, dict(default))
+        block = growing.block
+        if word == "input_json_delta":
+            growing.add_arguments(delta.get("partial_json"))
+        elif word == "citations_delta":
+            block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+        else:
+            for key, value in _said(delta).items():
+                if key == growing_key:
+                    block[key] = f"{block.get(key) or ''}{value}"
+                elif key != "type":
+                    block[key] = value
+        text = delta.get("text") if word == "text_delta" else None
+        return text if isinstance(text, str) else ""
+
+    def result(self) -> QueryResult:
+        """The whole answer so far. A stream that never said why it ended was cut: that is an error."""
+        is_cut = not self._ended and self._message.get("stop_reason") is None
+        order = self._blocks.in_order()
+        texts = {place: text for place, one in enumerate(order) if (text := _arguments(one, is_cut)) is not None}
+        content = [_whole(one, texts.get(place)) for place, one in enumerate(order)]
+        whole = answered({**self._message, "content": content}, texts)
+        if self._error is None and not is_cut:
+            return whole
+        why = {"error": self._error} if self._error is not None else {"cut": True}
+        kept = {**plain_object(whole.metadata[PROVIDER]), **why}
+        return QueryResult(whole.content, whole.tool_calls, "error", whole.usage, {PROVIDER: kept})
+
+
+def _arguments(growing: GrowingBlock, is_cut: bool) -> str | None:
+    """The argument text of a block that has any: of the model's calls, and of those the server runs."""
+    return growing.argument_text(growing.block.get("input"), is_cut) if growing.kind == "call" else None
+
+
+def _whole(growing: GrowingBlock, text: str | None) -> JsonDict:
+    return growing.block if text is None else {**growing.block, "input": parsed_object(text)}
+
+
+def _said(values: JsonDict) -> dict[str, Any]:
+    """What an event says; a null says nothing."""
+    return {key: value for key, value in values.items() if value is not None}

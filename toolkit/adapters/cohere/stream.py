@@ -1,0 +1,84 @@
+"""A streamed answer, put together from Cohere's events."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from toolkit.adapters.calls import CallPiece, CallsInPieces
+from toolkit.adapters.cohere.decode import finished
+from toolkit.adapters.cohere.encode import PROVIDER
+from toolkit.adapters.json_shape import JsonDict, plain, plain_object
+from toolkit.adapters.residue import own
+from toolkit.wire.query import QueryResult
+
+
+class Accumulator:
+    """Takes a stream's events in their order, as JSON or as the SDK's objects.
+
+    >>> answer = Accumulator()
+    >>> answer.feed({"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": "hello"}}}})
+    'hello'
+    """
+
+    def __init__(self) -> None:
+        self._plan: list[str] = []
+        self._content: dict[int, JsonDict] = {}
+        self._citations: list[Any] = []
+        self._calls = CallsInPieces()
+        self._end: JsonDict | None = None
+        self._error: object = None
+
+    def feed(self, event: object) -> str:
+        """The text that came with this event."""
+        found = plain(event)
+        if not isinstance(found, dict):
+            return ""  # the mark of the end
+        kind, index = found.get("type"), found.get("index")
+        delta = plain_object(found.get("delta"))
+        message = plain_object(delta.get("message"))
+        if kind in ("content-start", "content-delta"):
+            return self._say(index if isinstance(index, int) else 0, plain_object(message.get("content")))
+        if kind == "tool-plan-delta":
+            self._plan.append(message.get("tool_plan") or "")
+        elif kind in ("tool-call-start", "tool-call-delta"):
+            self._call(index, plain_object(message.get("tool_calls")))
+        elif kind == "citation-start" and message.get("citations"):
+            self._citations.append(message["citations"])
+        elif kind == "message-end":
+            self._end = delta
+            self._error = delta.get("error") or self._error
+        elif kind is None and found.get("message"):
+            self._error = found["message"]
+        return ""
+
+    def _say(self, index: int, piece: JsonDict) -> str:
+        """Parts by their index: texts, and thinking, which is no text of the answer."""
+        part = self._content.setdefault(index, {})
+        if "type" in piece or not part:
+            part["type"] = piece.get("type") or ("thinking" if "thinking" in piece else "text")
+        kind = part["type"]
+        text = piece.get(kind) or ""
+        part[kind] = part.get(kind, "") + text
+        return text if kind == "text" else ""
+
+    def _call(self, index: object, raw: JsonDict) -> None:
+        function = plain_object(raw.get("function"))
+        place = index if isinstance(index, int) else None
+        self._calls.feed(CallPiece(place, raw.get("id"), function.get("name"), function.get("arguments")))
+
+    def result(self) -> QueryResult:
+        """The whole answer so far. A stream without its last event was cut: that is an error."""
+        message: JsonDict = {
+            "content": [part for _, part in sorted(self._content.items())],
+            "tool_plan": "".join(self._plan),
+            "citations": self._citations,
+        }
+        end = self._end or {}
+        whole = finished(message, self._calls.calls(), end.get("finish_reason"), end.get("usage"))
+        if self._error is None and self._end is not None:
+            return whole
+        why = {"error": self._error} if self._error is not None else {"cut": True}
+        return dataclasses.replace(
+            whole, finish_reason="error", metadata={PROVIDER: {**own(whole.metadata, PROVIDER), **why}}
+        )

@@ -1,0 +1,211 @@
+"""JSON Schema in the part of OpenAPI that older Gemini models know, and back.
+
+Kept: type, format, title, description, nullable, enum (of texts), items, minItems, maxItems, properties, required,
+minProperties, maxProperties, minLength, maxLength, pattern, example, anyOf, propertyOrdering, default, minimum, maximum.
+Put otherwise: ``type: [T, "null"]`` and ``anyOf`` with null as ``nullable``, several types as ``anyOf``, ``const`` as an
+enum of one, ``oneOf`` as ``anyOf``, ``exclusiveMinimum`` and ``exclusiveMaximum`` of integers as the next number, a local
+``$ref`` by what it leads to.
+Moved into the description, in JSON: every other keyword, and those above where they have a form that cannot be kept (an
+enum of numbers, items as a list, a second anyOf).
+Lost: what says nothing about values (``$schema``, ``$id``, ``$anchor``, ``$comment``, ``examples``, ``x-...``,
+``additionalProperties: false``), ``$defs`` when their references are followed, the inside of a ``$ref`` that leads to
+itself, and what lies deeper than 32 levels or behind the 5000th subschema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from toolkit.adapters.arguments import compact
+from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.pointer import below
+
+_KEPT: Final = frozenset({
+    "format", "title", "description", "nullable", "minItems", "maxItems", "required", "minProperties", "maxProperties",
+    "minLength", "maxLength", "pattern", "example", "propertyOrdering", "default", "minimum", "maximum",
+})  # fmt: skip
+_SILENT: Final = frozenset({"$schema", "$id", "$comment", "$defs", "definitions", "$anchor", "examples"})
+_CHOICES: Final = ("anyOf", "oneOf")
+# The keyword that includes its bound, the step to it, and which of two bounds holds.
+_EXCLUSIVE: Final[dict[str, tuple[str, int, Any]]] = {
+    "exclusiveMinimum": ("minimum", 1, max),
+    "exclusiveMaximum": ("maximum", -1, min),
+}
+_MAX_DEPTH: Final = 32
+_MAX_NODES: Final = 5000
+
+
+Tell: TypeAlias = Callable[[str, str, str], None]
+"""Is told what became of a keyword: where the schema is that has it, the keyword, and ``moved``, ``lost`` or ``loosened``."""
+
+
+def to_openapi(schema: Any, tell: Tell = lambda pointer, keyword, effect: None) -> JsonDict:
+    """The schema as older models take it; ``tell`` hears what could not be kept.
+
+    >>> to_openapi({"type": "object", "properties": {"n": {"type": ["integer", "null"]}}})
+    {'type': 'OBJECT', 'properties': {'n': {'type': 'INTEGER', 'nullable': True}}}
+    """
+    return _Conversion(schema if isinstance(schema, dict) else {}, tell).converted(schema, (), "")
+
+
+def from_openapi(schema: Any) -> Any:
+    """JSON Schema for what came in OpenAPI's words: types in small letters, ``nullable`` as a type."""
+    if isinstance(schema, list):
+        return [from_openapi(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: JsonDict = {
+        key: {name: from_openapi(item) for name, item in value.items()}
+        if key == "properties" and isinstance(value, dict)
+        else from_openapi(value) if key in ("items", "anyOf") else value
+        for key, value in schema.items()
+        if key != "nullable"
+    }  # fmt: skip
+    nullable = bool(schema.get("nullable"))
+    if isinstance(made.get("type"), str):
+        made["type"] = [made["type"].lower(), "null"] if nullable else made["type"].lower()
+    if nullable and isinstance(made.get("anyOf"), list):
+        made["anyOf"] = [*made["anyOf"], {"type": "null"}]
+    if nullable and isinstance(made.get("enum"), list) and None not in made["enum"]:
+        made["enum"] = [*made["enum"], None]
+    return made
+
+
+class _Conversion:
+    """One schema on its way. ``trail`` is the references that led to a place: each is followed once on a way."""
+
+    def __init__(self, root: JsonDict, tell: Tell) -> None:
+        self._root = root
+        self._tell = tell
+        self._nodes = 0
+
+    def converted(self, schema: Any, trail: tuple[str, ...], pointer: str, depth: int = 0) -> JsonDict:
+        self._nodes += 1
+        if not isinstance(schema, dict):
+            return {}
+        if depth > _MAX_DEPTH or self._nodes > _MAX_NODES or schema.get("$ref") in trail:
+            self._tell(pointer, "", "lost")
+        if depth > _MAX_DEPTH or self._nodes > _MAX_NODES:
+            return {}
+        schema, trail, pointer = self._followed(schema, trail, pointer)
+        node = _Node(schema, lambda keyword, effect: self._tell(pointer, keyword, effect))
+        for key, value in schema.items():
+            place = below(pointer, key)
+            if key == "properties" and isinstance(value, dict):
+                node.made[key] = {
+                    name: self.converted(item, trail, below(place, name), depth + 1) for name, item in value.items()
+                }
+            elif key == "items" and (isinstance(value, dict) or value is True):
+                node.made[key] = self.converted(value, trail, place, depth + 1)
+            elif key not in _CHOICES:
+                node.take(key, value)
+        for key in _CHOICES:
+            if key in schema:
+                self._choice(key, schema[key], node, trail, below(pointer, key), depth)
+        return node.done()
+
+    def _choice(self, key: str, options: Any, node: _Node, trail: tuple[str, ...], pointer: str, depth: int) -> None:
+        if not isinstance(options, list) or "anyOf" in node.made:
+            node.say(key, options)
+            return
+        if key == "oneOf":
+            node.tell(key, "loosened")
+        placed = [(option, below(pointer, at)) for at, option in enumerate(options)]
+        real = [(one, at) for one, at in placed if not (isinstance(one, dict) and one.get("type") == "null")]
+        if len(real) < len(options):
+            node.made["nullable"] = True
+        if len(real) == 1:
+            node.merge(self.converted(real[0][0], trail, real[0][1], depth + 1))
+        elif real:
+            node.made["anyOf"] = [self.converted(option, trail, place, depth + 1) for option, place in real]
+
+    def _followed(
+        self, schema: JsonDict, trail: tuple[str, ...], pointer: str
+    ) -> tuple[JsonDict, tuple[str, ...], str]:
+        """What a local reference leads to, with what stands beside it. One that leads nowhere stays, to be told."""
+        while isinstance(ref := schema.get("$ref"), str):
+            beside = {key: value for key, value in schema.items() if key != "$ref"}
+            if ref in trail:
+                return beside, trail, pointer
+            found = self._target(ref)
+            if not isinstance(found, dict):
+                return schema, trail, pointer
+            schema, trail, pointer = {**found, **beside}, (*trail, ref), ref[1:]
+        return schema, trail, pointer
+
+    def _target(self, ref: str) -> Any:
+        if not ref.startswith("#"):
+            return None
+        found: Any = self._root
+        for part in ref[1:].strip("/").split("/") if ref != "#" else ():
+            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+        return found
+
+
+class _Node:
+    """One subschema: what is made of it, and what can only be said in words."""
+
+    def __init__(self, schema: JsonDict, tell: Callable[[str, str], None]) -> None:
+        self._schema = schema
+        self.tell = tell
+        self.made: JsonDict = {}
+        self.notes: list[str] = []
+
+    def take(self, key: str, value: Any) -> None:
+        """One keyword: kept, put otherwise, or said in words."""
+        if key == "type":
+            self._type(value)
+        elif key in ("enum", "const"):
+            self._enum(value if isinstance(value, list) and key == "enum" else [value])
+        elif key in _EXCLUSIVE and type(value) is int and self._schema.get("type") == "integer":
+            bound, step, holds = _EXCLUSIVE[key]
+            beside = self._schema.get(bound)
+            self.made[bound] = holds(value + step, beside) if isinstance(beside, int) else value + step
+        elif key in _KEPT:
+            self.made.setdefault(key, value)
+        elif key not in _SILENT and not key.startswith("x-") and not (key == "additionalProperties" and value is False):
+            self.say(key, value)
+
+    def say(self, key: str, value: Any) -> None:
+        """In words, what can be said in no other way."""
+        self.notes.append(f"{key}: {compact(value)}")
+        self.tell(key, "moved")
+
+    def _type(self, value: Any) -> None:
+        words = value if isinstance(value, list) else [value]
+        named = [str(word).upper() for word in words if word != "null"]
+        if len(named) == 1:
+            self.made["type"] = named[0]
+        elif named:
+            self.made["anyOf"] = [{"type": word} for word in named]
+        if len(named) < len(words):
+            self.made["nullable"] = True
+
+    def _enum(self, values: list[Any]) -> None:
+        """Only texts may be listed; others are told."""
+        given = [value for value in values if value is not None]
+        if len(given) < len(values):
+            self.made["nullable"] = True
+        if given and all(isinstance(value, str) for value in given):
+            self.made["enum"] = given
+            if "type" not in self._schema:
+                self.made["type"] = "STRING"
+        elif given:
+            self.say("enum", given)
+
+    def merge(self, inner: JsonDict) -> None:
+        """Takes in the only choice there is. What is said twice holds twice, so the inner one is told."""
+        for key, value in inner.items():
+            if key == "description" and key in self.made:
+                self.made[key] = f"{self.made[key]} {value}"
+            elif key not in self.made:
+                self.made[key] = value
+            elif self.made[key] != value:
+                self.say(key, value)
+
+    def done(self) -> JsonDict:
+        if self.notes:
+            text = self.made.get("description", "")
+            self.made["description"] = f"{text} ({'; '.join(self.notes)})".strip()
+        return self.made

@@ -1,0 +1,27 @@
+"""LangChain, both ways: its messages as ``message_to_dict`` gives them or as objects, and its tools as ours and ours as its.
+
+There is no driver: a LangChain chat model is one already.
+
+>>> from toolkit import ToolDefinition
+>>> encode_tools([ToolDefinition("add", "Add numbers.", {"type": "object"})])[0]["function"]["name"]
+'add'
+"""
+
+from toolkit.adapters.langchain.decode import decode_choice, decode_messages, decode_response, decode_tools
+from toolkit.adapters.langchain.encode import as_langchain_messages, encode_choice, encode_messages, encode_tools
+from toolkit.adapters.langchain.stream import Accumulator
+from toolkit.adapters.langchain.tools import as_langchain_tools, from_langchain_tools
+
+__all__ = [
+    "Accumulator",
+    "as_langchain_messages",
+    "as_langchain_tools",
+    "decode_choice",
+    "decode_messages",
+    "decode_response",
+    "decode_tools",
+    "encode_choice",
+    "encode_messages",
+    "encode_tools",
+    "from_langchain_tools",
+]

@@ -1,0 +1,49 @@
+"""Ollama. Its client puts parameters into types of its own and leaves out what they have no field for."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.lint.remark import SCHEMA, Remark, shown
+from toolkit.adapters.ollama.encode import encode_tools
+from toolkit.adapters.pointer import below
+from toolkit.wire.definition import ToolDefinition
+
+ROOT_FIELDS: Final = frozenset({"type", "$defs", "items", "required", "properties"})
+PROPERTY_FIELDS: Final = frozenset({"type", "items", "description", "enum"})
+"""What the client's types have; below ``items`` and ``$defs`` everything is kept."""
+# What says nothing about values.
+_SILENT: Final = frozenset({"$schema", "$id", "$comment", "title"})
+
+
+def lint_ollama(definition: ToolDefinition) -> list[Remark]:
+    [sent] = encode_tools([definition])
+    remarks = []
+    name = sent["function"]["name"]
+    if name != definition.name:
+        remarks.append(Remark("renamed", "/name", f"sent as {name!r}"))
+    schema: JsonDict = sent["function"]["parameters"]
+    if schema.get("type", "object") != "object":
+        remarks.append(Remark("refused", f"{SCHEMA}/type", "the root must be of type 'object'"))
+    remarks += _lost(schema, SCHEMA, ROOT_FIELDS)
+    names = schema.get("properties")
+    for name, inner in names.items() if isinstance(names, dict) else ():
+        place = below(f"{SCHEMA}/properties", name)
+        if isinstance(inner, dict):
+            remarks += _lost(inner, place, PROPERTY_FIELDS)
+        else:
+            remarks.append(Remark("refused", place, "a property must be an object"))
+    return remarks
+
+
+def _lost(schema: JsonDict, pointer: str, fields: frozenset[str]) -> list[Remark]:
+    def is_said(word: str, value: Any) -> bool:
+        # Objects are taken for closed anyway.
+        return word not in _SILENT and not word.startswith("x-") and (word, value) != ("additionalProperties", False)
+
+    return [
+        Remark("lost", below(pointer, word), f"Ollama's client leaves out {shown(word)}")
+        for word, value in schema.items()
+        if word not in fields and is_said(word, value)
+    ]

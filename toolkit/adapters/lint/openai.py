@@ -1,0 +1,53 @@
+"""OpenAI, with strict mode and where that cannot be had."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.lint.remark import SCHEMA, Remark, schemas, shown
+from toolkit.adapters.openai_chat.encode import sent_name
+from toolkit.adapters.pointer import below
+from toolkit.adapters.strict import to_strict
+from toolkit.adapters.strict.rules import takes_pattern
+from toolkit.wire.definition import ToolDefinition
+
+MAX_DESCRIPTION: Final = 1_024
+_NOT_AT_THE_ROOT: Final = ("anyOf", "oneOf", "allOf", "enum", "not")
+
+
+def lint_openai(definition: ToolDefinition) -> list[Remark]:
+    remarks = []
+    name = sent_name(definition.name)
+    if name != definition.name:
+        remarks.append(Remark("renamed", "/name", f"sent as {name!r}"))
+    if len(definition.description) > MAX_DESCRIPTION:
+        much = f"{len(definition.description)} characters, and some models refuse more than {MAX_DESCRIPTION}"
+        remarks.append(Remark("refused", "/description", f"the description has {much}"))
+    receipt = to_strict(definition.parameters)
+    remarks += [Remark("not strict", f"{SCHEMA}{pointer}", why) for pointer, why in receipt.problems]
+    if not receipt.is_strict:
+        return remarks + _without_strict(definition.parameters)
+    for note in receipt.notes:
+        place = below(note.pointer, note.keyword) if note.keyword else note.pointer
+        effect = "lost" if note.effect == "dropped" else note.effect
+        what = f"{shown(note.keyword)}: {note.what}" if note.keyword else note.what
+        remarks.append(Remark(effect, f"{SCHEMA}{place}", what))
+    return remarks
+
+
+def _without_strict(schema: JsonDict) -> list[Remark]:
+    """What is refused of a schema that goes out as it is."""
+    remarks = [
+        Remark("refused", f"{SCHEMA}/{word}", f"the root must not have {word!r}")
+        for word in _NOT_AT_THE_ROOT
+        if word in schema
+    ]
+    for pointer, node in schemas(schema):
+        if node.get("type") == "array" and "items" not in node:
+            remarks.append(Remark("refused", f"{SCHEMA}{pointer}", "an array must have 'items'"))
+        pattern = node.get("pattern")
+        if isinstance(pattern, str) and not takes_pattern(pattern):
+            what = "newer models refuse a pattern with lookaround or back references"
+            remarks.append(Remark("refused", f"{SCHEMA}{below(pointer, 'pattern')}", what))
+    return remarks

@@ -1,0 +1,98 @@
+"""Strict mode in an adapter: which definitions go out in it, and calls back in the form of the tool's own schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.residue import residue
+from toolkit.adapters.strict.check import check_strict
+from toolkit.adapters.strict.receipt import StrictReceipt
+from toolkit.adapters.strict.transform import to_strict
+from toolkit.wire.call import ToolCall
+from toolkit.wire.definition import AnyDefinition, ToolDefinition
+
+_AS_SENT = "as_sent"
+
+
+def strict_receipt(definition: ToolDefinition, strict: bool | None, provider: str) -> StrictReceipt | None:
+    """The receipt of a definition for which strict mode is asked; None if it goes out as it is.
+
+    A definition says for itself, else ``strict`` decides. One that this provider's traffic was decoded to has been sent
+    as it is, and is again.
+    """
+    wanted = definition.strict if definition.strict is not None else strict
+    own = definition.metadata.get(provider)
+    if not wanted or (isinstance(own, dict) and own.get(_AS_SENT)):
+        return None
+    return to_strict(definition.parameters)
+
+
+def marked_as_sent(definition: ToolDefinition, provider: str) -> ToolDefinition:
+    """A definition as it was decoded: if it asks for strict mode with a schema we would change, it will not be."""
+    if not definition.strict or not check_strict(definition.parameters):
+        return definition
+    marked = {**definition.metadata, provider: {_AS_SENT: True}}
+    return ToolDefinition(definition.name, definition.description, definition.parameters, definition.strict, marked)
+
+
+def original_calls(
+    calls: Sequence[ToolCall],
+    definitions: Iterable[AnyDefinition],
+    strict: bool | None,
+    provider: str,
+    sent_name: Callable[[str], str],
+    encode_call: Callable[[ToolCall], JsonDict],
+) -> list[ToolCall]:
+    """Calls with arguments as the tools' own schemas want them.
+
+    What the model really wrote is what ``encode_call`` sends again, as long as nobody changes the arguments. A call whose
+    text is no JSON object, or a doubtful one, stays as it is: it is refused when it is run.
+    """
+    called = {call.name for call in calls}
+    receipts: dict[str, StrictReceipt] = {}
+    for definition in definitions:
+        if isinstance(definition, ToolDefinition) and sent_name(definition.name) in called:
+            receipt = strict_receipt(definition, strict, provider)
+            if receipt is not None and receipt.is_strict:
+                receipts[sent_name(definition.name)] = receipt
+    return [
+        _decoded(call, receipts[call.name], encode_call, provider) if call.name in receipts else call for call in calls
+    ]
+
+
+def _decoded(
+    call: ToolCall, receipt: StrictReceipt, encode_call: Callable[[ToolCall], JsonDict], provider: str
+) -> ToolCall:
+    given = call.arguments if call.unread_text is None else _object(call.unread_text)
+    arguments = None if given is None else receipt.decode(given)
+    if arguments is None or arguments == given:
+        return call
+    own = call.metadata.get(provider)
+    kept = {key: value for key, value in own.items() if key != "residue"} if isinstance(own, dict) else {}
+    made = ToolCall(call.id, call.name, arguments, {**call.metadata, provider: kept})
+    left = residue(encode_call(call), encode_call(made))
+    whole = {**kept, "residue": left} if left is not None else kept
+    return ToolCall(call.id, call.name, arguments, {**call.metadata, provider: whole})
+
+
+def _object(text: str) -> JsonDict | None:
+    """The JSON object in a text; None for what the road of a call would refuse: repeated keys, NaN, anything else."""
+    try:
+        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> JsonDict:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key is there twice")
+    return made
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON")

@@ -1,0 +1,182 @@
+"""One of several forms in strict form: ``anyOf``, ``oneOf``, and schemas of more than one type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations, permutations
+from typing import Any, Final
+
+from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.pointer import below, found_at, steps
+from toolkit.adapters.strict import rules
+from toolkit.adapters.strict.merge import Unmergeable, constrains
+from toolkit.adapters.strict.objects import is_map
+from toolkit.adapters.strict.plan import KEEP, Choice, Defined, Plan
+from toolkit.adapters.strict.scalars import listed_values
+from toolkit.adapters.strict.work import Converted, Words, Work
+from toolkit.wire.exact import same_json
+
+# More forms than this are not compared with each other.
+_MAX_COMPARED: Final = 40
+# What JSON Schema says of values of one type only.
+_OF_TYPE: Final = {
+    **rules.KEYWORDS,
+    "string": ("pattern", "format", "minLength", "maxLength", "contentEncoding", "contentMediaType", "contentSchema"),
+    "object": (
+        *rules.KEYWORDS["object"], "patternProperties", "propertyNames", "minProperties", "maxProperties",
+        "unevaluatedProperties",
+    ),
+    "array": (
+        *rules.KEYWORDS["array"], "prefixItems", "additionalItems", "uniqueItems", "contains", "minContains",
+        "maxContains", "unevaluatedItems",
+    ),
+}  # fmt: skip
+
+
+def convert_types(work: Work, schema: JsonDict, types: list[str], pointer: str, depth: int) -> Converted:
+    """A schema of several types: one form for each, with what is said of that type."""
+    typed = {word for words in _OF_TYPE.values() for word in words}
+    common = {word: schema[word] for word in ("enum", "const") if word in schema}
+    forms = [
+        {"type": name, **common, **{word: schema[word] for word in _OF_TYPE[name] if word in schema}} for name in types
+    ]
+    made = [work.convert(form, pointer, depth + 1) for form in forms]
+    words = Words(work, schema, pointer)
+    words.move_all_but((*rules.ANYWHERE, *typed))
+    return _joined(work, words, "type", made, pointer)
+
+
+def convert_union(work: Work, schema: JsonDict, pointer: str, depth: int) -> Converted:
+    """``anyOf`` and ``oneOf``; what stands beside them holds in every branch."""
+    word = "anyOf" if "anyOf" in schema else "oneOf"
+    branches = schema[word]
+    if "anyOf" in schema and "oneOf" in schema:
+        return work.fail(pointer, "'anyOf' and 'oneOf' beside each other cannot be said as one")
+    if not isinstance(branches, list) or not branches:
+        return work.fail(pointer, f"{word!r} must be a list of schemas")
+    base = {key: value for key, value in schema.items() if key != word and constrains(key)}
+    forms: list[tuple[Any, str]] = []
+    for at, branch in enumerate(branches):
+        place = below(below(pointer, word), at)
+        try:
+            whole = work.with_base(base, branch)
+        except Unmergeable as error:
+            work.fail(place, str(error))
+            continue
+        if whole is not False:
+            forms.append((whole, place))
+    if not forms:
+        return work.fail(pointer, "no value fits here")
+    if word == "oneOf" and not _exclude_each_other(work, [form for form, _ in forms]):
+        work.note(pointer, word, "loosened", "said as 'anyOf': an answer that fits several branches is refused later")
+    made = [work.convert(form, place, depth + 1) for form, place in forms]
+    words = Words(work, schema, pointer)
+    words.move_all_but((word, *base, *rules.ANNOTATIONS))
+    return _joined(work, words, word, made, pointer)
+
+
+def _joined(work: Work, words: Words, word: str, made: list[Converted], pointer: str) -> Converted:
+    if len(made) == 1:
+        # Its own description stays: what is said outside goes around it.
+        outside = words.on({})
+        return Converted({"anyOf": [made[0].schema], **outside} if outside else made[0].schema, made[0].plan)
+    strict = words.on({"anyOf": [one.schema for one in made]})
+    if all(one.plan == KEEP for one in made):
+        return Converted(strict)
+    choice = Choice(tuple((one.schema, one.plan) for one in made))
+    work.choices.append((pointer, word, choice))
+    return Converted(strict, choice)
+
+
+def _exclude_each_other(work: Work, forms: list[Any]) -> bool:
+    """Whether no answer to one form ever fits another; only what is plain counts."""
+    if len(forms) > _MAX_COMPARED:
+        return False
+    try:
+        whole = [work.flat(form) for form in forms]
+    except Unmergeable:
+        return False
+    return all(_never_fits(work, one, other) for one, other in permutations(whole, 2))
+
+
+def _never_fits(work: Work, answered: Any, schema: Any) -> bool:
+    """Whether what is answered to the strict form of ``answered`` cannot fit ``schema``."""
+    if answered is False or schema is False or _types_apart(answered, schema):
+        return True
+    values, others = listed_values(answered), listed_values(schema)
+    if values is not None and others is not None:
+        return _values_apart(values, others)
+    mine, theirs = answered.get("properties"), schema.get("properties", {})
+    if not isinstance(mine, dict) or not isinstance(theirs, dict):
+        return False
+    given = [name for name in _texts(answered.get("required")) if name in mine]
+    if not is_map(answered) and any(name not in mine for name in _texts(schema.get("required"))):
+        return _is_object(schema)
+    if schema.get("additionalProperties") is False and any(name not in theirs for name in given):
+        return _is_object(schema)
+    return any(_told_apart(work, mine[name], theirs[name]) for name in given if name in theirs)
+
+
+def _is_object(schema: JsonDict) -> bool:
+    """Whether what is said of properties is said of every value."""
+    return bool(schema.get("type", "object") == "object")
+
+
+def _told_apart(work: Work, one: Any, other: Any) -> bool:
+    try:
+        mine, theirs = work.flat(one), work.flat(other)
+    except Unmergeable:
+        return False
+    if mine is False or theirs is False:
+        return True
+    values, others = listed_values(mine), listed_values(theirs)
+    return _types_apart(mine, theirs) or (values is not None and others is not None and _values_apart(values, others))
+
+
+def _values_apart(values: Iterable[Any], others: list[Any]) -> bool:
+    return not any(same_json(value, other) for value in values for other in others)
+
+
+def _types_apart(one: JsonDict, other: JsonDict) -> bool:
+    mine, theirs = _types(one), _types(other)
+    return bool(mine and theirs) and mine.isdisjoint(theirs)
+
+
+def _types(schema: JsonDict) -> set[str]:
+    types = schema.get("type", [])
+    named = {name for name in (types if isinstance(types, list) else [types]) if isinstance(name, str)}
+    return named | {"integer"} if "number" in named else named
+
+
+def _texts(value: Any) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+
+
+def check_choices(work: Work, strict: JsonDict, plans: Mapping[str, Plan]) -> None:
+    """Notes where an answer can have two forms that are read in different ways."""
+
+    def followed(form: tuple[JsonDict, Plan]) -> tuple[JsonDict, Plan]:
+        schema, plan = form
+        if "$ref" in schema:
+            schema = found_at(strict, steps(schema["$ref"][1:]))[0]
+        return schema, plans.get(plan.name, KEEP) if isinstance(plan, Defined) else plan
+
+    for pointer, word, choice in work.choices:
+        forms = [followed(form) for form in choice.forms]
+        # Many forms are compared with the first alone, and taken for mixed up if they are read otherwise.
+        few = len(forms) <= _MAX_COMPARED
+        pairs = combinations(forms, 2) if few else ((forms[0], form) for form in forms[1:])
+        if any(plan != its and not (few and _forms_apart(one, other)) for (one, plan), (other, its) in pairs):
+            work.note(pointer, word, "reshaped", "an answer that has several of the forms is read as the first of them")
+
+
+def _forms_apart(one: JsonDict, other: JsonDict) -> bool:
+    """Whether no answer has both strict forms."""
+    if _types_apart(one, other):
+        return True
+    mine, theirs = one.get("properties"), other.get("properties")
+    if mine is None or theirs is None:
+        return False
+    shared = [(listed_values(mine[name]), listed_values(theirs[name])) for name in mine.keys() & theirs.keys()]
+    told = any(a is not None and b is not None and _values_apart(a, b) for a, b in shared)
+    return mine.keys() != theirs.keys() or told
