@@ -136,14 +136,15 @@ class Page:
                 self._void(tag)
             return
         self._close_what_ends(name)
+        known = self._known_name(name)
         if not self._is_shown or is_hidden(tag):
             if not tag.is_closed or (name != "svg" and self._height("svg") < 0):
-                self._push(name, "", is_shown=False)
+                self._push(known, "", is_shown=False)
         elif name in BLOCKS:
             self._break()
             language = language_of(tag, self._language)
             written = self._written_name(name)
-            if self._push(name, written, is_shown=True, language=language) and written:
+            if self._push(known, written, is_shown=True, language=language) and written:
                 self._waiting.append(Start(written, kept_attributes(tag, written, language)))
                 if written in KEPT_EMPTY:
                     self._begin_waiting()
@@ -152,12 +153,17 @@ class Page:
         elif name == "q":
             self._text("“")
 
+    def _known_name(self, name: str) -> str:
+        """The name an element goes by among the open ones: a part of a table outside any table is none, and no wall."""
+        return f"stray {name}" if name in CONTEXTS and self._height("table") < 0 else name
+
     def _written_name(self, name: str) -> str:
         if self._is_in_pre:
             return ""
         return "div" if name in CONTEXTS and self._height("table") < 0 else BLOCKS[name]
 
-    def _end(self, name: str) -> None:
+    def _end(self, tag_name: str) -> None:
+        name = self._known_name(tag_name)
         if name == "br":
             self._start(Tag("br", {}))
         elif self._too_deep[name] > 0:
