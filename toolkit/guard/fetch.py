@@ -122,6 +122,11 @@ class NetGuard:
         self._check: Check = _no_check
         self._judge: Judge = _no_judge
 
+    @property
+    def network(self) -> Network:
+        """What may be reached."""
+        return self._network
+
     def bound(self, check: Check) -> NetGuard:
         """A view with the same network that calls ``check`` before every wait.
 
@@ -245,7 +250,12 @@ class _Reader(io.BufferedReader):
 def _checked_request(method: str, headers: Mapping[str, str]) -> dict[str, str]:
     if method not in ("GET", "HEAD"):
         raise InvalidArguments("the method must be GET or HEAD")
-    sent = dict(_DEFAULTS)
+    return {**_DEFAULTS, **checked_headers(headers)}
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers a caller may send, their names in lower case; errors name the header and never show its value."""
+    sent: dict[str, str] = {}
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
             raise InvalidArguments("a header's name must be a plain word")

@@ -7,7 +7,7 @@ every toolkit has a ``Network`` and few calls use it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -72,6 +72,14 @@ class Network:
         import ssl
 
         return self.tls or ssl.create_default_context()
+
+    def for_configured(self, host: Host) -> Network:
+        """The same for a host that a person wrote into settings: its addresses need not be public.
+
+        The lists of hosts still hold, denied addresses as well, and a metadata address must be the host itself.
+        """
+        own = () if host.address is None else (str(host.address),)
+        return replace(self, allow_addresses=("0.0.0.0/0", "::/0", *own))
 
     def judge_host(self, host: Host) -> None:
         """Raise ``SandboxViolation`` unless the lists let this host pass."""
