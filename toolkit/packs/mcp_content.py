@@ -65,8 +65,7 @@ def _from_text(text: str, tool: McpTool, model: type[BaseModel]) -> BaseModel:
 
 
 def _unwrapped(value: object, tool: McpTool) -> object:
-    is_wrapper = tool.wraps_result and isinstance(value, dict) and value.keys() == {"result"}
-    return value["result"] if is_wrapper and isinstance(value, dict) else value
+    return value["result"] if tool.wraps_result and isinstance(value, dict) and "result" in value else value
 
 
 def _says_the_same(text: str, *values: object) -> bool:
