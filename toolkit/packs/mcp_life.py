@@ -193,12 +193,13 @@ class Life:
             own = failed_here(cause.error.data, cause.message)
             if own is not None:
                 return own
-        began = self._ready.done()
         try:
             how = self._how()
-        except ToolkitError as never_began:
-            return never_began
-        if began:
+        except ToolkitError as unknown:  # it never began, or its sandbox was killed from outside
+            if not self._ready.done():
+                return unknown
+            how = [unknown.message]
+        if self._ready.done():
             return self._failed("SERVER_DIED", "ended during the call; whether it had any effect is not known", how)
         if self._patience.cancelled_caught:
             words = f"was not ready within {self._server.timeout:g} s"
@@ -209,7 +210,7 @@ class Life:
         return self._failed("SERVER_NOT_READY", f"does not speak the protocol{said}", how)
 
     def _how(self) -> list[str]:
-        """What is known of the end of a process; raises why it never began."""
+        """What is known of the end of a process; raises where it ended in no way of its own."""
         if self._process is None:
             return []
         ending = self._process.ending()

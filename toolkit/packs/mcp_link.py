@@ -42,8 +42,8 @@ T = TypeVar("T")
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
 MAX_PAGES: Final = 1000
-_PATIENCE: Final = 5.0
-"""Seconds a request may take to be written, beyond those it has for its answer."""
+_PATIENCE: Final = 2.0
+"""Seconds a request, or word that it is cancelled, may take to be written, beyond those it has for its answer."""
 
 _ANSWER: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 
