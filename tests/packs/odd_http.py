@@ -62,6 +62,8 @@ def odd_http() -> Iterator[OddHttp]:
             odd.requests.append(("DELETE", self.path, self._headers(), None))
             if odd.habit == "silent":
                 odd.released.wait()
+                self.close_connection = True
+                return
             self._send(200, b"")
 
         def _habit(self, body: dict[str, Any]) -> None:

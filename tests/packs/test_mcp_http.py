@@ -39,7 +39,7 @@ def test_a_session_is_made_once_kept_and_given_back(make_door: Doors, odd: OddHt
     assert [greet(door) for _ in range(3)] == ["5", "5", "5"]
     door.close()
     assert odd.methods().count("initialize") == 1 and odd.methods().count("tools/call") == 3
-    assert [verb for verb, *_ in odd.requests][-1] == "DELETE"
+    assert "DELETE" in [verb for verb, *_ in odd.requests]
     assert {path for _, path, _, _ in odd.requests} == {"/mcp"}
 
 
@@ -148,7 +148,7 @@ def test_a_server_that_does_not_say_goodbye_is_not_waited_for(make_sync: Doors, 
     assert greet(door) == "5"
     odd.habit = "silent"
     door.close()
-    assert [verb for verb, *_ in odd.requests][-1] == "DELETE"
+    assert "DELETE" in [verb for verb, *_ in odd.requests]
 
 
 def test_nobody_there_is_told_and_the_next_call_tries_again(make_sync: Doors) -> None:
