@@ -55,7 +55,7 @@ async def _listed(server: McpServer, root: Path) -> tuple[dict[str, str], list[d
     with ProcessGuard(str(root), mode="read-only") as guard:
         link = McpLink(server)
         try:
-            return await link.list_tools(Reach(lambda: guard, Network))
+            return await link.list_tools(Reach(guard, Network()))
         finally:
             await link.close()
 

@@ -27,6 +27,7 @@ REFUSED = {
     "garbage": ("SERVER_DIED", "10001 lines in a row that are no JSON-RPC"),
     "no result": ("REMOTE", "answered what the protocol does not know"),
     "refuses": ("REMOTE", r"refuses: no such tool\u202e here"),
+    "half a character": ("REMOTE", "its answer cannot be read"),
     "fails": ("TOOL_ERROR", "it is broken"),
     "dies": ("SERVER_DIED", "the token is ${TOKEN}"),
     "text only": ("INVALID_OUTPUT", "promises structured content for 'ask' and gave text only"),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
-from toolkit.errors import SetupError, ToolkitError
+from toolkit.errors import SetupError, ToolFailed, ToolkitError
 from toolkit.guard.hosts import Url
 from toolkit.guard.preview import Preview
 from toolkit.inject.key import DependencyKey
@@ -26,6 +26,7 @@ from toolkit.runtime.context import ToolContext
 from toolkit.runtime.table import BESIDE, NO_SANDBOX, Pack
 
 if TYPE_CHECKING:
+    from toolkit.packs.mcp_life import Reach
     from toolkit.packs.mcp_link import McpLink
 
 
@@ -89,8 +90,11 @@ def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> Pack:
     """
 
     async def linked() -> AsyncIterator[McpLink]:
-        from toolkit.packs.mcp_link import McpLink
-
+        try:
+            from toolkit.packs.mcp_link import McpLink
+        except ImportError as error:
+            words = f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]'"
+            raise ToolFailed("NOT_CONFIGURED", words) from None
         link = McpLink(server)
         try:
             yield link
@@ -112,10 +116,9 @@ class _Handler:
         setattr(self, BESIDE, {"preview": self._preview, "sandbox": not self._opted_out})
 
     async def __call__(self, args: BaseModel, ctx: ToolContext) -> object:
-        from toolkit.packs.mcp_content import output_of
-        from toolkit.packs.mcp_link import Reach
-
         link = await ctx.resolve_async(self._key)
+        from toolkit.packs.mcp_content import output_of
+
         if self._opted_out:
             ctx.metadata(sandbox=NO_SANDBOX)
         arguments = args.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -123,11 +126,18 @@ class _Handler:
         result = await link.call(
             self._tool.name,
             arguments,
-            Reach(lambda: ctx.process, lambda: ctx.net.network),
+            self._reach(ctx),
             timeout=self._server.timeout if left is None else min(left, self._server.timeout),
             on_progress=_telling(ctx) if ctx.watched else None,
         )
         return output_of(result, self._tool, self._output(), ctx)
+
+    def _reach(self, ctx: ToolContext) -> Reach:
+        """As far as the tool may reach; the server outlives the call that starts it, and must not end with it."""
+        from toolkit.packs.mcp_life import Reach
+
+        network = ctx.net.network if self._server.url or self._server.network else None
+        return Reach(ctx.process.bound(_never), network) if self._server.command else Reach(network=network)
 
     def _output(self) -> type[BaseModel]:
         module, _, name = self._tool.output.partition(":")
@@ -136,6 +146,10 @@ class _Handler:
 
     def _preview(self, args: BaseModel, ctx: ToolContext) -> Preview:
         return Preview(argv=self._server.command) if self._server.command else Preview(url=self._server.url)
+
+
+def _never() -> None:
+    """Asked by a guard whether to stop."""
 
 
 def _telling(ctx: ToolContext) -> Callable[[float, float | None, str | None], None]:

@@ -69,10 +69,8 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        asked = (request.url.scheme, request.url.raw_host.decode().lower().strip("[]"), request.url.port)
-        own_port = None if f":{self._url.port}" not in self._url.authority else self._url.port
         try:
-            if asked != (self._url.scheme, self._url.host.text, own_port):
+            if _origin(request.url) != _origin(httpx2.URL(self._url.text)):
                 raise SandboxViolation("the session asks for another origin than the one configured")
             return await self._answered(request)
         except ToolkitError as error:
@@ -169,6 +167,10 @@ class _Judged(httpcore2.AnyIOBackend):
                 if number == len(addresses):
                     raise
         raise AssertionError("the guard gives at least one address")
+
+
+def _origin(url: httpx2.URL) -> tuple[str, bytes, int | None]:
+    return url.scheme, url.raw_host, url.port
 
 
 async def _body(answer: httpcore2.Response) -> bytes:

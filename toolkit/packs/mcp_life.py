@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
 
 _CLIENT: Final = Implementation(name="typed-toolkit", version="0.1.0")
 _SHOWN: Final = 2000
+_SHORTEST_SECRET: Final = 4
 _SESSION_OVER: Final = "Session terminated"  # the transport's own words for a session the server has forgotten
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a call may use to reach its server; each is asked for only where it is needed."""
+    """What a server is reached with: a command by the one, an address by the other."""
 
-    process: Callable[[], ProcessGuard]
-    network: Callable[[], Network]
+    process: ProcessGuard | None = None
+    network: Network | None = None
 
 
 class SessionOver(Exception):
@@ -141,7 +142,9 @@ class Life:
                 name for value in server.headers.values() for name in environment.references(value)
             )
             headers = {name: environment.filled(value) for name, value in server.headers.items()}
-            async with http_streams(Url.parse(server.url), headers, self._reach.network(), self._workers) as streams:
+            network = self._reach.network
+            assert network is not None
+            async with http_streams(Url.parse(server.url), headers, network, self._workers) as streams:
                 yield streams
             return
         self._secrets = environment.named(server.env)
@@ -155,14 +158,11 @@ class Life:
                 await asyncio.wrap_future(self._workers.submit(process.close))
 
     async def _started(self) -> LongProcess:
-        server = self._server
-        if server.network:
-            self._reach.network()  # raises where the tool has no permission for it
+        server, guard = self._server, self._reach.process
+        assert guard is not None
 
         def start() -> LongProcess:
-            return self._reach.process().start(
-                server.command, env=self._secrets, network=server.network, sandbox=server.sandbox
-            )
+            return guard.start(server.command, env=self._secrets, network=server.network, sandbox=server.sandbox)
 
         starting = asyncio.wrap_future(self._workers.submit(start))
         with anyio.CancelScope(shield=True):  # or nobody would hold what was started
@@ -228,7 +228,7 @@ class Life:
     def _shown(self, text: str) -> str:
         """The server's words, without the values it was handed."""
         for name, value in self._secrets.items():
-            if value:
+            if len(value) >= _SHORTEST_SECRET:
                 text = text.replace(value, f"${{{name}}}")
         lines = map(display, text[-_SHOWN:].splitlines())
         return "\n".join(lines)

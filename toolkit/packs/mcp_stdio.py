@@ -6,13 +6,14 @@ log) are passed over and the last is remembered, too many in a row or a line tha
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
 from toolkit.guard.long_process import LongProcess
 
@@ -38,15 +39,14 @@ class Output:
     async def messages(self) -> AsyncIterator[JSONRPCMessage]:
         """What can be read, until the end of it, or until there is no use in going on."""
         async for line in self._lines():
-            try:
-                yield jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValueError:
-                if line.strip():
-                    self._note(line)
-            else:
+            message = _message(line)
+            if message is not None:
                 self._unreadable = 0
-            if self._fatal:
-                return
+                yield message
+            elif line.strip():
+                self._note(line)
+                if self._fatal:
+                    return
 
     @property
     def complaint(self) -> str:
@@ -76,6 +76,22 @@ class Output:
             if self._looked_at > MAX_MESSAGE:
                 self._fatal = f"it wrote a line of more than {MAX_MESSAGE >> 20} MiB"
                 return
+
+
+def _message(line: bytes) -> JSONRPCMessage | None:
+    """The message in a line, or None. An answer that is no proper one becomes an error: somebody is waiting for it."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError as error:
+        words = str(error).splitlines()[-1].strip()
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("id"), int | str) or "method" in found:
+        return None
+    told = ErrorData(code=PARSE_ERROR, message=f"its answer cannot be read: {words[:_SHOWN]}")
+    return JSONRPCError(jsonrpc="2.0", id=found["id"], error=told)
 
 
 @asynccontextmanager

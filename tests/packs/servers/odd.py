@@ -73,6 +73,10 @@ def no_result(request):
     answer(request, content="not a list")
 
 
+def half_a_character(request):
+    answer(request, **text("\ud800"))
+
+
 def refuses(request):
     write({"id": request["id"], "error": {"code": -32602, "message": "no such tool\u202e here"}})
 
@@ -137,6 +141,7 @@ HABITS = {
     "deaf": deaf,
     "no result": no_result,
     "refuses": refuses,
+    "half a character": half_a_character,
     "asks back": asks_back,
     "dies": dies,
     "fails": fails,
