@@ -7,29 +7,18 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.guard.test_process_ends import wait_for
 from tests.packs.conftest import Doors, servers_in
+from tests.runtime.conftest import Door
 from toolkit import CancelSignal, JsonObject, ToolCall
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
 from toolkit.packs.mcp import McpServer, McpTool, mcp_pack
 from toolkit.runtime.table import Pack
-
-
-def shop(**settings: object) -> Pack:
-    server = McpServer(name="shop", command=("python", "shop.py"), **settings)  # type: ignore[arg-type]
-    names = ("work", "count", "die", "add")
-    models = "served.generated.models"
-    return mcp_pack(
-        server,
-        {
-            f"shop_{name}": McpTool(name, f"{models}.shop_{name}:Shop{name.title()}Output", wraps_result=True)
-            for name in names
-        },
-    )
 
 
 def odd(habit: str, *, timeout: float = 60.0, env: tuple[str, ...] = (), sandbox: bool = True) -> Pack:
@@ -43,6 +32,12 @@ def odd(habit: str, *, timeout: float = 60.0, env: tuple[str, ...] = (), sandbox
             "odd_text": McpTool("ask", f"{models}.odd_text:OddTextOutput"),
         },
     )
+
+
+def told(door: Door, text: str) -> str:
+    """What the obedient server answers."""
+    answer: str = door.tool("odd_text", text=text).text
+    return answer
 
 
 def beside(work: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
@@ -62,23 +57,23 @@ def beside(work: Callable[[], object]) -> tuple[threading.Thread, list[BaseExcep
 
 def test_a_cancelled_call_is_cancelled_at_the_server_too(make_door: Doors, workspace: Path) -> None:
     signal = CancelSignal()
-    door = make_door()
-    thread, raised = beside(lambda: door.with_options(signal=signal).tool("shop_work", steps=0, name="x"))
+    door = make_door(odd("obeys"))
+    thread, raised = beside(lambda: told(door.with_options(signal=signal), "wait x"))
     wait_for((workspace / "x.began").exists, "the call never began")
     signal.cancel("the user pressed stop")
     thread.join()
     assert isinstance(raised[0], ToolCancelled) and "pressed stop" in str(raised[0])
     wait_for((workspace / "x.cancelled").exists, "the server never heard of it")
-    assert door.tool("shop_add", a=1).root == 2  # the same session goes on
+    assert told(door, "count") == "1"  # the same session goes on
 
 
 def test_a_call_past_its_deadline_is_cancelled_at_the_server_too(make_door: Doors, workspace: Path) -> None:
-    door = make_door()
-    assert door.tool("shop_add", a=1).root == 2
+    door = make_door(odd("obeys"))
+    assert told(door, "count") == "1"
     with pytest.raises(ToolTimeout, match="deadline"):
-        door.with_options(deadline=0.5).tool("shop_work", steps=0, name="x")
+        told(door.with_options(deadline=0.5), "wait x")
     wait_for((workspace / "x.cancelled").exists, "the server never heard of it")
-    assert door.tool("shop_add", a=2).root == 3
+    assert told(door, "count") == "2"
 
 
 def test_the_timeout_of_the_pack_ends_a_call_that_is_never_answered(make_door: Doors, workspace: Path) -> None:
@@ -86,7 +81,7 @@ def test_the_timeout_of_the_pack_ends_a_call_that_is_never_answered(make_door: D
     with pytest.raises(ToolTimeout, match="the MCP server 'odd' gave no answer in time"):
         door.tool("odd")
     assert (workspace / "asked").exists()
-    wait_for((workspace / "heard-cancelled").exists, "the server never heard of it")
+    wait_for((workspace / "heard.cancelled").exists, "the server never heard of it")
 
 
 def test_a_server_that_reads_nothing_does_not_hold_its_callers(make_sync: Doors, workspace: Path) -> None:
@@ -102,21 +97,21 @@ def test_a_server_that_reads_nothing_does_not_hold_its_callers(make_sync: Doors,
 
 
 def test_a_server_that_dies_in_a_call_fails_it_once_and_is_started_again(make_door: Doors, workspace: Path) -> None:
-    door = make_door()
-    assert [door.tool("shop_count").root for _ in range(2)] == [1, 2]
+    door = make_door(odd("obeys"))
+    assert [told(door, "count") for _ in range(2)] == ["1", "2"]
     with pytest.raises(ToolFailed) as caught:
-        door.tool("shop_die", code=3)
+        told(door, "die 3")
     assert caught.value.reason == "SERVER_DIED"
-    assert "the MCP server 'shop' ended during the call" in caught.value.message
+    assert "the MCP server 'odd' ended during the call" in caught.value.message
     assert "exit code 3" in caught.value.message and "I am going" in caught.value.message
     assert (workspace / "died").read_text() == "x"  # not tried again
-    assert door.tool("shop_count").root == 1
+    assert told(door, "count") == "1"
 
 
 def test_a_server_killed_from_outside_fails_all_calls_under_way(make_sync: Doors, workspace: Path) -> None:
-    door = make_sync()
-    assert door.tool("shop_count").root == 1
-    calls = [beside(lambda name=name: door.tool("shop_work", steps=0, name=name)) for name in ("x", "y")]  # type: ignore[misc]
+    door = make_sync(odd("obeys"))
+    assert told(door, "count") == "1"
+    calls = [beside(partial(told, door, f"wait {name}")) for name in ("x", "y")]
     for name in ("x", "y"):
         wait_for((workspace / f"{name}.began").exists, "the call never began")
     for pid in servers_in(workspace):
@@ -125,21 +120,21 @@ def test_a_server_killed_from_outside_fails_all_calls_under_way(make_sync: Doors
         thread.join()
         assert isinstance(raised[0], ToolFailed) and raised[0].reason == "SERVER_DIED"
     assert calls[0][1][0] is not calls[1][1][0]
-    assert door.tool("shop_count").root == 1
+    assert told(door, "count") == "1"
 
 
 def test_one_that_died_between_calls_is_started_again_without_a_word(make_sync: Doors, workspace: Path) -> None:
-    door = make_sync()
-    assert door.tool("shop_count").root == 1
+    door = make_sync(odd("obeys"))
+    assert told(door, "count") == "1"
     for pid in servers_in(workspace):
         os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not servers_in(workspace), "it did not die")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:  # the end of its output has to be read first
-        result = door.call(ToolCall("1", "shop_count", JsonObject({})))
-        if result.kind == "data":
+        result = door.call(ToolCall("1", "odd_text", JsonObject({"text": "count"})))
+        if result.kind == "text":
             break
-    assert result.value == 1
+    assert result.value == "1"
 
 
 def test_closing_the_toolkit_ends_calls_under_way(make_door: Doors, workspace: Path) -> None:

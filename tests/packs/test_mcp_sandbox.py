@@ -10,22 +10,8 @@ import pytest
 
 from tests.guard.ways import Way, needs
 from tests.packs.conftest import Doors
-from tests.packs.test_mcp_endings import odd
+from tests.packs.test_mcp_endings import odd, told
 from toolkit.errors import ToolFailed
-from toolkit.packs.mcp import McpServer, McpTool, mcp_pack
-from toolkit.runtime.table import Pack
-
-
-def reader(**settings: Any) -> Pack:
-    server = McpServer(name="shop", command=("python", "shop.py"), **settings)
-    models = "served.generated.models"
-    return mcp_pack(
-        server,
-        {
-            "shop_read": McpTool("read", f"{models}.shop_read:ShopReadOutput", wraps_result=True),
-            "shop_variables": McpTool("variables", f"{models}.shop_variables:ShopVariablesOutput", wraps_result=True),
-        },
-    )
 
 
 def audited(log: Path) -> list[tuple[Any, Any]]:
@@ -38,13 +24,13 @@ def test_it_reads_nothing_outside_the_workspace(make_sync: Doors, workspace: Pat
     outside, log = tmp_path / "outside", tmp_path / "audit.jsonl"
     outside.write_text("a secret of the host")
     (workspace / "inside").write_text("a file of the workspace")
-    door = make_sync(reader(), sandbox=way, audit=log)
-    assert door.tool("shop_read", path="inside").root == "a file of the workspace"
+    door = make_sync(odd("obeys"), sandbox=way, audit=log)
+    assert told(door, "read inside") == "a file of the workspace"
     if way == "unsafe-none":  # the control
-        assert door.tool("shop_read", path=str(outside)).root == "a secret of the host"
+        assert told(door, f"read {outside}") == "a secret of the host"
     else:
-        with pytest.raises(ToolFailed, match="TOOL_ERROR"):
-            door.tool("shop_read", path=str(outside))
+        with pytest.raises(ToolFailed, match=r"TOOL_ERROR: (FileNotFoundError|PermissionError)"):
+            told(door, f"read {outside}")
     tier = "none" if way == "unsafe-none" else way
     assert audited(log)[:2] == [("start", tier), ("end", tier)]
 
@@ -52,9 +38,9 @@ def test_it_reads_nothing_outside_the_workspace(make_sync: Doors, workspace: Pat
 def test_one_that_opted_out_reads_what_its_user_may_and_every_record_says_so(make_sync: Doors, tmp_path: Path) -> None:
     outside, log = tmp_path / "outside", tmp_path / "audit.jsonl"
     outside.write_text("a secret of the host")
-    door = make_sync(reader(sandbox=False), audit=log)
-    message = door.invoke("shop_read", {"path": str(outside)})
-    assert message.content.root == "a secret of the host"
+    door = make_sync(odd("obeys", sandbox=False), audit=log)
+    message = door.invoke("odd_text", {"text": f"read {outside}"})
+    assert message.content.text == "a secret of the host"
     assert message.metadata == {"sandbox": "none (sandbox=false)"}
     assert audited(log) == [("start", "none (sandbox=false)"), ("end", "none (sandbox=false)")]
 
@@ -65,7 +51,7 @@ def test_it_gets_the_variables_that_are_named_and_no_other(
 ) -> None:
     monkeypatch.setenv("TOKEN", "t0ken")
     monkeypatch.setenv("SECRET_OF_THE_HOST", "s3cret")
-    found = make_sync(reader(env=("TOKEN",), sandbox=sandbox)).tool("shop_variables").root
+    found = json.loads(told(make_sync(odd("obeys", env=("TOKEN",), sandbox=sandbox)), "env"))
     assert found["TOKEN"] == "t0ken"
     assert found.keys() - {"LC_CTYPE"} == {"HOME", "LANG", "PATH", "TERM", "TMPDIR", "TOKEN"}
 

@@ -107,6 +107,33 @@ def fails(request):
     answer(request, isError=True, structuredContent={"n": "no number"}, **text("it is broken"))
 
 
+count = 0
+waiting = {}
+
+
+def obeys(request):
+    """Does what the text says: ``count``, ``env``, ``read PATH``, ``die CODE``, or ``wait NAME``, which never ends."""
+    global count
+    word, _, rest = request["params"]["arguments"]["text"].partition(" ")
+    if word == "wait":
+        waiting[request["id"]] = rest
+        open(f"{rest}.began", "w").close()
+        return
+    if word == "die":
+        with open("died", "a") as file:
+            file.write("x")
+        print("I am going", file=sys.stderr, flush=True)
+        os._exit(int(rest))
+    count += 1
+    if word != "read":
+        return answer(request, **text(str(count) if word == "count" else json.dumps(dict(os.environ))))
+    try:
+        with open(rest) as file:
+            answer(request, **text(file.read()))
+    except OSError as error:
+        answer(request, isError=True, **text(type(error).__name__))
+
+
 def promised(words):
     return lambda request: answer(request, **text(words))
 
@@ -132,6 +159,7 @@ def page(number):
 
 
 HABITS = {
+    "obeys": obeys,
     "banner": banner,
     "wrong id": wrong_id,
     "long line": long_line,
@@ -173,6 +201,6 @@ for item in messages():
     elif method == "tools/list":
         answer(item, **page(int(item.get("params", {}).get("cursor", 0)) if HABIT != "loop" else 0))
     elif method == "notifications/cancelled":
-        open("heard-cancelled", "w").close()
+        open(f"{waiting.get(item['params']['requestId'], 'heard')}.cancelled", "w").close()
     elif "id" in item:
         write({"id": item["id"], "error": {"code": -32601, "message": "Method not found"}})

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -100,31 +99,11 @@ async def work(steps: int, name: str, ctx: Context[Any]) -> int:
 
 
 @server.tool()
-def die(code: int) -> int:
-    """Ends the server in the middle of the call."""
-    Path("died").write_text("x")
-    print("I am going", file=sys.stderr, flush=True)
-    os._exit(code)
-
-
-@server.tool()
 def count() -> int:
     """How often it was called since the server was started."""
     global calls
     calls += 1
     return calls
-
-
-@server.tool()
-def variables() -> dict[str, str]:
-    """The environment of the server."""
-    return dict(os.environ)
-
-
-@server.tool()
-def read(path: str) -> str:
-    """A file, as the server sees it."""
-    return Path(path).read_text()
 
 
 @server.tool()
