@@ -139,6 +139,13 @@ def test_what_it_left_behind_is_killed_when_it_ends_by_itself(workspace: Path, s
         assert holders(workspace) == []
 
 
+def test_its_output_ends_with_it_whatever_it_left_in_the_background(workspace: Path, way: Way) -> None:
+    with guard_in(way, workspace) as guard:
+        process = guard.start(["bash", "-c", "python hold.py & until ls ready-*; do sleep 0.02; done 2>/dev/null >&2"])
+        wait_for(lambda: process.read() == b"", "somebody holds its output")
+        assert holders(workspace) == []
+
+
 def test_closing_the_guard_ends_it(workspace: Path, way: Way) -> None:
     guard = guard_in(way, workspace)
     process = guard.start(["python", "hold.py"])

@@ -102,21 +102,29 @@ class LongProcess:
         return self
 
     def _listen(self) -> None:
-        """Keep its errors flowing until somebody closes it."""
+        """Keep its errors flowing until somebody closes it; and see its end, because what it leaves in the background
+        goes with it, and holds its output open until then."""
         poller = select.poll()
-        poller.register(self._wake, select.POLLIN)
-        poller.register(self._stderr, select.POLLIN)
+        notice = self._command.notice
+        for fd in (self._wake, self._stderr) if notice is None else (self._wake, self._stderr, notice):
+            poller.register(fd, select.POLLIN)
         while True:
             ready = [fd for fd, _ in poller.poll()]
             if self._wake in ready:
                 return
-            try:
-                data = os.read(self._stderr, _CHUNK)
-            except BlockingIOError:
-                continue
-            if not data:
+            if self._stderr in ready and not self._heard():
                 poller.unregister(self._stderr)
-            self._keep(data)
+            if notice in ready and self._command.ended():
+                poller.unregister(notice)
+
+    def _heard(self) -> bool:
+        """Take what it wrote to its errors; False when nothing more will come."""
+        try:
+            data = os.read(self._stderr, _CHUNK)
+        except BlockingIOError:
+            return True
+        self._keep(data)
+        return bool(data)
 
     def _keep(self, data: bytes) -> None:
         self._said += data

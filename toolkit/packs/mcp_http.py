@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 FAILED_HERE: Final = -32099
 """The code of errors that are ours, in the place of an answer; their data say which of our errors."""
 
+_MAX_STREAM: Final = 8 * MAX_MESSAGE
 _SECONDS_TO_CONNECT: Final = 30.0
 _IDLE: Final = 300.0
 
@@ -132,7 +133,11 @@ class _Stream(httpx2.AsyncByteStream):
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = _MAX_STREAM
         async for chunk in self._answer.aiter_stream():
+            left -= len(chunk)
+            if left < 0:  # of a call that was given up, say: nobody would ever stop it
+                raise httpcore2.ReadError("the stream has no end")
             yield chunk
 
     async def aclose(self) -> None:
@@ -200,7 +205,8 @@ def _in_words(error: ToolkitError, status: int = 502) -> httpx2.Response:
 
 def _named(error: Exception) -> str:
     if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout):
-        return "no connection could be made"
+        untrusted = "certificate" in str(error).lower()
+        return "its certificate is refused" if untrusted else "no connection could be made"
     if isinstance(error, httpcore2.TimeoutException):
         return "no answer came in time"
     return "the connection broke, or what came was no HTTP"
