@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ class OddHttp:
 
 
 @contextmanager
-def odd_http() -> Iterator[OddHttp]:
+def odd_http(tls: ssl.SSLContext | None = None) -> Iterator[OddHttp]:
     odd = OddHttp()
 
     class Handler(BaseHTTPRequestHandler):
@@ -126,7 +127,9 @@ def odd_http() -> Iterator[OddHttp]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    odd.url = f"http://127.0.0.1:{server.server_port}/mcp"
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    odd.url = f"http{'s' * (tls is not None)}://127.0.0.1:{server.server_port}/mcp"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp import Client, MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation, PaginatedRequestParams
 from pydantic import ValidationError
 
-from toolkit.errors import ToolFailed, ToolkitError, ToolTimeout
+from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
 from toolkit.guard import environment
 from toolkit.guard.hosts import Url
 from toolkit.guard.long_process import GRACE, LongProcess
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _CLIENT: Final = Implementation(name="typed-toolkit", version="0.1.0")
 _SHOWN: Final = 2000
+_MAX_PAGES: Final = 100
 _SHORTEST_SECRET: Final = 4
 _SESSION_OVER: Final = "Session terminated"  # the transport's own words for a session the server has forgotten
 
@@ -63,6 +64,7 @@ class Life:
         self._output: Output | None = None
         self._secrets: Mapping[str, str] = {}
         self._failure: ToolkitError | None = None
+        self._closed = False
         self._patience = anyio.CancelScope(deadline=anyio.current_time() + server.timeout)
         self._ready: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())
@@ -85,6 +87,7 @@ class Life:
 
     async def end(self) -> None:
         """Close it, and come back when it is."""
+        self._closed = not self.over
         self.give_up()
         # Saying goodbye to a server over HTTP must not take longer than ending one that is a process.
         self._patience.deadline = anyio.current_time() + GRACE
@@ -130,8 +133,7 @@ class Life:
     async def _session(self) -> AsyncIterator[ClientSession]:
         async with self._streams() as streams, Client(_given(streams), client_info=_CLIENT, cache=None) as client:
             if self._server.url and client.session.discover_result is not None:
-                # Newer servers want some arguments in headers, too, and say which ones in their list of tools.
-                await client.session.list_tools()
+                await _learn_headers(client.session)
             yield client.session
 
     @asynccontextmanager
@@ -187,6 +189,8 @@ class Life:
 
     def _of(self, error: Exception | None) -> ToolkitError:
         cause = _first(error)
+        if self._closed:
+            return ToolCancelled("the toolkit was closed")
         if isinstance(cause, ToolkitError):
             return cause
         if isinstance(cause, MCPError) and cause.code == FAILED_HERE:
@@ -232,6 +236,16 @@ class Life:
                 text = text.replace(value, f"${{{name}}}")
         lines = map(display, text[-_SHOWN:].splitlines())
         return "\n".join(lines)
+
+
+async def _learn_headers(session: ClientSession) -> None:
+    """Newer servers want some arguments in headers, too, and say which ones in their list of tools."""
+    cursor: str | None = None
+    for _ in range(_MAX_PAGES):
+        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+        cursor = page.next_cursor
+        if cursor is None:
+            return
 
 
 @asynccontextmanager
