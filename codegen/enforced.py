@@ -6,6 +6,7 @@ import json
 from typing import Any, Final
 
 from codegen.keywords import SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
+from codegen.patterns import for_validator
 from codegen.references import Schema
 from toolkit.errors import GenerationError
 from toolkit.wire.enforce import new_validator
@@ -49,7 +50,11 @@ def _bare(node: Any) -> Any:
     for word, value in node.items():
         if word in _PROSE or word.startswith("x-"):
             continue
-        if word in SUBSCHEMA_MAPS and isinstance(value, dict):
+        if word == "patternProperties" and isinstance(value, dict):
+            bare[word] = {for_validator(key): _bare(item) for key, item in value.items()}
+        elif word == "pattern" and isinstance(value, str):
+            bare[word] = for_validator(value)
+        elif word in SUBSCHEMA_MAPS and isinstance(value, dict):
             bare[word] = {key: _bare(item) for key, item in value.items()}
         elif word in SUBSCHEMA_LISTS and isinstance(value, list):
             bare[word] = [_bare(item) for item in value]

@@ -54,6 +54,8 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
     "properties without type": ({"properties": {"a": WHOLE}}, [{"a": 1}, {"a": "x"}, "text"]),
     "giant limit": ({"type": "integer", "minimum": 10**30}, [10**30, 1]),
     "steps that are no whole numbers": ({"type": "integer", "multipleOf": 1.5}, [3, 2]),
+    "pattern in another language": ({"type": "string", "pattern": r"^\w\d[\s\w]$", "not": {"const": "x"}}, ["é߀\u2003", "a1b", "a1-", "-1b"]),
+    "names by pattern": ({"type": "object", "patternProperties": {r"^\w$": WHOLE}, "additionalProperties": False}, [{"é": 1}, {"é": "x"}, {"-": 1}]),
     "false": (False, [1, None]),
     "recursion that is no class": ({"$ref": "#/$defs/tree"}, ["x", ["x", ["y"]], [1], 1]),
     "recursion of a class or null": ({"$ref": "#/$defs/maybe_node"}, [None, {"next": None}, {"next": {"next": {}}}, {"next": 1}]),
