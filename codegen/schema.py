@@ -34,8 +34,8 @@ class Document:
     aliases: dict[str, Schema] = field(default_factory=dict)
     enforced: str | None = None
     """The schema as JSON text, where the types alone would accept more than it does."""
-    findings: list[str] = field(default_factory=list)
-    """What the schema says wrongly of itself, each ``message @ pointer``."""
+    findings: list[tuple[str, str]] = field(default_factory=list)
+    """What the schema says wrongly of itself, each with its pointer."""
 
     def nodes(self) -> dict[str, Schema]:
         """Everything that has a name."""
@@ -49,7 +49,7 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
     """
     walk = _Walk(schema, name)
     document = Document(name, walk.root_node(is_input=is_input), walk.objects, walk.aliases)
-    document.findings = [f"{text} @ {base}{pointer}" for text, pointer in walk.notes.findings]
+    document.findings = walk.notes.findings
     problems = walk.notes.problems
     if walk.notes.enforced and not problems:
         mistake = mistake_in(schema)
