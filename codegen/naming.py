@@ -161,17 +161,21 @@ def _apart(
     wires: Sequence[str], names: Sequence[str], *, keep: Keep, joint: str = "_", fold: bool = False
 ) -> list[str]:
     """The names, those that meet told apart by a digest; ``keep`` says which one of them stays as it is."""
+
+    def key(name: str) -> str:
+        return name.casefold() if fold else name
+
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(names):
-        groups.setdefault(name.casefold() if fold else name, []).append(index)
-    result = list(names)
+        groups.setdefault(key(name), []).append(index)
+    result, taken = list(names), set(groups)
     for indexes in groups.values():
-        if len(indexes) == 1:
-            continue
         keeper = next((i for i in indexes if keep(wires[i], names[i])), min(indexes, key=lambda i: wires[i]))
-        for index in indexes:
-            if index != keeper:
-                result[index] = f"{names[index]}{joint}{digest(wires[index])}"
+        for index in (index for index in indexes if index != keeper):
+            lengths = range(6, 65)  # a name on the wire may look as if it carried a digest already
+            marked = (f"{names[index]}{joint}{digest(wires[index], length)}" for length in lengths)
+            result[index] = next(name for name in marked if key(name) not in taken)
+            taken.add(key(result[index]))
     return result
 
 
