@@ -22,6 +22,7 @@ VALID, INVALID = 24, 36
 
 _PER_NODE = 48
 _DEPTH = 5
+_NEEDED_AROUND = 12  # merged nodes are new ones each time, so that one needing itself is not seen by its identity
 _ABSENT: Final = object()
 _TOO_LARGE = 20_000
 _ANYTHING: Final[tuple[Any, ...]] = ("text", 7, 1.0, True, None, [], {}, [1, [2.5, None]], {"a": {"b": [""]}})
@@ -66,6 +67,7 @@ class _Maker:
         self.shapes = Shapes(schema)
         self.oracle = Oracle(schema)
         self.smallest: dict[int, Any] = {}
+        self.around = 0
         self.kept: list[Any] = []  # the nodes whose ids are the keys of ``smallest``
 
     def candidates(self) -> Iterable[tuple[str, Any]]:
@@ -93,12 +95,14 @@ class _Maker:
 
     def smallest_of(self, node: Any) -> Any:
         """The least that a node accepts, or ``_ABSENT`` where nothing was found (also while a node needs itself)."""
-        if id(node) not in self.smallest:
+        if id(node) not in self.smallest and self.around < _NEEDED_AROUND:
             self.kept.append(node)
             self.smallest[id(node)] = _ABSENT
+            self.around += 1
             made = (value for shape in self.shapes.of(node) for value in self.least(shape))
             self.smallest[id(node)] = next((value for value in made if self.oracle.accepts(node, value)), _ABSENT)
-        return self.smallest[id(node)]
+            self.around -= 1
+        return self.smallest.get(id(node), _ABSENT)
 
     def least(self, shape: Node) -> Iterable[Any]:
         if "const" in shape or "enum" in shape:
