@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, cast
 from pydantic import BaseModel
 
 from toolkit.errors import PolicyError, SetupError, ToolCancelled, ToolNotAllowed
+from toolkit.guard.hints import HINTS, Hint, hints_of
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy import Touches, Verdict
 from toolkit.guard.preview import Preview
@@ -77,7 +78,7 @@ class Core:
         self.loop: Final = LoopThread()
         self.catalog, self.handlers = join(catalog, map(load_pack, packs), partial(self._made, own_loop=own_loop))
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weakly_touched(), roots)
+        context.policy.attach(known, self._weakly_touched(), roots, partial(_hints, self.catalog))
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = Scope(context)
         self.output_cache: Final = _cache_opener(self.scope, self.planner)
@@ -125,7 +126,14 @@ class Core:
             raise steps.not_allowed(tool.name, verdict)
         session = self.context.session_id
         return verdict, request_approval(
-            tool.name, args, preview, verdict.because, tool.fs, call_id=call_id, session_id=session
+            tool.name,
+            args,
+            preview,
+            verdict.because,
+            tool.fs,
+            call_id=call_id,
+            session_id=session,
+            annotations=_annotations(self.catalog, tool.name),
         )
 
     def new_context(
@@ -346,6 +354,16 @@ class Options:
     deadline: float | None
     signal: CancelSignal | None
     notify: OnProgress | None
+
+
+def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:
+    return catalog.definitions[name].get("annotations") or {}
+
+
+def _hints(catalog: Catalog, name: str) -> Collection[Hint]:
+    """Read from the manifest when a rule asks for it: no model is imported."""
+    info = catalog.tools.get(name)
+    return HINTS if info is None else hints_of(_annotations(catalog, name), (*info.required, *info.optional))
 
 
 def _close(scope: Scope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None) -> None:
