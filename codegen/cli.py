@@ -14,6 +14,7 @@ import typer
 from codegen import run
 from codegen.plan import Progress
 from codegen.settings import find_settings
+from codegen.stale import not_imported
 from toolkit.errors import GenerationError, SetupError, SpecError
 
 Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml holds [tool.toolkit].")]
@@ -30,12 +31,15 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
         with progress_bar() as progress:
             changed = run.generate(settings, progress)
         folder = run.shown(settings.output, settings.root)
+        missing = not_imported(settings)
         if as_json:
-            print_json({"package": settings.package, "changed": changed})
+            print_json({"package": settings.package, "changed": changed, "notImported": missing})
         elif changed:
             typer.echo(f"{folder}: {len(changed)} files changed")
         else:
             typer.echo(f"{folder}: nothing to do")
+        if missing and not as_json:
+            typer.echo(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`", err=True)
 
 
 @app.command()

@@ -18,9 +18,11 @@ from codegen.models import render_models
 from codegen.naming import ToolNames, name_tools
 from codegen.render import modules
 from codegen.render.facade import ASYNC, SYNC, render_facade
+from codegen.render.imported import imports_with_tools, packs_of, render_imported
 from codegen.rows import Row, make_row, name_pointer
 from codegen.schema import flatten
 from codegen.settings import Settings
+from codegen.stale import refuse_stale_imports
 from toolkit.errors import SpecError
 from toolkit.spec.load import load_specs, read_specs, spec_files
 from toolkit.spec.model import ToolSpec
@@ -123,6 +125,7 @@ def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = No
             progress(done + 1, len(own))
     if problems:
         raise SpecError(problems)
+    refuse_stale_imports(settings, rows)
     _refuse_class_of_a_model(settings, [*included, *rows])
     files |= _package_files(settings, rows, included)
     return Plan(settings.output, {**files, manifests.NAME: _manifest(settings, inputs, files, rows)})
@@ -228,8 +231,11 @@ def _refuse_class_of_a_model(settings: Settings, rows: list[Row]) -> None:
 
 
 def _package_files(settings: Settings, rows: list[Row], included: list[Row]) -> dict[str, str]:
-    package, class_name, packs = settings.package, settings.class_name, settings.all_packs
+    package, class_name = settings.package, settings.class_name
     everything = [*included, *rows]
+    imports = imports_with_tools(settings.imports, rows)
+    packs = tuple(dict.fromkeys([*settings.all_packs, *packs_of(imports, package)]))
+    imported = render_imported(imports, rows)
     return {
         "models/__init__.py": modules.header("One module a tool, imported when it is used.", future=False),
         "names.py": modules.render_names(everything),
@@ -237,6 +243,7 @@ def _package_files(settings: Settings, rows: list[Row], included: list[Row]) -> 
         "context.py": modules.render_context(package),
         "catalog.py": modules.render_catalog(everything, package),
         "bind.py": modules.render_bind(rows, package),
+        **({} if imported is None else {"imported.py": imported}),
         "facade.py": render_facade(everything, package, class_name, packs, SYNC),
         "async_facade.py": render_facade(everything, package, class_name, packs, ASYNC),
         "__init__.py": modules.render_package(everything, package, class_name),
