@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from codegen.import_settings import ImportSettings
+from codegen.importers.imported import Imported
 from codegen.importers.openapi_documents import Documents, Node
 from codegen.importers.openapi_request import read_input
 from codegen.importers.openapi_response import read_output
@@ -73,17 +75,29 @@ class Service:
     notes: list[str] = field(default_factory=list)
 
 
+def import_openapi(settings: ImportSettings, root: Path) -> Imported:
+    """The document that an import of the settings names, as tools."""
+    service = read_openapi(
+        root / settings.openapi, root, url=settings.url, headers=settings.headers, operations=settings.operations
+    )
+    origin: dict[str, Any] = {"service": {"title": service.title, "version": service.version}}
+    if not settings.url:
+        origin["url"] = service.url
+    return Imported(origin, service.tools, tuple(service.notes))
+
+
 def read_openapi(
     document: Path,
     base: Path,
     *,
-    url: str | None = None,
+    url: str = "",
     headers: Mapping[str, str] | None = None,
-    operations: Sequence[str] | None = None,
+    operations: Sequence[str] = (),
 ) -> Service:
     """The tools of ``document``; files in mistakes are named relative to ``base``.
 
-    ``operations``: the only ones to read, by their ``operationId`` or as ``GET /pets``.
+    ``url``: where the service is, if not where the document says. ``operations``: the only ones to read, by their
+    ``operationId`` or as ``GET /pets``; all of them if there are none.
     """
     source = os.path.relpath(document, base).replace(os.sep, "/")
     documents = Documents(document, source)
@@ -92,7 +106,7 @@ def read_openapi(
     info = documents.root.below("info") or Node({}, source)
     service = Service(service_url(documents, url), info.text("title"), info.text("version"))
     for operation in chosen:
-        _add_tool(documents, operation, service, headers or {}, named=url is not None)
+        _add_tool(documents, operation, service, headers or {}, named=bool(url))
     documents.raise_problems()
     service.notes = list(dict.fromkeys(service.notes))
     return service
@@ -120,9 +134,9 @@ def _check_version(documents: Documents) -> None:
 # -- which operations, and what their tools are called -----------------------------------------------------------------------
 
 
-def _chosen(documents: Documents, wanted: Sequence[str] | None) -> list[Operation]:
+def _chosen(documents: Documents, wanted: Sequence[str]) -> list[Operation]:
     found = list(_operations(documents))
-    if wanted is not None:
+    if wanted:
         found = _selected(documents, found, wanted)
     if len(found) > MAX_OPERATIONS:
         documents.add(f"{len(found)} operations are too many: choose some with 'operations'", documents.root)

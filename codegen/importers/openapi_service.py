@@ -13,9 +13,9 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 _WAY_OUT: Final = 'write url = "https://..." in the import\'s settings'
 
 
-def service_url(documents: Documents, given: str | None) -> str:
+def service_url(documents: Documents, given: str) -> str:
     """The address of the settings, else the only absolute one that the document names."""
-    if given is not None:
+    if given:
         return given
     urls = _urls(documents.root)
     absolute = [url for url in urls if re.match(r"https?://", url, re.IGNORECASE)]

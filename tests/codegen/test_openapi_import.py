@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from jsonschema import Draft202012Validator
 
+from codegen.import_settings import ImportSettings
+from codegen.importers.openapi import import_openapi
 from tests.codegen.openapi_documents import OK, Json, answering, document, imported, one, taking, tool
 from toolkit.spec.names import is_wire_name
 
@@ -344,6 +347,17 @@ def test_every_schema_is_one(tmp_path: Path) -> None:
         tmp_path, answering({"$ref": "#/components/schemas/Pet"}, version="3.0.0", components={"schemas": {"Pet": pet}})
     )
     for found in service.tools:
-        Draft202012Validator.check_schema(found["inputSchema"])
-        Draft202012Validator.check_schema(found["outputSchema"])
+        assert jsonschema_rs.meta.is_valid(found["inputSchema"])
+        assert jsonschema_rs.meta.is_valid(found["outputSchema"])
     assert Draft202012Validator(service.tools[0]["outputSchema"]).is_valid({"next": {"next": None}})
+
+
+def test_an_import_of_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "api.json").write_text(json.dumps(one({"security": [{"key": []}]})))
+    found = import_openapi(ImportSettings("pets", openapi="docs/api.json"), tmp_path)
+    assert found.origin == {"service": {"title": "Pets", "version": "1"}, "url": "https://pets.example.org/v1"}
+    assert [each["name"] for each in found.tools] == ["op"]
+    assert found.notes == ("the security scheme 'key' is described nowhere",)
+    elsewhere = ImportSettings("pets", openapi="docs/api.json", url="http://localhost:8080", operations=("op",))
+    assert "url" not in import_openapi(elsewhere, tmp_path).origin
