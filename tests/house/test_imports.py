@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard.change",
         "toolkit.builtin",
     ),
+    "toolkit/packs": ("toolkit.errors", "toolkit.wire", "toolkit.guard", "toolkit.runtime", "toolkit.packs"),
     "toolkit/adapters": ("toolkit.errors", "toolkit.wire", "toolkit.adapters"),
     "toolkit/cli.py": ("toolkit.errors",),
     "toolkit/__init__.py": (),
