@@ -92,7 +92,7 @@ def running_service() -> Iterator[Service]:
 
     server = Server(("127.0.0.1", 0), Handler)
     service.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield service
