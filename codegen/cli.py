@@ -6,12 +6,14 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from codegen import run
+from codegen.imports import run_imports
 from codegen.plan import Progress
 from codegen.settings import find_settings
 from codegen.stale import not_imported
@@ -19,6 +21,7 @@ from toolkit.errors import GenerationError, SetupError, SpecError
 
 Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml holds [tool.toolkit].")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+ImportNames = Annotated[list[str] | None, typer.Argument(help="Imports of the settings; by default all of them.")]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make a typed package from tool specs.")
 
@@ -60,6 +63,23 @@ def check(project: Project = Path(), as_json: AsJson = False) -> None:
             raise typer.Exit(1)
 
 
+@app.command(name="import")
+def import_(names: ImportNames = None, project: Project = Path(), as_json: AsJson = False) -> None:
+    """Read servers, documents and modules of the settings anew, and write their spec files."""
+    with reported(as_json):
+        settings = find_settings(project)
+        with progress_bar("importing") as progress:
+            reports = run_imports(settings, names or (), progress)
+    if as_json:
+        print_json([asdict(report) for report in reports])
+        return
+    for report in reports:
+        typer.echo(f"{report.file}: {report.state}")
+        for word, tools in (("added", report.added), ("removed", report.removed), ("changed", report.changed)):
+            if tools:
+                typer.echo(f"  {word}: {', '.join(tools)}")
+
+
 @contextmanager
 def reported(as_json: bool) -> Iterator[None]:
     """Our errors as text on stderr, or as JSON for scripts: 1 for mistakes in specs, 2 for a wrong set-up."""
@@ -76,12 +96,12 @@ def reported(as_json: bool) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress | None]:
+def progress_bar(label: str = "generating") -> Iterator[Progress | None]:
     """A bar for people who wait on a terminal; nothing for scripts."""
     if not sys.stderr.isatty():
         yield None
         return
-    with typer.progressbar(length=1, label="generating", file=sys.stderr) as bar:
+    with typer.progressbar(length=1, label=label, file=sys.stderr) as bar:
 
         def step(done: int, total: int) -> None:
             bar.length = total

@@ -30,6 +30,7 @@ app.add_typer(audit_app, name="audit")
 
 Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml holds [tool.toolkit].")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+ImportNames = Annotated[list[str] | None, typer.Argument(help="Imports of the settings; by default all of them.")]
 Package = Annotated[
     str | None, typer.Option(help="The generated package; by default this project's, else the built-ins'.")
 ]
@@ -53,6 +54,14 @@ def check(project: Project = Path(), as_json: AsJson = False) -> None:
     from codegen import cli
 
     cli.check(project, as_json)
+
+
+@app.command(name="import")
+def import_(names: ImportNames = None, project: Project = Path(), as_json: AsJson = False) -> None:
+    """Read servers, documents and modules of the settings anew, and write their spec files."""
+    from codegen import cli
+
+    cli.import_(names, project, as_json)
 
 
 @app.command()

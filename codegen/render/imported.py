@@ -18,21 +18,18 @@ def imports_with_tools(imports: Iterable[ImportSettings], rows: Sequence[Row]) -
 
 
 def packs_of(imports: Iterable[ImportSettings], package: str) -> list[str]:
-    """Who runs imported tools: packs of ours for servers and services, functions themselves, people for the rest."""
-    found: list[str] = []
-    for item in imports:
-        found += [f"{package}.imported:{item.identifier}"] if item.kind in RUN_BY_US else []
-        found += [entry if ":" in entry else f"{entry}:*" for entry in item.functions]
-    return found
+    """The packs of ``imported.py``; tools that nothing there can run are the project's own to handle."""
+    return [f"{package}.imported:{item.identifier}" for item in imports if item.kind in RUN_BY_US]
 
 
 def render_imported(imports: Iterable[ImportSettings], rows: Sequence[Row]) -> str | None:
-    """The module, if there are servers or services: one pack each, every value a literal."""
+    """The module, if it would hold any pack: one an import, every value a literal."""
     imports = [item for item in imports if item.kind in RUN_BY_US]
     if not imports:
         return None
     kinds = {item.kind for item in imports}
-    found = ["from toolkit.packs.mcp import McpServer, McpTool, mcp_pack"] if "mcp" in kinds else []
+    found = ["from toolkit.packs.functions import FunctionTools"] if "functions" in kinds else []
+    found += ["from toolkit.packs.mcp import McpServer, McpTool, mcp_pack"] if "mcp" in kinds else []
     found += ["from toolkit.packs.openapi import ApiOperation, ApiService, api_pack"] if "openapi" in kinds else []
     packs = "\n".join(_pack(item, [row for row in rows if _is_from(row, item)]) for item in imports)
     return f"""{header("Packs for imported tools: commands and addresses are those of the settings.")}
@@ -48,6 +45,10 @@ def _is_from(row: Row, item: ImportSettings) -> bool:
 
 
 def _pack(item: ImportSettings, rows: Sequence[Row]) -> str:
+    if item.kind == "functions":
+        sources = tuple(entry if ":" in entry else f"{entry}:*" for entry in item.functions)
+        names = "".join(f"        {literal(row.name)}: {literal(row.originalName)},\n" for row in rows)
+        return f"{item.identifier}: Final = FunctionTools(\n    {literal(sources)},\n    {{\n{names}    }},\n)\n"
     if item.kind == "mcp":
         function, peer, members = "mcp_pack", _server(item), map(_tool, rows)
     else:

@@ -68,8 +68,10 @@ def check_function(fields: Fields) -> str | None:
     function = fields.string("function")
     if function is None:
         return None
-    module, colon, name = function.partition(":")
-    if not colon or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+    module, _, name = function.partition(":")
+    # A function made inside another is named so by Python.
+    parts = [*module.split("."), *(part for part in name.split(".") if part not in ("<locals>", "<lambda>"))]
+    if not all(part.isidentifier() for part in parts):
         fields.add(f"a function is written 'module:function', not {shown(function)}", "function")
     return function
 
