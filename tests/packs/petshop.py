@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from codegen.importers.openapi import import_openapi
+from codegen.imports import run_imports
 from codegen.run import generate
 from codegen.settings import find_settings
 
@@ -74,8 +73,5 @@ def make_petshop(root: Path, url: str) -> None:
     (root / "shop.yaml").write_text(DOCUMENT)
     (root / "pyproject.toml").write_text(SETTINGS % url)
     settings = find_settings(root)
-    [item] = settings.imports
-    imported = import_openapi(item, root)
-    file = {"origin": {"kind": "openapi", "name": item.name, **imported.origin}, "tools": imported.tools}
-    settings.import_file(item.name).write_text(json.dumps(file, indent=2))
+    run_imports(settings)
     generate(settings)
