@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ FORMS: dict[str, tuple[Any, str]] = {
         "bedrock",
     ),
 }  # fmt: skip
-WRAPPED = {
+WRAPPED: dict[str, Callable[[Any], Any]] = {
     "alone": lambda entry: entry,
     "in a list": lambda entry: [entry],
     "under tools": lambda entry: {"tools": [entry]},
