@@ -18,10 +18,11 @@ from codegen.importers.imported import Imported
 from codegen.importers.openapi_documents import Documents, Node
 from codegen.importers.openapi_request import read_input
 from codegen.importers.openapi_response import read_output
-from codegen.importers.openapi_schema import Schema, Schemas, TooLarge
+from codegen.importers.openapi_schema import MAX_DEFINED, Schema, Schemas, TooLarge
 from codegen.importers.openapi_service import own_servers, security_notes, service_url
 from toolkit.errors import nearest
 from toolkit.spec.check import MAX_SCHEMA_NODES
+from toolkit.spec.model import Json
 from toolkit.spec.problems import shown
 
 MAX_OPERATIONS: Final = 5000
@@ -105,8 +106,12 @@ def read_openapi(
     chosen = _chosen(documents, operations)
     info = documents.root.below("info") or Node({}, source)
     service = Service(service_url(documents, url), info.text("title"), info.text("version"))
+    legacy = documents.root.text("openapi").startswith("3.0")
+    taken = Schemas(documents, "request", legacy=legacy)
+    given = Schemas(documents, "response", legacy=legacy)
+    reading = _Reading(documents, service, taken, given, headers or {}, url_given=bool(url))
     for operation in chosen:
-        _add_tool(documents, operation, service, headers or {}, named=bool(url))
+        reading.add(operation)
     documents.raise_problems()
     service.notes = list(dict.fromkeys(service.notes))
     return service
@@ -198,53 +203,66 @@ def tool_name(text: str) -> str:
 # -- one tool --------------------------------------------------------------------------------------------------------------
 
 
-def _add_tool(
-    documents: Documents, operation: Operation, service: Service, headers: Mapping[str, str], named: bool
-) -> None:
-    node = operation.node
-    others = own_servers(operation.item, node, service.url)
-    if others and named:
-        service.notes.append(f"{operation.place} has a server of its own ({shown(others[0])}), but 'url' is asked")
-    elif others:
-        documents.add(
-            f"the operation has a server of its own, {shown(others[0])}: make it an import of its own with that 'url' and "
-            f"'operations', or leave it out of 'operations'",
-            node,
-        )
-    service.notes += security_notes(documents, node, headers)
-    try:
-        service.tools.append(_tool(documents, operation, service, headers))
-    except TooLarge:
-        documents.add(f"the schemas of the operation have more than {MAX_SCHEMA_NODES} values", node)
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What all operations of a document are read with."""
 
+    documents: Documents
+    service: Service
+    inputs: Schemas
+    outputs: Schemas
+    headers: Mapping[str, str]
+    url_given: bool
 
-def _tool(documents: Documents, operation: Operation, service: Service, headers: Mapping[str, str]) -> dict[str, Any]:
-    node, legacy = operation.node, documents.root.text("openapi").startswith("3.0")
-    inputs = Schemas(documents, "request", legacy=legacy)
-    settled = {name.lower() for name in headers}
-    taken = read_input(documents, operation.path, operation.item, node, inputs, settled)
-    service.notes += [f"{operation.place}: {note}" for note in taken.notes]
-    output, accept = read_output(documents, node, Schemas(documents, "response", legacy=legacy))
-    schema: Schema = {"type": "object", "properties": taken.properties}
-    if taken.required:
-        schema["required"] = taken.required
-    request: Schema = {"method": operation.method, "path": operation.path}
-    if taken.parameters:
-        request["parameters"] = taken.parameters
-    if taken.body is not None:
-        request["body"] = taken.body
-    tool: dict[str, Any] = {
-        "name": operation.name,
-        "description": _description(operation),
-        "inputSchema": inputs.root({**schema, "additionalProperties": False}),
-        "annotations": _annotations(operation),
-        "permissions": ["network"],
-        "request": {**request, "accept": accept},
-    }
-    if output is not None:
-        tool["outputSchema"] = output
-    order = ("name", "description", "inputSchema", "outputSchema", "annotations", "permissions", "request")
-    return {key: tool[key] for key in order if key in tool}
+    def add(self, operation: Operation) -> None:
+        """Adds the tool of one operation to the service's."""
+        self._judge_servers(operation)
+        self.service.notes += security_notes(self.documents, operation.node, self.headers)
+        try:
+            self.service.tools.append(self._tool(operation))
+        except TooLarge:
+            words = f"a schema of the operation has more than {MAX_SCHEMA_NODES - MAX_DEFINED} values"
+            self.documents.add(words, operation.node)
+
+    def _judge_servers(self, operation: Operation) -> None:
+        others = own_servers(operation.item, operation.node, self.service.url)
+        if others and self.url_given:
+            words = f"{operation.place} has a server of its own ({shown(others[0])}), but 'url' is asked"
+            self.service.notes.append(words)
+        elif others:
+            self.documents.add(
+                f"the operation has a server of its own, {shown(others[0])}: make it an import of its own with that 'url' "
+                f"and 'operations', or leave it out of 'operations'",
+                operation.node,
+            )
+
+    def _tool(self, operation: Operation) -> dict[str, Any]:
+        settled = {name.lower() for name in self.headers}
+        taken = read_input(self.documents, operation.path, operation.item, operation.node, self.inputs, settled)
+        self.service.notes += [f"{operation.place}: {note}" for note in taken.notes]
+        output, accept = read_output(self.documents, operation.node, self.outputs)
+        request: Schema = {"method": operation.method, "path": operation.path}
+        if taken.parameters:
+            request["parameters"] = taken.parameters
+        if taken.body is not None:
+            request["body"] = taken.body
+        return {
+            "name": operation.name,
+            "description": _description(operation),
+            "inputSchema": self._whole(operation, self.inputs, taken.schema),
+            **({} if output is None else {"outputSchema": self._whole(operation, self.outputs, output)}),
+            "annotations": _annotations(operation),
+            "permissions": ["network"],
+            "request": {**request, "accept": accept},
+        }
+
+    def _whole(self, operation: Operation, schemas: Schemas, schema: Json) -> Schema:
+        whole, left_open = schemas.root(schema)
+        if left_open:
+            named = ", ".join(left_open[:3]) + (", ..." if len(left_open) > 3 else "")
+            words = f"{operation.place}: what is farthest away in its schemas is left open ({len(left_open)}: {named})"
+            self.service.notes.append(words)
+        return whole
 
 
 def _description(operation: Operation) -> str:

@@ -25,7 +25,7 @@ def read_body(documents: Documents, operation: Node, schemas: Schemas, result: I
         return
     chosen = best(offered(documents, body))
     if chosen is None:
-        documents.add("a 'requestBody' has a 'content' with at least one media type", body)
+        result.notes.append(f"the body has no media type, so it is left out @ {body.pointer}")
         return
     key = result.free("body", "request_body")
     media_type, node = chosen
@@ -51,49 +51,46 @@ def _schema(media: Node, schemas: Schemas, body: Schema) -> Json:
         return {} if schema is None else schemas.convert(schema)
     if media_type in (FORM, MULTIPART):
         converted = {} if schema is None else schemas.convert(schema)
-        encoding = _encoding(media, _properties(converted, schemas.defs()), schemas.defs())
-        if encoding:
-            body["encoding"] = encoding
-        return converted if isinstance(converted, dict) and converted else {"type": "object"}
+        return _parts(converted, media, schemas, body) if converted else {"type": "object"}
     if is_text(media_type):
         return {"type": "string", "contentMediaType": media_type}
     body["base64"] = True
     return {"type": "string", "contentEncoding": "base64", "contentMediaType": media_type}
 
 
-def _properties(schema: Json, defs: Schema) -> dict[str, Json]:
-    """The parts of a body: the properties of an object that stands here or in a definition."""
-    target = _target(schema, defs)
-    properties = target.get("properties")
-    return properties if isinstance(properties, dict) else {}
+def _parts(schema: Json, media: Node, schemas: Schemas, body: Schema) -> Json:
+    """The schema of a form, and in ``body`` how each property is written, where that is not the usual way.
 
-
-def _target(schema: Json, defs: Schema) -> Schema:
-    for _ in range(len(defs) + 1):
-        if not isinstance(schema, dict) or "$ref" not in schema:
-            break
-        schema = defs.get(str(schema["$ref"]).removeprefix("#/$defs/"))
-    return schema if isinstance(schema, dict) else {}
-
-
-def _encoding(media: Node, properties: dict[str, Json], defs: Schema) -> Schema:
-    """How each part is written, where that is not the usual way; parts that are bytes become base64 in the schema."""
+    Properties that are bytes become base64 in a copy of the object, which others may refer to as it is.
+    """
     told = media.below("encoding")
-    result: Schema = {}
-    for name in properties:
+    target = _target(schema, schemas)
+    properties = target.get("properties")
+    changed: Schema = {}
+    encoding: Schema = {}
+    for name, value in properties.items() if isinstance(properties, dict) else ():
         said = told.below(name) if told else None
         entry: Schema = {} if said is None else _as_said(said)
-        schema = _target(properties[name], defs)
-        items = _target(schema.get("items"), defs)
-        if _is_bytes(schema):
-            properties[name] = _as_base64(schema)
-            entry["base64"] = True
+        found = _target(value, schemas)
+        items = _target(found.get("items"), schemas)
+        if _is_bytes(found):
+            changed[name] = _as_base64(found)
         elif _is_bytes(items):
-            properties[name] = {**schema, "items": _as_base64(items)}
+            changed[name] = {**found, "items": _as_base64(items)}
+        if name in changed:
             entry["base64"] = True
         if entry:
-            result[name] = entry
-    return result
+            encoding[name] = entry
+    if encoding:
+        body["encoding"] = encoding
+    return {**target, "properties": {**target["properties"], **changed}} if changed else schema  # type: ignore[dict-item]
+
+
+def _target(schema: Json, schemas: Schemas) -> Schema:
+    """The schema itself, or what its references lead to."""
+    while isinstance(schema, dict) and "$ref" in schema:
+        schema = schemas.definition(str(schema["$ref"]))
+    return schema if isinstance(schema, dict) else {}
 
 
 def _as_said(said: Node) -> Schema:

@@ -154,7 +154,7 @@ class Documents:
             self.add(f"{shown(reference)} leads to a file that could not be read", at)
             return None
         found = Node(self._texts[file], file)
-        for part in fragment.split("/")[1:]:
+        for part in fragment.split("/")[1:] if fragment != "/" else ():
             key = part.replace("~1", "/").replace("~0", "~")
             is_index = isinstance(found.value, list) and key.isdecimal() and int(key) < len(found.value)
             if is_index:

@@ -18,6 +18,11 @@ class Input:
     body: Schema | None = None
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def schema(self) -> Schema:
+        required: Schema = {"required": self.required} if self.required else {}
+        return {"type": "object", "properties": self.properties, **required, "additionalProperties": False}
+
     def free(self, *names: str) -> str:
         """The first of these names that no property has."""
         for name in names:

@@ -7,14 +7,14 @@ from typing import Final
 
 from codegen.importers.openapi_documents import Documents, Node
 from codegen.importers.openapi_media import is_json, offered, plain
-from codegen.importers.openapi_schema import Schema, Schemas
+from codegen.importers.openapi_schema import Schemas
 from toolkit.spec.model import Json
 
 _SUCCESS: Final = re.compile(r"2(?:\d\d|XX)", re.IGNORECASE)
 
 
-def read_output(documents: Documents, operation: Node, schemas: Schemas) -> tuple[Schema | None, str]:
-    """The output schema, and the media types to ask for.
+def read_output(documents: Documents, operation: Node, schemas: Schemas) -> tuple[Json, str]:
+    """The output schema or None, and the media types to ask for.
 
     Successes that answer different things make a union of them, one that answers nothing adds null: what is typed is what
     may come. Where some success answers something else than JSON, nothing can be promised, and there is no schema.
@@ -35,7 +35,7 @@ def read_output(documents: Documents, operation: Node, schemas: Schemas) -> tupl
         if schema not in found:
             found.append(schema)
     root: Json = found[0] if len(found) == 1 else {"anyOf": found}
-    return schemas.root(root), ", ".join("application/json" if "*" in name else name for name in asked)
+    return root, ", ".join("application/json" if "*" in name else name for name in asked)
 
 
 def _successes(documents: Documents, operation: Node) -> list[Node]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import deque
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
 
 from codegen.importers.openapi_documents import Documents, Node
 from toolkit.spec.check import MAX_SCHEMA_NODES
@@ -50,54 +51,86 @@ _COMBINED: Final = ("$ref", "allOf", "anyOf", "oneOf", "not", "const")
 _NOT_IN_KEYS: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
+MAX_DEFINED: Final = 5000
+"""How many values the definitions of one tool's input or output may have together."""
+_DEFS: Final = "#/$defs/"
+_Identity: TypeAlias = tuple[str, tuple[str, ...]]
+
+
 class TooLarge(Exception):
-    """What one tool's schema refers to is more than a spec may hold."""
+    """One schema has more values than a spec may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    schema: Json
+    size: int
+    refers_to: tuple[str, ...]
 
 
 class Schemas:
-    """The schema of one tool's input or output: ``convert`` its parts, then ask for ``defs``."""
+    """The schemas of one document in one direction. Each is converted once, however many tools refer to it."""
 
     def __init__(self, documents: Documents, direction: Direction, *, legacy: bool) -> None:
         self._documents = documents
         self._hidden_word = _HIDDEN[direction]
         self._legacy = legacy
-        self._keys: dict[tuple[str, tuple[str, ...]], str] = {}
-        self._defs: dict[str, Json] = {}
-        self._waiting: deque[tuple[str, Node]] = deque()
-        self._discriminators: list[tuple[Schema, Node]] = []
-        self._hidden_names: dict[tuple[str, tuple[str, ...]], frozenset[str]] = {}
-        self._left = MAX_SCHEMA_NODES
+        self._keys: dict[_Identity, str] = {}
+        self._nodes: dict[str, Node] = {}
+        self._definitions: dict[str, _Definition] = {}
+        self._hidden_names: dict[_Identity, frozenset[str]] = {}
 
-    def defs(self) -> dict[str, Json]:
-        """The definitions that what was converted refers to, and those they refer to."""
-        while self._waiting:
-            key, node = self._waiting.popleft()
-            self._defs[key] = self.convert(node)
-        for schema, node in self._discriminators:
-            schema["mapping"] = {word: self._mapped(target, node) for word, target in _mapping(node).items()}
-        self._discriminators.clear()
-        return self._defs
+    def root(self, schema: Json) -> tuple[Schema, list[str]]:
+        """A converted schema as a document: with the ``$defs`` it reaches, and itself no reference where it can be said
+        at once. Also the definitions that were too far away to be told."""
+        plain: Schema = schema if isinstance(schema, dict) else {} if schema is True else {"not": {}}
+        if plain.keys() == {"$ref"}:
+            target = self.definition(str(plain["$ref"]))
+            plain = target if isinstance(target, dict) else plain
+        defs, left_open = self._reached(plain)
+        return {**plain, "$defs": defs} if defs else plain, left_open
 
-    def root(self, schema: Json) -> Schema:
-        """A converted schema as a document: with its ``$defs``, and itself no reference where it can be said at once."""
-        defs = self.defs()
-        plain = {} if schema is True else {"not": {}} if schema is False else schema
-        assert isinstance(plain, dict)
-        key = str(plain.get("$ref", "")).removeprefix("#/$defs/")
-        if plain.keys() == {"$ref"} and isinstance(defs.get(key), dict):
-            target = defs[key]
-            assert isinstance(target, dict)
-            rest = {name: definition for name, definition in defs.items() if name != key}
-            plain, defs = dict(target), defs if _mentions([target, rest], plain["$ref"]) else rest
-        return {**plain, "$defs": defs} if defs else plain
+    def definition(self, reference: str) -> Json:
+        """What a reference to ``$defs`` leads to."""
+        return self._defined(reference.removeprefix(_DEFS)).schema
+
+    def _defined(self, key: str) -> _Definition:
+        if key not in self._definitions:
+            schema = self.convert(self._nodes[key])
+            self._definitions[key] = _Definition(schema, *_survey(schema))
+        return self._definitions[key]
+
+    def _reached(self, schema: Schema) -> tuple[dict[str, Json], list[str]]:
+        """The definitions that a schema refers to and those they refer to, nearest first; and which of them are open.
+
+        Some documents lead from everywhere to everything. What no longer fits accepts any value, so that nothing true is
+        refused.
+        """
+        size, waiting = _survey(schema)
+        if size > MAX_SCHEMA_NODES - MAX_DEFINED:
+            raise TooLarge
+        found: dict[str, Json] = {}
+        left_open: list[str] = []
+        queue, room = deque(waiting), MAX_DEFINED
+        while queue:
+            key = queue.popleft()
+            if key in found:
+                continue
+            definition = self._defined(key)
+            if definition.size < room:
+                found[key] = definition.schema
+                queue += definition.refers_to
+                room -= definition.size
+            else:
+                found[key] = {}
+                left_open.append(key)
+                room -= 1
+        return found, left_open
 
     # -- one schema --------------------------------------------------------------------------------------------------
 
     def convert(self, node: Node, hidden: frozenset[str] = frozenset()) -> Json:
         """The schema at ``node``; ``hidden`` are names that schemas around it hide."""
-        self._left -= 1
-        if self._left < 0:
-            raise TooLarge
         if isinstance(node.value, bool):
             return node.value
         if not isinstance(node.value, dict):
@@ -139,14 +172,14 @@ class Schemas:
         if word in ("example", "examples"):
             return _examples(node)
         if word == "discriminator":
-            return {word: self._discriminator(inner)}
+            return {word: self._discriminator(inner, node)}
         return {} if word in _LEFT_OUT else {word: inner.value}
 
     def _reference(self, node: Node) -> Schema:
         target = self._documents.resolve(node.mapping["$ref"], node)
         if target is None or self._documents.target(node) is None:
             return {}
-        result: Schema = {"$ref": f"#/$defs/{self._key(target)}"}
+        result: Schema = {"$ref": f"{_DEFS}{self._key(target)}"}
         for word, inner in node.children():
             if not self._legacy or word in _HEARD_BESIDE_REF or word.startswith("x-"):
                 result.update(self._keyword(word, inner, node, frozenset()))
@@ -156,10 +189,10 @@ class Schemas:
         identity = (target.file, target.path)
         if identity not in self._keys:
             plain = _NOT_IN_KEYS.sub("_", _name(target))
-            taken = plain in self._keys.values()
+            taken = plain in self._nodes
             digest = hashlib.sha256(repr(identity).encode()).hexdigest()[:6]
             self._keys[identity] = f"{plain}_{digest}" if taken else plain
-            self._waiting.append((self._keys[identity], target))
+            self._nodes[self._keys[identity]] = target
         return self._keys[identity]
 
     # -- properties of the other direction -----------------------------------------------------------------------------
@@ -192,26 +225,27 @@ class Schemas:
 
     # -- which of several objects an object is: kept for who reads it ------------------------------------------------------
 
-    def _discriminator(self, node: Node) -> Json:
-        if not _mapping(node):
+    def _discriminator(self, node: Node, owner: Node) -> Json:
+        """The same, with the alternatives of the schema it stands in called as its ``$defs`` are."""
+        mapping = node.below("mapping")
+        if mapping is None or not mapping.mapping:
             return node.value
-        schema: Schema = dict(node.mapping)
-        self._discriminators.append((schema, node))
-        return schema
+        listed = [owner.below(word) for word in ("oneOf", "anyOf")]
+        options = {
+            (target.file, target.path)
+            for each in listed
+            for _, option in (each.children() if each else ())
+            if "$ref" in option.mapping and (target := self._documents.resolve(option.mapping["$ref"], option))
+        }
+        renamed: Schema = {word: self._mapped(target, node, options) for word, target in mapping.mapping.items()}
+        return {**node.mapping, "mapping": renamed}
 
-    def _mapped(self, target: Json, node: Node) -> Json:
-        """A reference of ``mapping`` as one to ``$defs``, if that is there."""
+    def _mapped(self, target: Json, node: Node, options: set[_Identity]) -> Json:
         if not isinstance(target, str):
             return target
         reference = target if "/" in target or "#" in target else f"#/components/schemas/{target}"
         found = self._documents.resolve(reference, node)
-        key = self._keys.get((found.file, found.path)) if found else None
-        return target if key is None else f"#/$defs/{key}"
-
-
-def _mapping(node: Node) -> dict[str, Json]:
-    mapping = node.below("mapping")
-    return mapping.mapping if mapping else {}
+        return f"{_DEFS}{self._key(found)}" if found and (found.file, found.path) in options else target
 
 
 def _name(target: Node) -> str:
@@ -253,14 +287,18 @@ def _or_null(schema: Schema) -> Schema:
     return result
 
 
-def _mentions(value: Any, reference: Json) -> bool:
-    pending: list[Any] = [value]
+def _survey(value: Json) -> tuple[int, tuple[str, ...]]:
+    """How many values there are, and which definitions they refer to, in order."""
+    size, found = 0, dict[str, None]()
+    pending: list[Json] = [value]
     while pending:
-        found = pending.pop()
-        if isinstance(found, dict):
-            if found.get("$ref") == reference:
-                return True
-            pending += found.values()
-        elif isinstance(found, list):
-            pending += found
-    return False
+        each = pending.pop()
+        size += 1
+        if isinstance(each, dict):
+            reference = each.get("$ref")
+            if isinstance(reference, str) and reference.startswith(_DEFS):
+                found[reference.removeprefix(_DEFS)] = None
+            pending += reversed(each.values())
+        elif isinstance(each, list):
+            pending += reversed(each)
+    return size, tuple(found)

@@ -361,3 +361,14 @@ def test_an_import_of_the_settings(tmp_path: Path) -> None:
     assert found.notes == ("the security scheme 'key' is described nowhere",)
     elsewhere = ImportSettings("pets", openapi="docs/api.json", url="http://localhost:8080", operations=("op",))
     assert "url" not in import_openapi(elsewhere, tmp_path).origin
+
+
+def test_bodies_that_cannot_be_sent_are_left_out_and_named(tmp_path: Path) -> None:
+    body = {"content": {"application/json": {"schema": STRING}}}
+    service = imported(tmp_path, one({"requestBody": body}))
+    assert "body" not in service.tools[0]["request"]
+    assert service.notes == ["GET /pets: GET carries no body, so this one is left out @ /paths/~1pets/get/requestBody"]
+    service = imported(tmp_path, one({"requestBody": {"content": {}}}, method="post"))
+    assert service.notes == [
+        "POST /pets: the body has no media type, so it is left out @ /paths/~1pets/post/requestBody"
+    ]

@@ -92,10 +92,6 @@ MISTAKES: dict[str, tuple[Json, list[str]]] = {
             f"'$dynamicRef' is not followed: refer by a JSON pointer @ api.json:{REF[:-5]}/properties/b/$dynamicRef",
         ],
     ),
-    "a body of nothing": (
-        one({"requestBody": {"content": {}}}, method="post"),
-        ["a 'requestBody' has a 'content' with at least one media type @ api.json:/paths/~1pets/post/requestBody"],
-    ),
 }
 
 
@@ -171,18 +167,21 @@ def test_deep_nesting(tmp_path: Path, suffix: str) -> None:
 
 def test_a_chain_of_ten_thousand_references(tmp_path: Path) -> None:
     schemas: Json = {
-        f"S{n}": {"type": "array", "items": {"$ref": f"#/components/schemas/S{n + 1}"}} for n in range(9000)
+        f"S{n}": {"type": "array", "items": {"$ref": f"#/components/schemas/S{n + 1}"}} for n in range(10_000)
     }
-    schemas["S9000"] = {"type": "string"}
+    schemas["S10000"] = {"type": "string"}
     start = {"$ref": "#/components/schemas/S0"}
     service = imported(tmp_path, answering(start, components={"schemas": schemas}))
-    assert len(service.tools[0]["outputSchema"]["$defs"]) == 9000
+    found = service.tools[0]["outputSchema"]["$defs"]
+    assert 1000 < len(found) < 1300
+    assert [key for key in found if found[key] == {}] == [last := list(found)[-1]]
+    assert service.notes == [f"GET /pets: what is farthest away in its schemas is left open (1: {last})"]
 
 
 def test_schemas_without_measure(tmp_path: Path) -> None:
     wide = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(20_001)}}
     found = mistakes(tmp_path, taking(wide))
-    assert found == ("the schemas of the operation have more than 20000 values @ api.json:/paths/~1pets/post",)
+    assert found == ("a schema of the operation has more than 15000 values @ api.json:/paths/~1pets/post",)
 
 
 def test_a_document_of_mistakes_only_is_cut(tmp_path: Path) -> None:

@@ -188,3 +188,21 @@ components:
     assert found["inputSchema"]["properties"] == {"limit": {"$ref": "#/$defs/Limit"}, "body": {"type": "string"}}
     assert found["inputSchema"]["$defs"] == {"Limit": {"type": "integer"}}
     assert found["outputSchema"] == {"type": "integer"}
+
+
+def test_a_schema_that_is_sent_in_parts_and_as_json(tmp_path: Path) -> None:
+    upload = {"$ref": "#/components/schemas/Upload"}
+    components = {
+        "schemas": {"Upload": {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}}}
+    }
+    content = taking(upload, "multipart/form-data", components=components)
+    content["paths"]["/json"] = {"post": {"requestBody": {"content": {"application/json": {"schema": upload}}}}}
+    parts, whole = imported(tmp_path, content).tools
+    assert parts["inputSchema"]["properties"]["body"]["properties"]["file"]["contentEncoding"] == "base64"
+    assert whole["inputSchema"]["$defs"]["Upload"] == components["schemas"]["Upload"]
+
+
+def test_references_to_a_whole_file(tmp_path: Path) -> None:
+    (tmp_path / "pet.yaml").write_text("type: string\n")
+    for reference in ("pet.yaml", "pet.yaml#", "pet.yaml#/"):
+        assert tool(tmp_path, answering({"$ref": reference}))["outputSchema"] == {"type": "string"}
