@@ -113,7 +113,7 @@ def read_openapi(
     for operation in chosen:
         reading.add(operation)
     documents.raise_problems()
-    service.notes = list(dict.fromkeys(service.notes))
+    service.notes = list(dict.fromkeys([*service.notes, *documents.notes]))
     return service
 
 

@@ -77,6 +77,8 @@ class Documents:
         self._problems: dict[str, Problems] = {}
         self._told: set[tuple[str, str, str]] = set()
         self._bytes_left = MAX_DOCUMENT_BYTES
+        self.notes: Final[dict[str, None]] = {}
+        """Sentences for the person who imports, each once."""
         self._full = False
         self.root: Final = Node(self._read(document.name), document.name)
 
@@ -93,6 +95,9 @@ class Documents:
         except Unreadable as reason:
             self._of(node.file).stop(reason)
             self._full = True
+
+    def note(self, message: str, node: Node) -> None:
+        self.notes[f"{message} @ {self._of(node.file).source}:{node.pointer}"] = None
 
     def raise_problems(self) -> None:
         found = [str(finding) for problems in self._problems.values() for finding in problems.found]

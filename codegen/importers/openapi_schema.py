@@ -54,6 +54,8 @@ _NOT_IN_KEYS: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 MAX_DEFINED: Final = 5000
 """How many values the definitions of one tool's input or output may have together."""
 _DEFS: Final = "#/$defs/"
+_ESCAPE_OR_LOOK: Final = re.compile(r"\\.|\(\?<?[=!]", re.DOTALL)
+_REFERS_BACK: Final = frozenset("123456789k")
 _Identity: TypeAlias = tuple[str, tuple[str, ...]]
 
 
@@ -171,6 +173,9 @@ class Schemas:
             return {word: required} if required else {}
         if word in ("example", "examples"):
             return _examples(node)
+        if word == "pattern" and isinstance(inner.value, str) and _backtracks(inner.value):
+            self._documents.note("the pattern needs backtracking, so that only the service can judge it", inner)
+            return {"x-pattern": inner.value}
         if word == "discriminator":
             return {word: self._discriminator(inner, node)}
         return {} if word in _LEFT_OUT else {word: inner.value}
@@ -246,6 +251,15 @@ class Schemas:
         reference = target if "/" in target or "#" in target else f"#/components/schemas/{target}"
         found = self._documents.resolve(reference, node)
         return f"{_DEFS}{self._key(found)}" if found and (found.file, found.path) in options else target
+
+
+def _backtracks(pattern: str) -> bool:
+    """Whether a pattern looks around or back, which no engine does in linear time.
+
+    >>> [_backtracks(text) for text in (r"^(?!x)", r"(a)\\1", r"\\(?=")]
+    [True, True, False]
+    """
+    return any(token[0] == "(" or token[1:] in _REFERS_BACK for token in _ESCAPE_OR_LOOK.findall(pattern))
 
 
 def _name(target: Node) -> str:

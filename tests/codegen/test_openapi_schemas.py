@@ -206,3 +206,25 @@ def test_references_to_a_whole_file(tmp_path: Path) -> None:
     (tmp_path / "pet.yaml").write_text("type: string\n")
     for reference in ("pet.yaml", "pet.yaml#", "pet.yaml#/"):
         assert tool(tmp_path, answering({"$ref": reference}))["outputSchema"] == {"type": "string"}
+
+
+def test_patterns_that_only_the_service_can_judge(tmp_path: Path) -> None:
+    patterns = {
+        "ahead": "^(?=.*x)y$",
+        "back": r"(a)\1",
+        "behind": "(?<!a)b",
+        "plain": r"^\(?[a-z]+\\1$",
+        "named": "(?P<a>x)",
+    }
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "string", "pattern": text} for name, text in patterns.items()},
+    }
+    service = imported(tmp_path, answering(schema))
+    found = service.tools[0]["outputSchema"]["properties"]
+    assert [name for name in found if "x-pattern" in found[name]] == ["ahead", "back", "behind"]
+    assert [name for name in found if "pattern" in found[name]] == ["plain", "named"]
+    assert service.notes[0].startswith(
+        "the pattern needs backtracking, so that only the service can judge it @ api.json:/"
+    )
+    assert len(service.notes) == 3
