@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from codegen.drift import Change, changes
 from codegen.import_settings import ImportSettings
 from codegen.importers.imported import Imported
 from codegen.importers.registry import importer_of
@@ -61,12 +62,43 @@ def run_imports(
     chosen = chosen_imports(settings, names)
     before = {item.name: committed(settings, item) for item in chosen}
     now = read_imports_now(settings, chosen, before, progress)
-    texts = {name: json.dumps(document, indent=2, ensure_ascii=False) + "\n" for name, document in now.items()}
-    for item in chosen:
-        load_spec_text(texts[item.name], _shown(settings, item), None)
+    texts = {name: _text(document) for name, document in now.items()}
     reports = [_report(settings, item, before[item.name], now[item.name], texts[item.name]) for item in chosen]
     _write({settings.import_file(r.name): texts[r.name] for r in reports if r.state != "unchanged"})
     return reports
+
+
+@dataclass(frozen=True, slots=True)
+class LiveChange:
+    """One difference between a committed file and what its origin tells now."""
+
+    name: str
+    """The import's."""
+    change: Change
+
+
+def live_changes(
+    settings: Settings, names: Sequence[str] = (), progress: Callable[[int, int], None] | None = None
+) -> list[LiveChange]:
+    """What would change in the committed files if they were imported now; nothing is written."""
+    chosen = chosen_imports(settings, names)
+    before = {item.name: committed(settings, item) for item in chosen}
+    missing = [name for name, document in before.items() if document is None]
+    if missing:
+        raise SetupError(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`")
+    now = read_imports_now(settings, chosen, before, progress)
+    return [
+        LiveChange(item.name, change) for item in chosen for change in _changes(before[item.name] or {}, now[item.name])
+    ]
+
+
+def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[Change]:
+    told = [
+        Change("", "compatible", f"/origin/{key}", f"the origin's {key!r} was {json.dumps(old)}, is {json.dumps(new)}")
+        for key in dict.fromkeys([*before["origin"], *now["origin"]])
+        if (old := before["origin"].get(key)) != (new := now["origin"].get(key))
+    ]
+    return [*told, *changes(before["tools"], now["tools"])]
 
 
 def read_imports_now(
@@ -80,7 +112,9 @@ def read_imports_now(
     failures: list[SetupError] = []
     for done, item in enumerate(chosen):
         try:
-            found[item.name] = _document(item, importer_of(item.kind)(item, settings.root), before[item.name])
+            document = _document(item, importer_of(item.kind)(item, settings.root), before[item.name])
+            load_spec_text(_text(document), _shown(settings, item), None)
+            found[item.name] = document
         except SetupError as error:
             failures.append(error)
         if progress is not None:
@@ -155,6 +189,10 @@ def _report(
         removed=tuple(name for name in old if name not in new),
         changed=tuple(name for name in new if name in old and new[name] != old[name]),
     )
+
+
+def _text(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _shown(settings: Settings, item: ImportSettings) -> str:

@@ -49,11 +49,22 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
 
 
 @app.command()
-def check(project: Project = Path(), as_json: AsJson = False) -> None:
-    """Compare the committed package with what its specs give now; exit 1 with a diff if they differ."""
+def check(
+    names: ImportNames = None,
+    live: Annotated[bool, typer.Option("--live", help="Ask the origins of imports what they tell now.")] = False,
+    allow: Annotated[
+        Literal["compatible", "widening"] | None, typer.Option(help="Changes up to this class are no reason to fail.")
+    ] = None,
+    project: Project = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Compare the committed package with what its specs give now; exit 1 with a diff if they differ.
+
+    With --live: compare committed imports with what servers, documents and modules tell now; exit 1 if they changed.
+    """
     from codegen import cli
 
-    cli.check(project, as_json)
+    cli.check(names, live, allow, project, as_json)
 
 
 @app.command(name="import")

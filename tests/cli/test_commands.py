@@ -41,7 +41,7 @@ def test_generate_then_check_then_a_stale_package(project: Project) -> None:
     told = json.loads(toolkit(project.root, "check", "--json").stdout)
     assert (told["package"], told["current"]) == ("acme.generated", False)
     again = run([sys.executable, "-m", "codegen", "generate", "--json"], project.root)
-    assert json.loads(again.stdout) == {"package": "acme.generated", "changed": ["names.py"]}
+    assert json.loads(again.stdout) == {"package": "acme.generated", "changed": ["names.py"], "notImported": []}
 
 
 def test_mistakes_in_specs_are_findings(project: Project) -> None:
