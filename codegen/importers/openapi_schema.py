@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -135,6 +136,9 @@ class Schemas:
         """The schema at ``node``; ``hidden`` are names that schemas around it hide."""
         if isinstance(node.value, bool):
             return node.value
+        if node.value is None:
+            self._documents.note("nothing is said in this schema, so it takes any value", node)
+            return {}
         if not isinstance(node.value, dict):
             self._documents.add(f"a schema must be an object, not {kind(node.value)}", node)
             return {}
@@ -235,22 +239,20 @@ class Schemas:
         mapping = node.below("mapping")
         if mapping is None or not mapping.mapping:
             return node.value
-        listed = [owner.below(word) for word in ("oneOf", "anyOf")]
-        options = {
-            (target.file, target.path)
-            for each in listed
-            for _, option in (each.children() if each else ())
-            if "$ref" in option.mapping and (target := self._documents.resolve(option.mapping["$ref"], option))
-        }
-        renamed: Schema = {word: self._mapped(target, node, options) for word, target in mapping.mapping.items()}
+        options = {str(option.mapping["$ref"]): option for option in _alternatives(owner) if "$ref" in option.mapping}
+        renamed: Schema = {word: self._mapped(target, options) for word, target in mapping.mapping.items()}
         return {**node.mapping, "mapping": renamed}
 
-    def _mapped(self, target: Json, node: Node, options: set[_Identity]) -> Json:
-        if not isinstance(target, str):
-            return target
-        reference = target if "/" in target or "#" in target else f"#/components/schemas/{target}"
-        found = self._documents.resolve(reference, node)
-        return f"{_DEFS}{self._key(found)}" if found and (found.file, found.path) in options else target
+    def _mapped(self, target: Json, options: dict[str, Node]) -> Json:
+        option = options.get(str(target)) or options.get(f"#/components/schemas/{target}")
+        found = None if option is None else self._documents.resolve(option.mapping["$ref"], option)
+        return target if found is None else f"{_DEFS}{self._key(found)}"
+
+
+def _alternatives(owner: Node) -> Iterator[Node]:
+    for word in ("oneOf", "anyOf"):
+        listed = owner.below(word)
+        yield from (option for _, option in listed.children()) if listed else ()
 
 
 def _backtracks(pattern: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from jsonschema import Draft202012Validator
 from codegen.import_settings import ImportSettings
 from codegen.importers.openapi import import_openapi
 from tests.codegen.openapi_documents import OK, Json, answering, document, imported, one, taking, tool
+from tests.projects import Project, run
 from toolkit.spec.names import is_wire_name
 
 STRING = {"type": "string"}
@@ -372,3 +374,16 @@ def test_bodies_that_cannot_be_sent_are_left_out_and_named(tmp_path: Path) -> No
     assert service.notes == [
         "POST /pets: the body has no media type, so it is left out @ /paths/~1pets/post/requestBody"
     ]
+
+
+def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    table = '\n[tool.toolkit.imports.pets]\nopenapi = "api.json"\n'
+    project.write("pyproject.toml", (tmp_path / "pyproject.toml").read_text() + table)
+    paths = {f"/x/{{a{n}}}": {"get": {"operationId": f"op{n}", "responses": OK}} for n in range(12)}
+    project.write("api.json", json.dumps(document(paths=paths)))
+    done = run([sys.executable, "-m", "toolkit", "import", "pets"], tmp_path)
+    assert done.stdout == f"acme/tools/pets.json: new\n  added: {', '.join(f'op{n}' for n in range(12))}\n"
+    lines = done.stderr.splitlines()
+    assert lines[0] == "  note: GET /x/{a0}: nothing is said of {a0} in the path, so it is text @ /paths/~1x~1{a0}/get"
+    assert (len(lines), lines[-1]) == (11, "  and 2 more notes; --json has them all")

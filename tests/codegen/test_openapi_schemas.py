@@ -155,13 +155,13 @@ def test_the_same_through_compositions(tmp_path: Path) -> None:
 
 def test_discriminators_are_kept_for_the_reader(tmp_path: Path) -> None:
     refs = [{"$ref": f"#/components/schemas/{name}"} for name in ("Cat", "Dog")]
-    mapping = {"cat": "#/components/schemas/Cat", "dog": "Dog", "cow": "#/components/schemas/Cow"}
+    mapping = {"cat": "#/components/schemas/Cat", "dog": "Dog", "cow": "#/components/schemas/Cow", "no": "absent.yaml"}
     schema = {"oneOf": refs, "discriminator": {"propertyName": "kind", "mapping": mapping}}
     schemas = {name: {"type": "object", "title": name} for name in ("Cat", "Dog", "Cow")}
     found = tool(tmp_path, answering(schema, components={"schemas": schemas}))["outputSchema"]
     assert found["discriminator"] == {
         "propertyName": "kind",
-        "mapping": {"cat": "#/$defs/Cat", "dog": "#/$defs/Dog", "cow": "#/components/schemas/Cow"},
+        "mapping": {"cat": "#/$defs/Cat", "dog": "#/$defs/Dog", "cow": "#/components/schemas/Cow", "no": "absent.yaml"},
     }
 
 
@@ -228,3 +228,9 @@ def test_patterns_that_only_the_service_can_judge(tmp_path: Path) -> None:
         "the pattern needs backtracking, so that only the service can judge it @ api.json:/"
     )
     assert len(service.notes) == 3
+
+
+def test_a_schema_that_was_left_empty(tmp_path: Path) -> None:
+    service = imported(tmp_path, answering({"type": "object", "properties": {"a": None}}))
+    assert service.tools[0]["outputSchema"]["properties"] == {"a": {}}
+    assert service.notes[0].startswith("nothing is said in this schema, so it takes any value @ api.json:/paths/")
