@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
@@ -26,6 +26,8 @@ Live = Annotated[bool, typer.Option("--live", help="Ask the origins of imports w
 Allowed: TypeAlias = Literal["compatible", "widening"]
 Allow = Annotated[Allowed | None, typer.Option(help="Changes up to this class are no reason to fail.")]
 ImportNames = Annotated[list[str] | None, typer.Argument(help="Imports of the settings; by default all of them.")]
+
+_MAX_NOTES: Final = 10
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make a typed package from tool specs.")
 
@@ -119,6 +121,10 @@ def import_(names: ImportNames = None, project: Project = Path(), as_json: AsJso
         for word, tools in (("added", report.added), ("removed", report.removed), ("changed", report.changed)):
             if tools:
                 typer.echo(f"  {word}: {', '.join(tools)}")
+        for note in report.notes[:_MAX_NOTES]:
+            typer.echo(f"  note: {note}", err=True)
+        if len(report.notes) > _MAX_NOTES:
+            typer.echo(f"  and {len(report.notes) - _MAX_NOTES} more notes; --json has them all", err=True)
 
 
 @contextmanager

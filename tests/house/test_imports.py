@@ -59,6 +59,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/__init__.py": (),
     "toolkit/__main__.py": ("toolkit.cli",),
     "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.wire.enforce", "toolkit.wire.exact"),
+    # reads what adapters read already
+    "codegen/importers/provider_json.py": (
+        "codegen",
+        "toolkit.errors",
+        "toolkit.spec",
+        "toolkit.wire.definition",
+        "toolkit.adapters",
+    ),
     # runs in a process of its own, beside the code of a project
     "codegen/importers/beside_project.py": ("toolkit.errors",),
     "codegen/importers/functions_reader.py": ("codegen.importers.beside_project", "toolkit.errors", "toolkit.runtime"),

@@ -7,7 +7,7 @@ every toolkit has a ``Network`` and few calls use it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -72,6 +72,16 @@ class Network:
         import ssl
 
         return self.tls or ssl.create_default_context()
+
+    def toward(self, host: Host) -> Network:
+        """The same for one host that the set-up names as a service: only it, and wherever it is, this machine included.
+
+        ``deny_hosts`` holds as before; ``allow_hosts`` says what else may be reached, and is not asked. A metadata
+        address is still out of reach unless it is the host itself.
+        Limit: who answers for the host's name decides where it is; over https the certificate must be the name's.
+        """
+        named = () if host.address is None else (host.text,)
+        return replace(self, allow_hosts=(host.bracketed,), allow_addresses=("0.0.0.0/0", "::/0", *named))
 
     def judge_host(self, host: Host) -> None:
         """Raise ``SandboxViolation`` unless the lists let this host pass."""
