@@ -40,7 +40,7 @@ from toolkit.runtime.message import ToolMessage
 from toolkit.runtime.preview import preview_of, touched_kinds
 from toolkit.runtime.progress import OnProgress, unfailing
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.table import Catalog, CodeTool, PackSource, Tool, ToolInfo, beside
+from toolkit.runtime.table import NO_SANDBOX, Catalog, CodeTool, PackSource, Tool, ToolInfo, beside, opts_out
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.spec.description import filled
 from toolkit.wire.call import ToolCall
@@ -255,7 +255,8 @@ class Core:
         if verdict is not None and (verdict.decision == "deny" or verdict.decision == "ask" and not may_be_asked):
             return steps.not_allowed(info.name, verdict).message, None
         # Last: finding out what this machine gives starts a process.
-        if "execute" in info.required and not self.guards.process.choice.runs_commands:
+        sandboxed = "execute" in info.required and not opts_out(self.handlers.get(info.name))
+        if sandboxed and not self.guards.process.choice.runs_commands:
             return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", None
         return None, verdict if verdict is not None and verdict.decision == "allow" else None
 
@@ -271,8 +272,10 @@ class Core:
         )
 
     def tier_of(self, tool: Tool) -> str | None:
-        """The sandbox the tool's commands run in, for tools that may run any."""
-        return self.guards.process.tier if "execute" in tool.granted else None
+        """The sandbox of what the tool runs, for tools that may run something."""
+        if "execute" not in tool.granted:
+            return None
+        return NO_SANDBOX if opts_out(self.handlers.get(tool.name)) else self.guards.process.tier
 
     # -- beside the road ---------------------------------------------------------------------------------------------
 
