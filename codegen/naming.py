@@ -21,7 +21,7 @@ Keep: TypeAlias = Callable[[str, str], bool]
 # What generated model modules import or write into annotations: a field of that name would hide it.
 _USED_IN_MODULES: Final = frozenset(
     {
-        "Annotated", "Any", "ConfigDict", "ContentOutput", "Field", "Literal", "None", "NotRequired", "Omissible",
+        "Annotated", "Any", "ClassVar", "ConfigDict", "ContentOutput", "Field", "Literal", "None", "NotRequired", "Omissible",
         "Optional", "ToolModel", "ToolRootModel", "TypeAlias", "TypedDict", "bool", "dict", "float", "int", "list", "str",
     }
 )  # fmt: skip

@@ -144,7 +144,7 @@ def _with_schema_mistakes(problems: list[str], specs: list[ToolSpec]) -> list[st
     told = [f"{problem.rpartition(' @ ')[2]}/" for problem in problems if re.search("/(in|out)putSchema", problem)]
     more: list[str] = []
     for spec in specs:
-        more += flatten(spec.input_schema, "Input", f"{spec.source}:{spec.pointer}/inputSchema")[1]
+        more += flatten(spec.input_schema, "Input", f"{spec.source}:{spec.pointer}/inputSchema", is_input=True)[1]
         if spec.output_schema is not None:
             more += flatten(spec.output_schema, "Output", f"{spec.source}:{spec.pointer}/outputSchema")[1]
     # At or below a place in a schema that the loader complained of, it would only be said again.
@@ -203,7 +203,7 @@ def _generate(
     problems: list[str],
 ) -> None:
     place = f"{spec.source}:{spec.pointer}"
-    inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", f"{place}/inputSchema")
+    inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", f"{place}/inputSchema", is_input=True)
     outputs = None
     if spec.output_schema is not None:
         outputs, more = flatten(spec.output_schema, f"{name.prefix}Output", f"{place}/outputSchema")

@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/cli.py": ("toolkit.errors",),
     "toolkit/__init__.py": (),
     "toolkit/__main__.py": ("toolkit.cli",),
-    "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.wire.exact"),
+    "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.wire.enforce", "toolkit.wire.exact"),
     # runs in a process of its own, beside the code of a project
     "codegen/importers/functions_reader.py": ("toolkit.errors", "toolkit.runtime"),
     "generated/models": ("toolkit.wire.model", "toolkit.wire.content"),
