@@ -14,13 +14,17 @@ def calls(rows: Sequence[dict[str, Any]], package: str, invoke_every: int = 1) -
     To find one of thousands of overloads takes a checker seconds a call: with ``invoke_every`` only some tools are invoked.
     The method of each tool is always called.
     """
-    functions = [
-        (row, _function(number, row, invoked=number % invoke_every == 0)) for number, row in enumerate(rows)
-    ]
+    functions = [(row, _function(number, row, invoked=number % invoke_every == 0)) for number, row in enumerate(rows)]
     used = "\n".join(text for _, text in functions)
     models = (f"{row['prefix']}{suffix}" for row in rows for suffix in ("Args", "Input", "Output"))
     imports = ["AcmeToolkit", *(model for model in models if f" {model}" in used)]
-    head = ["from typing import Literal, assert_type", "", f"from {package} import (", *(f"    {n}," for n in imports), ")"]
+    head = [
+        "from typing import Literal, assert_type",
+        "",
+        f"from {package} import (",
+        *(f"    {n}," for n in imports),
+        ")",
+    ]
     lines, about = head, [""] * len(head)
     for row, text in functions:
         body = ["", "", *text.splitlines()]

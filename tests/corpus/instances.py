@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import chain, islice
 from typing import Any, TypeAlias
 from urllib.parse import unquote
@@ -57,8 +57,8 @@ class Maker:
     def __init__(self, document: dict[str, Any], *, full: bool) -> None:
         self.document = document
         self.full = full
-        kind = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
-        self.validator = kind(document)
+        old = "draft-07" in str(document.get("$schema"))
+        self.validator = (jsonschema.Draft7Validator if old else jsonschema.Draft202012Validator)(document)
 
     def instance(self) -> Any:
         return self.make(self.document, 0)
@@ -69,7 +69,8 @@ class Maker:
 
     def accepted(self, node: Schema, depth: int) -> Iterator[Any]:
         """Distinct values the node accepts, the nicest first; ``NoInstance`` if there is none."""
-        judge, found = self.validator.evolve(schema=node), []
+        judge = self.validator.evolve(schema=node)
+        found: list[Any] = []
         if depth < DEEPEST:
             for value in islice(self.tries(node, depth), TRIES):
                 if not any(_same(value, other) for other in found) and judge.is_valid(value):
@@ -180,9 +181,7 @@ class Maker:
                     continue
         return found
 
-    def as_many_as_fit(
-        self, node: dict[str, Any], least: dict[str, Any], optional: dict[str, Any]
-    ) -> dict[str, Any]:
+    def as_many_as_fit(self, node: dict[str, Any], least: dict[str, Any], optional: dict[str, Any]) -> dict[str, Any]:
         """Where properties exclude each other: each that can still be added."""
         judge, grown = self.validator.evolve(schema=node), dict(least)
         for name, value in optional.items():
@@ -269,7 +268,7 @@ def _texts(node: dict[str, Any]) -> Iterator[str]:
     yield from (f"text {number}".ljust(least, "x")[:most] for number in range(40))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _matching(pattern: str, least: int, most: int) -> tuple[str, ...]:
     """The shortest text that hypothesis finds for a pattern, and some like it."""
     spelled = re.sub(r"\(\?<(?=\w)", "(?P<", pattern).replace(r"\/", "/").replace(r"\d", "[0-9]")
