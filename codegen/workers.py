@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Final
 
 from codegen.models import render_models
@@ -37,6 +35,9 @@ def render_all(jobs: Sequence[Job], workers: int) -> Iterator[str]:
     if workers < 2:
         yield from map(_render, jobs)
         return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     # Started afresh, not forked: whoever calls may have threads.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         yield from pool.map(_render, jobs, chunksize=_AT_ONCE)
@@ -44,7 +45,7 @@ def render_all(jobs: Sequence[Job], workers: int) -> Iterator[str]:
 
 def workers_for(modules: int) -> int:
     """How many processes pay for so many modules on this machine."""
-    return min(MOST, len(os.sched_getaffinity(0))) if modules >= WORTHWHILE else 1
+    return min(MOST, os.cpu_count() or 1) if modules >= WORTHWHILE else 1
 
 
 def _render(job: Job) -> str:
