@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +25,10 @@ from tests.typing.checkers import Report, mypy, pyright
 A_PACKAGE = 100
 INVOKE_EVERY = 200
 """Of the tools in the package of all."""
+JUDGES: dict[str, Callable[[Sequence[Path], Path], Report]] = {
+    "mypy": lambda files, root: mypy(files, root, "--explicit-package-bases"),
+    "pyright": lambda files, root: pyright(files, root, "standard"),
+}
 
 
 @dataclass(slots=True)
@@ -33,6 +40,15 @@ class Proof:
     not_imported: dict[str, str] = field(default_factory=dict)
     errors: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Of each checker: the tool, or the file where no tool can be named, and what is said."""
+
+    seconds: Counter[str] = field(default_factory=Counter)
+    """What each stage took, as a clock on the wall has it."""
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        start = time.monotonic()
+        yield
+        self.seconds[stage] += round(time.monotonic() - start)
 
     def failures(self) -> list[str]:
         return [
@@ -50,27 +66,28 @@ def prove(root: Path, tools: Sequence[SharedTool], a_package: int = A_PACKAGE, i
     programs: dict[Path, list[str]] = {}
     for number, start in enumerate(range(0, len(tools), a_package)):
         project = SharedProject(root, f"part_{number:03}", tools[start : start + a_package])
-        project.generate()
+        with proof.timed("generate"):
+            project.generate()
         wires = {tool.key: tool.wire for tool in project.tools}
         proof.refused |= {wires[key]: reason for key, reason in project.refused.items()}
         _allow_listed(project)
-        proof.not_imported |= imported(project)
+        with proof.timed("import"):
+            proof.not_imported |= imported(project)
         text, about = calls(project.rows(), project.package, invoke_every)
         program = root / f"calls_{number:03}.py"
         program.write_text(text, encoding="utf-8")
         programs[program] = about
-    proof.errors = judged(root, programs)
+    for checker in JUDGES:
+        with proof.timed(checker):
+            proof.errors[checker] = judged(root, programs, checker)
     return proof
 
 
-def judged(root: Path, programs: dict[Path, list[str]]) -> dict[str, list[tuple[str, str]]]:
-    """What mypy and pyright say of the programs and of all packages; ``programs`` tells the tool of each line."""
+def judged(root: Path, programs: dict[Path, list[str]], checker: str) -> list[tuple[str, str]]:
+    """What a checker says of the programs and of all packages; ``programs`` tells the tool of each line."""
     packages = sorted(root.glob("part_*/generated"))
     files = [*programs, *(file for package in packages for file in sorted(package.rglob("*.py")))]
-    return {
-        "mypy": _said(mypy(files, root, "--explicit-package-bases"), programs),
-        "pyright": _said(pyright(files, root, "standard"), programs),
-    }
+    return _said(JUDGES[checker](files, root), programs)
 
 
 def _allow_listed(project: SharedProject) -> None:
