@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 from codegen.keywords import SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
@@ -14,6 +15,7 @@ from toolkit.wire.enforce import new_validator
 _PROSE: Final = frozenset(
     {"$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly"}
 )
+_ELSEWHERE: Final = re.compile(r"Resource ('.*?') is not present in a registry")
 
 
 def enforced_text(schema: Schema) -> str:
@@ -28,9 +30,17 @@ def mistake_in(schema: Schema) -> str | None:
     except ImportError:
         raise GenerationError("generation needs jsonschema-rs: pip install 'typed-toolkit[codegen]'") from None
     except ValueError as error:
-        place = "".join(f"/{part}" for part in getattr(error, "instance_path", ()))
-        return f"{str(error).splitlines()[0][:300]}{place and f' ({place})'}"
+        return _told(error)
     return None
+
+
+def _told(error: ValueError) -> str:
+    message = str(error).splitlines()[0][:300]
+    away = _ELSEWHERE.match(message)
+    if away is not None:
+        return f"it refers to {away[1]}, and nothing is read from elsewhere; put that under '$defs'"
+    place = "".join(f"/{part}" for part in getattr(error, "instance_path", ()))
+    return f"{message} ({place})" if place else message
 
 
 def is_valid(schema: object, root: Schema, value: object) -> bool:

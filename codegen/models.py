@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _IMPORTED = {
-    "typing": ("Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias"),
+    "typing": ("Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
     "pydantic": ("ConfigDict", "Field"),
     "typing_extensions": ("NotRequired", "TypedDict"),
     "toolkit.wire.content": ("ContentOutput",),

@@ -22,7 +22,8 @@ Keep: TypeAlias = Callable[[str, str], bool]
 _USED_IN_MODULES: Final = frozenset(
     {
         "Annotated", "Any", "ClassVar", "ConfigDict", "ContentOutput", "Field", "Literal", "None", "NotRequired", "Omissible",
-        "Optional", "ToolModel", "ToolRootModel", "TypeAlias", "TypedDict", "bool", "dict", "float", "int", "list", "str",
+        "Optional", "ToolModel", "ToolRootModel", "TypeAlias", "TypedDict", "Union", "bool", "dict", "float", "int",
+        "list", "str",
     }
 )  # fmt: skip
 # Attributes of pydantic.BaseModel (2.14) and names with a meaning of their own in methods.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from codegen.keywords import ASSERTIONS, ENFORCED, has_effect, refusal
@@ -22,6 +24,23 @@ class Parts:
     def __init__(self, references: References, notes: Notes) -> None:
         self._references = references
         self._notes = notes
+        # What the merges around the present place have taken in; taking it in once more would never end.
+        self._around: frozenset[str] = frozenset({""})
+        self._taken_in: list[str] = []
+
+    @contextmanager
+    def frame(self) -> Iterator[Callable[[], None]]:
+        """One merge and the walk over its result, which begins when the given function is called."""
+        around, mark = self._around, len(self._taken_in)
+
+        def enter() -> None:
+            self._around = around | frozenset(self._taken_in[mark:])
+
+        try:
+            yield enter
+        finally:
+            self._around = around
+            del self._taken_in[mark:]
 
     def check_keywords(self, schema: Schema, pointer: str) -> None:
         """Refuses what is refused, and notes what is left to the validator."""
@@ -51,11 +70,12 @@ class Parts:
             self._notes.problem(f"nothing stands at {place!r} in this schema", pointer)
             return None, {}
 
-    def of(self, schema: object, pointer: str, seen: frozenset[str] = frozenset()) -> list[Schema] | None:
+    def of(self, schema: object, pointer: str, seen: frozenset[str] | None = None) -> list[Schema] | None:
         """All schemas that must hold at once, none with a reference or ``allOf`` of its own; None where they lead in a
         circle, or where types cannot follow."""
         if not isinstance(schema, dict):
             return [{}] if schema is True else None
+        seen = self._around if seen is None else seen
         found: list[Schema] = []
         siblings = "$ref" not in schema or not self._references.ignores_siblings
         if siblings:
@@ -63,8 +83,9 @@ class Parts:
         if "$ref" in schema:
             place, target = self.target(schema["$ref"], f"{pointer}/$ref")
             more = None if place is None or place in seen else self.of(target, place, seen | {place})
-            if more is None:
+            if place is None or more is None:
                 return None
+            self._taken_in.append(place)
             found += [{word: part[word] for word in part if word not in _OF_ITS_PLACE} for part in more]
         branches = schema.get("allOf", []) if siblings else []
         if not isinstance(branches, list) or "allOf" in schema and not branches:

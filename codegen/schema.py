@@ -18,7 +18,7 @@ from codegen.enums import flat_enum
 from codegen.keywords import ASSERTIONS, ENFORCED, LIMITS
 from codegen.kinds import kinds_of, takes_only_objects
 from codegen.limits import is_typed, mistake_in_limit
-from codegen.merge import merge
+from codegen.merge import Merged, merge
 from codegen.notes import Notes
 from codegen.parts import UNIONS, Parts
 from codegen.references import References, Schema, escaped
@@ -34,8 +34,8 @@ class Document:
     aliases: dict[str, Schema] = field(default_factory=dict)
     enforced: str | None = None
     """The schema as JSON text, where the types alone would accept more than it does."""
-    findings: list[str] = field(default_factory=list)
-    """What the schema says wrongly of itself, each ``message @ pointer``."""
+    findings: list[tuple[str, str]] = field(default_factory=list)
+    """What the schema says wrongly of itself, each with its pointer."""
 
     def nodes(self) -> dict[str, Schema]:
         """Everything that has a name."""
@@ -49,7 +49,7 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
     """
     walk = _Walk(schema, name)
     document = Document(name, walk.root_node(is_input=is_input), walk.objects, walk.aliases)
-    document.findings = [f"{text} @ {base}{pointer}" for text, pointer in walk.notes.findings]
+    document.findings = walk.notes.findings
     problems = walk.notes.problems
     if walk.notes.enforced and not problems:
         mistake = mistake_in(schema)
@@ -85,16 +85,19 @@ class _Walk:
     # -- the root ----------------------------------------------------------------------------------------------------
 
     def root_node(self, *, is_input: bool) -> Schema:
-        schema = self.root
-        parts = self.parts.of(schema, "")
-        whole = merge(parts).schema if parts is not None else {}
-        if is_input or takes_only_objects(whole):
-            self.root_is_class = True
-            self.parts.check_keywords({**whole, **schema}, "")
-            if parts is None or not merge(parts).exact:
-                self.notes.enforce("$ref" if parts is None else "allOf", "")
-            return self.object_node(self.parts.as_object(whole, ""), "", self.name)
-        return self.node(schema, "", self.name)
+        with self.parts.frame() as enter:
+            parts = self.parts.of(self.root, "")
+            merged = Merged({}, exact=False) if parts is None else merge(parts)
+            if is_input or takes_only_objects(merged.schema):
+                self.root_is_class = True
+                self.building.add(self.name)
+                self.parts.check_keywords({**merged.schema, **self.root}, "")
+                if not merged.exact:
+                    self.notes.enforce("allOf" if "allOf" in self.root else "$ref", "")
+                whole = self.parts.as_object(merged.schema, "")
+                enter()
+                return self.object_node(whole, "", self.name)
+        return self.node(self.root, "", self.name)
 
     # -- one node ----------------------------------------------------------------------------------------------------
 
@@ -164,6 +167,8 @@ class _Walk:
 
     def lookup(self, ref: str) -> Schema | None:
         name = ref.rpartition("/")[2]
+        if name == self.name:
+            return {"type": "object"}
         return self.objects.get(name) or self.aliases.get(name)
 
     # -- references and conjunctions ---------------------------------------------------------------------------------
@@ -171,7 +176,11 @@ class _Walk:
     def referring(self, schema: Schema, pointer: str, name: str) -> Schema:
         beside = any(word in ASSERTIONS and word != "$ref" for word in schema)
         if beside and not self.references.ignores_siblings:
-            return self.conjunction(schema, pointer, name)
+            place = self.references.place(schema["$ref"])
+            if place != "" and place not in self.open:
+                return self.conjunction(schema, pointer, name)
+            # What is still being read cannot be merged with anything; its class is there already.
+            self.notes.enforce("$ref", pointer)
         return self.reference(schema, pointer)
 
     def reference(self, schema: Schema, pointer: str) -> Schema:
@@ -201,14 +210,16 @@ class _Walk:
         alone = self.parts.sole(schema)
         if alone is not None:
             return _bare(self.node(alone, pointer, name))
-        parts = self.parts.of(schema, pointer)
-        if parts is None:
-            return self.notes.enforce("$ref", pointer)
-        merged = merge(parts)
-        if not merged.exact:
-            self.notes.enforce("allOf", pointer)
-        self.parts.check_keywords(merged.schema, pointer)
-        return self.shaped(merged.schema, pointer, name)
+        with self.parts.frame() as enter:
+            parts = self.parts.of(schema, pointer)
+            if parts is None:
+                return self.notes.enforce("$ref", pointer)
+            merged = merge(parts)
+            if not merged.exact:
+                self.notes.enforce("allOf", pointer)
+            self.parts.check_keywords(merged.schema, pointer)
+            enter()
+            return self.shaped(merged.schema, pointer, name)
 
     # -- shapes ------------------------------------------------------------------------------------------------------
 
@@ -225,7 +236,10 @@ class _Walk:
         """A union with words beside it, which hold for each of its branches."""
         branches = schema[word]
         if takes_only_objects(beside):
-            return self.typed(self.parts.as_object(schema, pointer), pointer, name)
+            with self.parts.frame() as enter:
+                whole = self.parts.as_object(schema, pointer)
+                enter()
+                return self.typed(whole, pointer, name)
         if beside.keys() == {"type"} and all(isinstance(b, dict) and b and "type" not in b for b in branches):
             return self.branches([{"allOf": [beside, branch]} for branch in branches], word, pointer, name)
         self.notes.enforce(word, pointer)

@@ -61,6 +61,10 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
     "recursion of a class or null": ({"$ref": "#/$defs/maybe_node"}, [None, {"next": None}, {"next": {"next": {}}}, {"next": 1}]),
     "pointer to a property": ({"$ref": "#/properties/other"}, [1, "x"]),
     "the whole again": ({"$ref": "#"}, [{}, {"v": {}}, {"other": "x"}, 1]),
+    "the whole again, merged": ({"oneOf": [{"anyOf": [{"$ref": "#"}], "type": "object"}]}, [{}, {"v": {}}, {"other": "x"}, 1]),
+    "the whole again, beside words": ({"$ref": "#", "type": "object", "required": ["other"]}, [{"other": 1}, {}, {"other": "x"}]),
+    "the whole again, or any object": ({"anyOf": [{"$ref": "#"}, {"type": "null"}], "default": {}}, [{}, None, {"other": "x"}, 1]),
+    "the whole again, with a default that lies": ({"$ref": "#", "default": 1.5}, [{}, {"v": 1.5}, {"v": {}}]),
     "anchor": ({"$ref": "#here"}, [True, 1]),
     "array form of items": ({"type": "array", "items": TEXT, "additionalItems": False}, [["x"], [1]]),
 }  # fmt: skip

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 MAX_TOLD: Final = 5
-_MISSING: Final = "the schema of this tool says what types cannot, and is judged by jsonschema-rs: pip install 'typed-toolkit[schema]'"
+_MISSING: Final = (
+    "its schema says what types cannot, and is judged by jsonschema-rs: pip install 'typed-toolkit[schema]'"
+)
 
 
 def new_validator(schema: dict[str, Any]) -> Validator:
