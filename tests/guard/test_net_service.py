@@ -38,12 +38,14 @@ def test_a_service_on_this_machine_may_be_asked_where_a_page_may_not(service: Se
     assert len(service.seen) == 1
 
 
-def test_the_list_of_allowed_hosts_is_about_pages(service: Service) -> None:
-    assert NetGuard(Network(allow_hosts=[])).service(service.url).send("/").status == 200
+def test_where_hosts_are_listed_the_service_must_be_among_them(service: Service) -> None:
+    assert NetGuard(Network(allow_hosts=["127.0.0.1"])).service(service.url).send("/").status == 200
 
 
 @pytest.mark.parametrize(("by_name", "network"), [
     (False, Network(deny_hosts=["127.0.0.1"])),
+    (False, Network(allow_hosts=[])),
+    (False, Network(allow_hosts=["example.org"])),
     (True, resolving("127.0.0.1", deny_hosts=["*.test"])),
     (True, resolving("127.0.0.1", deny_hosts=["127.0.0.1"])),
     (True, resolving("::ffff:127.0.0.1", deny_hosts=["127.0.0.1"])),
