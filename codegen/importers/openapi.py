@@ -116,8 +116,9 @@ def read_openapi(
         reading.add(operation)
     size = len(json.dumps(service.tools, indent=2, ensure_ascii=False))
     if size > MAX_FILE_BYTES:
-        words = f"its {len(service.tools)} tools would fill {size >> 20} MiB, more than the {MAX_FILE_BYTES >> 20} of a spec file"
-        documents.add(f"{words}: choose some with 'operations', in several imports if need be", documents.root)
+        fills = f"its {len(service.tools)} tools would fill {size >> 20} MiB"
+        limit = f"more than the {MAX_FILE_BYTES >> 20} of a spec file"
+        documents.add(f"{fills}, {limit}: choose some with 'operations', in several imports if need be", documents.root)
     documents.raise_problems()
     service.notes = list(dict.fromkeys([*service.notes, *documents.notes]))
     return service
