@@ -38,7 +38,7 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
     with reported(as_json):
         settings = find_settings(project)
         with progress_bar() as progress:
-            changed = run.generate(settings, progress)
+            changed = run.generate(settings, progress, parallel=True)
         folder = run.shown(settings.output, settings.root)
         missing = not_imported(settings)
         if as_json:
@@ -71,7 +71,7 @@ def check(
     with reported(as_json):
         settings = find_settings(project)
         with progress_bar() as progress:
-            difference = run.check(settings, progress)
+            difference = run.check(settings, progress, parallel=True)
         folder = run.shown(settings.output, settings.root)
         if as_json:
             print_json({"package": settings.package, "current": not difference, "diff": difference})

@@ -87,12 +87,14 @@ def lint(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for mistakes and weaknesses in specs: descriptions missing or over budget, parameters not described.
+    """Look for mistakes and weaknesses in specs: descriptions missing or over budget, parameters not described, schemas
+    that cannot be served or contradict themselves.
 
     With --target: what becomes of each tool's name, description and parameters on the way to that provider.
     """
     from codegen.cli import print_json, reported
     from codegen.importers.functions import read_functions
+    from codegen.lint import schema_findings
     from codegen.settings import find_settings
     from toolkit.spec.lint import estimate_tokens
     from toolkit.spec.lint import lint as lint_spec
@@ -106,7 +108,7 @@ def lint(
         specs += [spec for some in read_functions(settings).values() for spec in some] if settings else []
         found: list[tuple[dict[str, str], Finding]]
         if target is None:
-            found = [({}, finding) for spec in specs for finding in lint_spec(spec, count)]
+            found = [({}, finding) for spec in specs for finding in (*lint_spec(spec, count), *schema_findings(spec))]
         else:
             found = [row for spec in specs for row in _target_findings(spec, target)]
     if as_json:
@@ -136,22 +138,27 @@ def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str,
 
 @app.command()
 def tools(package: Package = None, as_json: AsJson = False) -> None:
-    """List the tools of a generated package."""
+    """List the tools of a generated package, with what they say of themselves in brackets."""
+    from toolkit.guard.hints import told_hints
+
     with _told(as_json):
         rows = _package(package).CATALOG.definitions.values()
     if as_json:
-        keys = ("name", "title", "description", "required", "optional", "parallel", "inputSchema", "outputSchema")
-        _print_json([{key: row[key] for key in keys} for row in rows])
+        told = ("name", "title", "description", "annotations", "required", "optional", "parallel")
+        _print_json([{key: row[key] for key in (*told, "inputSchema", "outputSchema")} for row in rows])
         return
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         words = ",".join(row["required"]) or "-"
-        typer.echo(f"{row['name']:<{width}}  {words:<8}  {row['description']}")
+        said = ", ".join(told_hints(row["annotations"]))
+        typer.echo(f"{row['name']:<{width}}  {words:<8}  {row['description']}{f' [{said}]' if said else ''}")
 
 
 @app.command()
 def describe(name: str, package: Package = None, as_json: AsJson = False) -> None:
     """Show one tool: what it does, what it takes and gives."""
+    from toolkit.guard.hints import told_hints
+
     with _told(as_json):
         row = _row(_package(package), name)
     if as_json:
@@ -159,6 +166,10 @@ def describe(name: str, package: Package = None, as_json: AsJson = False) -> Non
         return
     typer.echo(f"{row['name']}: {row['longDescription'] or row['description']}")
     typer.echo(f"permissions: {', '.join(row['required']) or 'none'}")
+    if said := told_hints(row["annotations"]):
+        typer.echo(f"says of itself: {', '.join(said)}")
+    if origin := row.get("origin"):
+        typer.echo(f"imported: as {row['originalName']!r} of {origin['name']!r} ({origin['kind']})")
     for title, schema in (("takes", row["inputSchema"]), ("gives", row["outputSchema"])):
         typer.echo(f"\n{title}:")
         for line in _fields(schema):

@@ -44,6 +44,11 @@ class NetGuard:
         # Shared by all views: a network of its own loads the system's authorities once.
         self._toward: dict[str, Network] = {}
 
+    @property
+    def network(self) -> Network:
+        """What may be reached."""
+        return self._network
+
     def bound(self, check: Check) -> NetGuard:
         """A view with the same network that calls ``check`` before every wait.
 
