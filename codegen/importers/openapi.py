@@ -6,6 +6,7 @@ All mistakes of a document are raised at once, each as ``message @ file:pointer`
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from codegen.importers.openapi_schema import MAX_DEFINED, Schema, Schemas, TooLa
 from codegen.importers.openapi_service import own_servers, security_notes, service_url
 from toolkit.errors import nearest
 from toolkit.spec.check import MAX_SCHEMA_NODES
+from toolkit.spec.load import MAX_FILE_BYTES
 from toolkit.spec.model import Json
 from toolkit.spec.problems import shown
 
@@ -112,6 +114,11 @@ def read_openapi(
     reading = _Reading(documents, service, taken, given, headers or {}, url_given=bool(url))
     for operation in chosen:
         reading.add(operation)
+    size = len(json.dumps(service.tools, indent=2, ensure_ascii=False))
+    if size > MAX_FILE_BYTES:
+        fills = f"its {len(service.tools)} tools would fill {size >> 20} MiB"
+        limit = f"more than the {MAX_FILE_BYTES >> 20} of a spec file"
+        documents.add(f"{fills}, {limit}: choose some with 'operations', in several imports if need be", documents.root)
     documents.raise_problems()
     service.notes = list(dict.fromkeys([*service.notes, *documents.notes]))
     return service

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from codegen.importers.openapi_documents import Documents, Node
+from codegen.limits import mistake_in_pattern
 from toolkit.spec.check import MAX_SCHEMA_NODES
 from toolkit.spec.model import Json
 from toolkit.spec.problems import kind
@@ -55,8 +56,6 @@ _NOT_IN_KEYS: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 MAX_DEFINED: Final = 5000
 """How many values the definitions of one tool's input or output may have together."""
 _DEFS: Final = "#/$defs/"
-_ESCAPE_OR_LOOK: Final = re.compile(r"\\.|\(\?<?[=!]", re.DOTALL)
-_REFERS_BACK: Final = frozenset("123456789k")
 _Identity: TypeAlias = tuple[str, tuple[str, ...]]
 
 
@@ -177,8 +176,8 @@ class Schemas:
             return {word: required} if required else {}
         if word in ("example", "examples"):
             return _examples(node)
-        if word == "pattern" and isinstance(inner.value, str) and _backtracks(inner.value):
-            self._documents.note("the pattern needs backtracking, so that only the service can judge it", inner)
+        if word == "pattern" and isinstance(inner.value, str) and mistake_in_pattern(inner.value):
+            self._documents.note("the pattern is none of linear time, so that only the service can judge it", inner)
             return {"x-pattern": inner.value}
         if word == "discriminator":
             return {word: self._discriminator(inner, node)}
@@ -253,15 +252,6 @@ def _alternatives(owner: Node) -> Iterator[Node]:
     for word in ("oneOf", "anyOf"):
         listed = owner.below(word)
         yield from (option for _, option in listed.children()) if listed else ()
-
-
-def _backtracks(pattern: str) -> bool:
-    """Whether a pattern looks around or back, which no engine does in linear time.
-
-    >>> [_backtracks(text) for text in (r"^(?!x)", r"(a)\\1", r"\\(?=")]
-    [True, True, False]
-    """
-    return any(token[0] == "(" or token[1:] in _REFERS_BACK for token in _ESCAPE_OR_LOOK.findall(pattern))
 
 
 def _name(target: Node) -> str:

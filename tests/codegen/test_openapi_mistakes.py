@@ -191,6 +191,16 @@ def test_a_document_of_mistakes_only_is_cut(tmp_path: Path) -> None:
     assert found[-1] == "more than 100 mistakes: the rest is not listed @ api.json:"
 
 
+def test_more_tools_than_a_file_may_hold(tmp_path: Path) -> None:
+    operation = {"description": "x" * 100_000, "responses": OK}
+    content = document(paths={f"/p{n}": {"get": operation} for n in range(50)})
+    assert mistakes(tmp_path, content) == (
+        "its 50 tools would fill 4 MiB, more than the 4 of a spec file: choose some with 'operations', in several imports if "
+        "need be @ api.json:",
+    )
+    assert len(imported(tmp_path, content, operations=["GET /p1"]).tools) == 1
+
+
 def test_operations_that_are_not_there(tmp_path: Path) -> None:
     paths = {"/a": {"get": {"operationId": "listPets", "responses": OK}, "put": {"responses": OK}}}
     found = mistakes(tmp_path, document(paths=paths), operations=["listPet", "PUT /b"])

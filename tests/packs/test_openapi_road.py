@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import sys
@@ -16,8 +17,9 @@ from tests.packs.petshop import make_petshop
 from tests.packs.service import Answer, Service
 from tests.projects import run
 from toolkit import Rule, SecurityPolicy, ToolFailed, ToolkitContext, ToolkitError, ToolNotAllowed
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolTimeout
+from toolkit.errors import InvalidArguments, SandboxViolation, ToolCancelled, ToolTimeout
 from toolkit.guard.net import Network
+from toolkit.runtime.signals import CancelSignal
 
 REX = {"id": 1, "name": "Rex", "weight": None}
 SECRET = "tok-4711-very-secret"
@@ -200,6 +202,33 @@ def test_the_audit_log_holds_no_secret(service: Service, project: Path, tmp_path
 def test_a_deadline_ends_a_call(service: Service, toolkit: Any) -> None:
     with pytest.raises(ToolTimeout):
         toolkit.with_options(deadline=0.3).invoke("showPet", {"petId": "wait"})
+
+
+def test_awaited(service: Service, project: Path, tmp_path: Path) -> None:
+    generated = importlib.import_module("petshop.generated")
+    context: Any = ToolkitContext(tmp_path, SecurityPolicy(default="allow"))
+
+    async def both() -> list[str]:
+        async with generated.create_async_agent_toolkit(context) as toolkit:
+            pets = await asyncio.gather(toolkit.tools.showPet(petId="1"), toolkit.tools.showPet(petId="2"))
+            return [pet.name for pet in pets]
+
+    service.answer(REX)
+    assert asyncio.run(both()) == ["Rex", "Rex"]
+    assert sorted(seen.line for seen in service.seen) == ["GET /v1/pets/1 HTTP/1.1", "GET /v1/pets/2 HTTP/1.1"]
+
+
+def test_a_call_is_cancelled(service: Service, toolkit: Any) -> None:
+    service.waiting.clear()
+    signal = CancelSignal()
+
+    def stop() -> None:
+        service.waiting.wait(60)
+        signal.cancel()
+
+    threading.Thread(target=stop).start()
+    with pytest.raises(ToolCancelled):
+        toolkit.with_options(signal=signal).invoke("showPet", {"petId": "wait"})
 
 
 def test_many_threads(service: Service, toolkit: Any) -> None:
