@@ -7,7 +7,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -101,6 +101,7 @@ def fingerprint(settings: Settings) -> str:
     parts = [digest(file.read_bytes()) for file in sorted(here.rglob("*.py"))]
     parts += [settings.package, settings.class_name, _version_beneath()]
     parts += map(json.dumps, (settings.specs, settings.packs, settings.include, settings.functions))
+    parts.append(json.dumps([asdict(item) for item in settings.imports]))
     for package in settings.include:
         folder = _folder(package)
         parts.append(digest((folder / NAME).read_bytes()) if folder and (folder / NAME).is_file() else "")

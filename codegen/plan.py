@@ -14,13 +14,15 @@ from pathlib import Path
 from codegen import manifest as manifests
 from codegen.importers.functions import read_functions
 from codegen.manifest import Manifest, digest
-from codegen.models import render_models
 from codegen.naming import ToolNames, name_tools
 from codegen.render import modules
 from codegen.render.facade import ASYNC, SYNC, render_facade
+from codegen.render.imported import imports_with_tools, packs_of, render_imported
 from codegen.rows import Row, make_row, name_pointer
 from codegen.schema import flatten
 from codegen.settings import Settings
+from codegen.stale import refuse_stale_imports
+from codegen.workers import Job, render_all, workers_for
 from toolkit.errors import SpecError
 from toolkit.spec.load import load_specs, read_specs, spec_files
 from toolkit.spec.model import ToolSpec
@@ -100,8 +102,8 @@ def is_current(settings: Settings, inputs: Inputs) -> bool:
     return True
 
 
-def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = None) -> Plan:
-    """All files of the package."""
+def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = None, *, parallel: bool = False) -> Plan:
+    """All files of the package; ``parallel`` as for ``run.generate``."""
     reusable = inputs.reusable()
     specs = _changed_specs(settings, inputs, reusable)
     included = manifests.included_rows(settings.include)
@@ -109,8 +111,9 @@ def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = No
     names = _names(own, included)
     files: dict[str, str] = {}
     rows: list[Row] = []
+    jobs: dict[str, Job] = {}
     problems: list[str] = []
-    for done, (item, name) in enumerate(zip(own, names, strict=True)):
+    for item, name in zip(own, names, strict=True):
         path = f"models/{name.module}.py"
         kept = _kept(settings, inputs, item, name, path)
         if kept is not None:
@@ -118,11 +121,15 @@ def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = No
             rows.append(row)
         else:
             spec = item if isinstance(item, ToolSpec) else _reread(settings, inputs, item)
-            _generate(settings, spec, name, path, files, rows, problems)
-        if progress is not None:
-            progress(done + 1, len(own))
+            _read(settings, spec, name, path, jobs, rows, problems)
     if problems:
         raise SpecError(problems)
+    refuse_stale_imports(settings, rows)
+    texts = render_all(list(jobs.values()), workers_for(len(jobs)) if parallel else 1)
+    for path, text in zip(jobs, texts, strict=True):
+        files[path] = text
+        if progress is not None:
+            progress(len(files), len(own))
     _refuse_class_of_a_model(settings, [*included, *rows])
     files |= _package_files(settings, rows, included)
     return Plan(settings.output, {**files, manifests.NAME: _manifest(settings, inputs, files, rows)})
@@ -193,15 +200,16 @@ def _reread(settings: Settings, inputs: Inputs, row: Row) -> ToolSpec:
     return next(spec for spec in specs if spec.wire_name == row.name)
 
 
-def _generate(
+def _read(
     settings: Settings,
     spec: ToolSpec,
     name: ToolNames,
     path: str,
-    files: dict[str, str],
+    jobs: dict[str, Job],
     rows: list[Row],
     problems: list[str],
 ) -> None:
+    """Adds what the facade needs to know of a tool, and what its module is to be made from; or its mistakes."""
     place = f"{spec.source}:{spec.pointer}"
     inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", f"{place}/inputSchema", is_input=True)
     outputs = None
@@ -211,7 +219,7 @@ def _generate(
     problems += mistakes
     if not problems:
         rows.append(make_row(spec, name, settings.package, inputs))
-        files[path] = render_models(spec.source, name.prefix, spec.description, inputs, outputs)
+        jobs[path] = Job(spec.source, name.prefix, spec.description, inputs, outputs)
 
 
 def _refuse_class_of_a_model(settings: Settings, rows: list[Row]) -> None:
@@ -228,8 +236,11 @@ def _refuse_class_of_a_model(settings: Settings, rows: list[Row]) -> None:
 
 
 def _package_files(settings: Settings, rows: list[Row], included: list[Row]) -> dict[str, str]:
-    package, class_name, packs = settings.package, settings.class_name, settings.all_packs
+    package, class_name = settings.package, settings.class_name
     everything = [*included, *rows]
+    imports = imports_with_tools(settings.imports, rows)
+    packs = tuple(dict.fromkeys([*settings.all_packs, *packs_of(imports, package)]))
+    imported = render_imported(imports, rows)
     return {
         "models/__init__.py": modules.header("One module a tool, imported when it is used.", future=False),
         "names.py": modules.render_names(everything),
@@ -237,6 +248,7 @@ def _package_files(settings: Settings, rows: list[Row], included: list[Row]) -> 
         "context.py": modules.render_context(package),
         "catalog.py": modules.render_catalog(everything, package),
         "bind.py": modules.render_bind(rows, package),
+        **({} if imported is None else {"imported.py": imported}),
         "facade.py": render_facade(everything, package, class_name, packs, SYNC),
         "async_facade.py": render_facade(everything, package, class_name, packs, ASYNC),
         "__init__.py": modules.render_package(everything, package, class_name),

@@ -60,6 +60,13 @@ class Row:
     descriptionSource: str | None
     function: str | None = None
     """``module:function`` of a tool that was read from one."""
+    origin: dict[str, Any] | None = None
+    """Where an imported tool came from; ``originalName`` is its name there."""
+    originalName: str | None = None
+    request: dict[str, Any] | None = None
+    """How to call an operation of an OpenAPI document."""
+    wrapsResult: bool = False
+    """Whether the server answers ``{"result": ...}`` around the output."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -98,6 +105,10 @@ def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document) -
         namePointer=name_pointer(spec),
         descriptionSource=spec.description_source,
         function=spec.function,
+        origin=None if spec.origin is None else spec.origin.as_json(),
+        originalName=None if spec.origin is None else spec.name,
+        request=spec.request,
+        wrapsResult=spec.wraps_result,
     )
 
 

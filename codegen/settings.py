@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from codegen.import_settings import ImportSettings, read_imports
 from codegen.render.facade import MODULE_NAMES
 from codegen.render.modules import EXPORTS
 from toolkit.errors import SetupError, nearest
+from toolkit.spec.load import SUFFIXES
 
-_KEYS: Final = ("specs", "functions", "package", "class", "include", "packs")
+_KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports")
 _FUNCTIONS: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
 _OUR_PACKAGES: Final = ("codegen", "generated", "toolkit")
 _OUR_SPECS: Final = ("toolkit/builtin",)
@@ -32,7 +34,7 @@ class Settings:
     """What to generate.
 
     ``root`` is the project's folder; paths in ``specs`` are below it. ``functions`` are modules of code-first tools, or
-    ``module:name`` of a registry or pack of some.
+    ``module:name`` of a registry or pack of some. ``imports`` are tools described elsewhere.
     """
 
     root: Path
@@ -42,6 +44,7 @@ class Settings:
     include: tuple[str, ...] = ()
     packs: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
+    imports: tuple[ImportSettings, ...] = ()
 
     @property
     def output(self) -> Path:
@@ -63,6 +66,14 @@ class Settings:
     @property
     def spec_paths(self) -> list[Path]:
         return [self.root / spec for spec in self.specs]
+
+    def import_file(self, name: str) -> Path:
+        """Where the specs of an import stand: in the first folder of ``specs``."""
+        folder = next(spec for spec in self.specs if not spec.endswith(SUFFIXES))
+        return self.root / folder / f"{name}.json"
+
+    def import_named(self, name: str) -> ImportSettings | None:
+        return next((item for item in self.imports if item.name == name), None)
 
 
 def find_settings(start: Path) -> Settings:
@@ -117,9 +128,14 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
         for pack in packs
         if pack.count(":") != 1
     ]
+    imports = read_imports(table.get("imports", {}), problems)
+    if imports and all(spec.endswith(SUFFIXES) for spec in specs):
+        problems.append(
+            "'specs' must name a folder, in which imported specs are kept @ pyproject.toml:/tool/toolkit/specs"
+        )
     if problems:
         raise SetupError("\n".join(problems))
-    return Settings(root, specs, package, class_name, include, packs, functions)
+    return Settings(root, specs, package, class_name, include, packs, functions, imports)
 
 
 def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:

@@ -27,6 +27,7 @@ _ORDER: Final = (
     "context.py",
     "catalog.py",
     "bind.py",
+    "imported.py",
     "facade.py",
     "async_facade.py",
 )

@@ -30,6 +30,7 @@ app.add_typer(audit_app, name="audit")
 
 Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml holds [tool.toolkit].")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+ImportNames = Annotated[list[str] | None, typer.Argument(help="Imports of the settings; by default all of them.")]
 Package = Annotated[
     str | None, typer.Option(help="The generated package; by default this project's, else the built-ins'.")
 ]
@@ -48,11 +49,30 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
 
 
 @app.command()
-def check(project: Project = Path(), as_json: AsJson = False) -> None:
-    """Compare the committed package with what its specs give now; exit 1 with a diff if they differ."""
+def check(
+    names: ImportNames = None,
+    live: Annotated[bool, typer.Option("--live", help="Ask the origins of imports what they tell now.")] = False,
+    allow: Annotated[
+        Literal["compatible", "widening"] | None, typer.Option(help="Changes up to this class are no reason to fail.")
+    ] = None,
+    project: Project = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Compare the committed package with what its specs give now; exit 1 with a diff if they differ.
+
+    With --live: compare committed imports with what servers, documents and modules tell now; exit 1 if they changed.
+    """
     from codegen import cli
 
-    cli.check(project, as_json)
+    cli.check(names, live, allow, project, as_json)
+
+
+@app.command(name="import")
+def import_(names: ImportNames = None, project: Project = Path(), as_json: AsJson = False) -> None:
+    """Read servers, documents and modules of the settings anew, and write their spec files."""
+    from codegen import cli
+
+    cli.import_(names, project, as_json)
 
 
 @app.command()
@@ -118,22 +138,27 @@ def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str,
 
 @app.command()
 def tools(package: Package = None, as_json: AsJson = False) -> None:
-    """List the tools of a generated package."""
+    """List the tools of a generated package, with what they say of themselves in brackets."""
+    from toolkit.guard.hints import told_hints
+
     with _told(as_json):
         rows = _package(package).CATALOG.definitions.values()
     if as_json:
-        keys = ("name", "title", "description", "required", "optional", "parallel", "inputSchema", "outputSchema")
-        _print_json([{key: row[key] for key in keys} for row in rows])
+        told = ("name", "title", "description", "annotations", "required", "optional", "parallel")
+        _print_json([{key: row[key] for key in (*told, "inputSchema", "outputSchema")} for row in rows])
         return
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         words = ",".join(row["required"]) or "-"
-        typer.echo(f"{row['name']:<{width}}  {words:<8}  {row['description']}")
+        said = ", ".join(told_hints(row["annotations"]))
+        typer.echo(f"{row['name']:<{width}}  {words:<8}  {row['description']}{f' [{said}]' if said else ''}")
 
 
 @app.command()
 def describe(name: str, package: Package = None, as_json: AsJson = False) -> None:
     """Show one tool: what it does, what it takes and gives."""
+    from toolkit.guard.hints import told_hints
+
     with _told(as_json):
         row = _row(_package(package), name)
     if as_json:
@@ -141,6 +166,10 @@ def describe(name: str, package: Package = None, as_json: AsJson = False) -> Non
         return
     typer.echo(f"{row['name']}: {row['longDescription'] or row['description']}")
     typer.echo(f"permissions: {', '.join(row['required']) or 'none'}")
+    if said := told_hints(row["annotations"]):
+        typer.echo(f"says of itself: {', '.join(said)}")
+    if origin := row.get("origin"):
+        typer.echo(f"imported: as {row['originalName']!r} of {origin['name']!r} ({origin['kind']})")
     for title, schema in (("takes", row["inputSchema"]), ("gives", row["outputSchema"])):
         typer.echo(f"\n{title}:")
         for line in _fields(schema):

@@ -41,7 +41,7 @@ def test_generate_then_check_then_a_stale_package(project: Project) -> None:
     told = json.loads(toolkit(project.root, "check", "--json").stdout)
     assert (told["package"], told["current"]) == ("acme.generated", False)
     again = run([sys.executable, "-m", "codegen", "generate", "--json"], project.root)
-    assert json.loads(again.stdout) == {"package": "acme.generated", "changed": ["names.py"]}
+    assert json.loads(again.stdout) == {"package": "acme.generated", "changed": ["names.py"], "notImported": []}
 
 
 def test_mistakes_in_specs_are_findings(project: Project) -> None:
@@ -289,3 +289,18 @@ def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> Non
     assert (
         toolkit(project.root, "lint", "--target", "anthropic").stdout.splitlines()[0].startswith("math.add: renamed: ")
     )
+
+
+def test_tools_show_what_they_say_of_themselves_and_where_they_come_from(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("own", annotations={"readOnlyHint": True, "openWorldHint": False}), tool("mute")])
+    settings = '[tool.toolkit.imports.legacy]\ntools = "legacy.json"\nprefix = "old_"\n'
+    project.write("pyproject.toml", (tmp_path / "pyproject.toml").read_text() + settings)
+    imported = {"origin": {"kind": "tools", "name": "legacy"}, "prefix": "old_", "tools": [tool("find")]}
+    project.write("acme/tools/legacy.json", json.dumps(imported))
+    project.generate()
+    old, own, mute = toolkit(project.root, "tools").stdout.splitlines()
+    assert (old.split()[0], own.endswith("[read-only, not open-world]"), "[" in mute) == ("old_find", True, False)
+    assert "says of itself: read-only, not open-world\n" in toolkit(project.root, "describe", "own").stdout
+    assert "imported: as 'find' of 'legacy' (tools)\n" in toolkit(project.root, "describe", "old_find").stdout
+    listed = json.loads(toolkit(project.root, "tools", "--json").stdout)
+    assert [row["annotations"] for row in listed] == [{}, {"readOnlyHint": True, "openWorldHint": False}, {}]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from codegen.importers import functions
+from codegen.importers import reading
 from codegen.run import check, generate
 from codegen.settings import find_settings
 from tests.projects import Project, run, tool
@@ -216,7 +216,7 @@ def wait_until_gone(pid: str) -> None:
 
 
 def test_a_module_that_never_ends_is_ended_with_all_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(functions, "SECONDS", 10)
+    monkeypatch.setattr(reading, "SECONDS", 10)
     project = project_of(tmp_path, STARTS_ANOTHER + "threading.Event().wait()\n")
     with pytest.raises(GenerationError, match="took longer than 10 s"):
         project.generate()

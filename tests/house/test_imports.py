@@ -46,13 +46,33 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard.change",
         "toolkit.builtin",
     ),
+    "toolkit/packs": (
+        "toolkit.errors",
+        "toolkit.wire",
+        "toolkit.guard",
+        "toolkit.inject",
+        "toolkit.runtime",
+        "toolkit.packs",
+    ),
     "toolkit/adapters": ("toolkit.errors", "toolkit.wire", "toolkit.adapters"),
     "toolkit/cli.py": ("toolkit.errors",),
     "toolkit/__init__.py": (),
     "toolkit/__main__.py": ("toolkit.cli",),
     "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.wire.enforce", "toolkit.wire.exact"),
+    # reads what adapters read already
+    "codegen/importers/provider_json.py": (
+        "codegen",
+        "toolkit.errors",
+        "toolkit.spec",
+        "toolkit.wire.definition",
+        "toolkit.adapters",
+    ),
+    # asks a live server, as the pack does that runs its tools
+    "codegen/importers/mcp.py": ("codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
     # runs in a process of its own, beside the code of a project
-    "codegen/importers/functions_reader.py": ("toolkit.errors", "toolkit.runtime"),
+    "codegen/importers/beside_project.py": ("toolkit.errors",),
+    "codegen/importers/functions_reader.py": ("codegen.importers.beside_project", "toolkit.errors", "toolkit.runtime"),
+    "codegen/importers/models_reader.py": ("codegen.importers.beside_project",),
     "generated/models": ("toolkit.wire.model", "toolkit.wire.content"),
     "generated/__init__.py": (),
     "generated": ("generated", "toolkit.runtime", "toolkit.wire", "toolkit.errors", "toolkit.guard"),
@@ -152,6 +172,7 @@ def test_run_time_never_imports_the_generator() -> None:
 
 
 HEAVY = (
+    "mcp",
     "openai",
     "anthropic",
     "typer",

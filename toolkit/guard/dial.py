@@ -62,8 +62,7 @@ def connect(network: Network, host: Host, port: int, deadline: Deadline, *, tls:
     Limit: the lookup itself asks the system's name servers about the name. A lookup that hangs is left behind in
     a thread of its own.
     """
-    network.judge_host(host)
-    addresses = _permitted(network, host, port, deadline)
+    addresses = permitted(network, host, port, deadline)
     plain = _first_to_answer(addresses, host, port, deadline)
     if not tls:
         return plain
@@ -75,7 +74,9 @@ def connect(network: Network, host: Host, port: int, deadline: Deadline, *, tls:
         raise ToolFailed("NETWORK", f"no TLS connection to '{host.text}' could be made") from None
 
 
-def _permitted(network: Network, host: Host, port: int, deadline: Deadline) -> list[Address]:
+def permitted(network: Network, host: Host, port: int, deadline: Deadline) -> list[Address]:
+    """The answers of one lookup that may be connected to; ``SandboxViolation`` where there is none."""
+    network.judge_host(host)
     if host.address is not None:
         found: list[Address | None] = [host.address]
     else:

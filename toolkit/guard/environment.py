@@ -7,14 +7,16 @@ Limit: the list knows common programs; a program of the workspace may obey varia
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from toolkit.errors import InvalidArguments, SandboxViolation
+from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed
 from toolkit.guard.path import display
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _MAX_VALUE_BYTES: Final = 100_000  # the kernel takes 128 KiB for one, name included
 _MAX_VARIABLES: Final = 256
 
@@ -52,23 +54,52 @@ _HARMLESS: Final = frozenset(
 )
 
 
-def build(additions: Mapping[str, str], *, path: str, home: str, tmp: str) -> dict[str, str]:
-    """The whole environment of one command; ``additions`` that could take it over are ``SandboxViolation``."""
+def build(additions: Mapping[str, str], *, path: str, home: str, tmp: str, trusted: bool = False) -> dict[str, str]:
+    """The whole environment of one command; ``additions`` that could take it over are ``SandboxViolation``.
+
+    Unless they are ``trusted``: named by whoever also chose the command, and chose to run it without a sandbox.
+    """
     if len(additions) > _MAX_VARIABLES:
         raise InvalidArguments(f"at most {_MAX_VARIABLES} environment variables may be given")
     for name, value in additions.items():
-        _check(name, value)
+        _check(name, value, trusted=trusted)
     fixed = {"PATH": path, "HOME": home, "TMPDIR": tmp, "LANG": "C.UTF-8", "TERM": "dumb"}
     return {**fixed, **additions}
 
 
-def _check(name: object, value: object) -> None:
+def named(names: Iterable[str]) -> dict[str, str]:
+    """Those variables of this process, to be handed on; one that is not set is an error that names it."""
+    return {name: _value(name) for name in names}
+
+
+def filled(text: str) -> str:
+    """``text`` with the value of the variable in the place of each ``${NAME}``."""
+    return _REFERENCE.sub(lambda found: _value(found[1]), text)
+
+
+def references(text: str) -> list[str]:
+    """The variables that ``filled`` would ask for.
+
+    >>> references("Bearer ${TOKEN}")
+    ['TOKEN']
+    """
+    return _REFERENCE.findall(text)
+
+
+def _value(name: str) -> str:
+    value = os.environ.get(name)
+    if value is None:
+        raise ToolFailed("NOT_CONFIGURED", f"the environment variable {name} is needed, and is not set", variable=name)
+    return value
+
+
+def _check(name: object, value: object, *, trusted: bool) -> None:
     if not isinstance(name, str) or not isinstance(value, str):
         raise InvalidArguments("environment variables are text: both name and value")
     if not _NAME.fullmatch(name):
         raise InvalidArguments(f"'{display(name[:80])}' is no name of an environment variable")
     folded = name.upper()
-    if name not in _HARMLESS and (folded in _REFUSED or folded.startswith(_REFUSED_BEGINNINGS)):
+    if not trusted and name not in _HARMLESS and (folded in _REFUSED or folded.startswith(_REFUSED_BEGINNINGS)):
         raise SandboxViolation(f"the environment variable {name} may not be set: it can make programs run other code")
     try:
         data = value.encode()

@@ -7,7 +7,7 @@ every toolkit has a ``Network`` and few calls use it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -72,6 +72,18 @@ class Network:
         import ssl
 
         return self.tls or ssl.create_default_context()
+
+    def toward(self, host: Host) -> Network:
+        """The same for one host that the set-up names as a service or server: only it, and wherever it is, this machine
+        included.
+
+        ``allow_hosts`` and ``deny_hosts`` hold as before: where a list says what may be reached, the host must be on it. A
+        metadata address is still out of reach unless it is the host itself.
+        Limit: who answers for the host's name decides where it is; over https the certificate must be the name's.
+        """
+        named = () if host.address is None else (host.text,)
+        hosts = (host.bracketed,) if self.allow_hosts is None else self.allow_hosts
+        return replace(self, allow_hosts=hosts, allow_addresses=("0.0.0.0/0", "::/0", *named))
 
     def judge_host(self, host: Host) -> None:
         """Raise ``SandboxViolation`` unless the lists let this host pass."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from toolkit.errors import PolicyError, nearest
+from toolkit.guard.hints import HINTS, Hint
 from toolkit.guard.permission import Permission
 from toolkit.guard.preview import Preview
 from toolkit.guard.rule import DECISIONS, Decision, Rule, Touched
@@ -21,6 +22,7 @@ from toolkit.guard.rule import DECISIONS, Decision, Rule, Touched
 NameT = TypeVar("NameT", bound=str)
 
 Admission: TypeAlias = Literal["allow", "ask", "deny", "depends"]
+Hinted: TypeAlias = Callable[[str], Collection[Hint]]
 Touches: TypeAlias = Callable[[str, Mapping[str, Any]], tuple[Collection[Permission], Preview]]
 
 _KEYS: Final = ("default", "tools", "rules")
@@ -28,6 +30,7 @@ _RULE_KEYS: Final = (
     "decision",
     "tools",
     "permission",
+    "hint",
     "path",
     "command",
     "host",
@@ -68,6 +71,7 @@ class SecurityPolicy(Generic[NameT]):
         self.source: str | None = None
         self._touches: Touches | None = None
         self._known: Mapping[str, Collection[str]] = {}
+        self._hinted: Hinted | None = None
         for tool in self.tools:
             if not isinstance(tool, str):
                 raise PolicyError(f"tools maps names to decisions; {tool!r} is no name")
@@ -104,7 +108,7 @@ class SecurityPolicy(Generic[NameT]):
 
         A tool for which no call could pass is denied here, before anybody looks at arguments.
         """
-        rules = [rule for rule in self.rules if rule.covers(name, permissions) and self._concerns(rule, name)]
+        rules = [rule for rule in self._covering(name, permissions) if self._concerns(rule, name)]
         for rule in rules:
             if rule.decision == "deny" and not rule.conditional:
                 return _verdict(rule)
@@ -119,7 +123,7 @@ class SecurityPolicy(Generic[NameT]):
 
     def judge(self, name: str, permissions: Collection[Permission], preview: Preview) -> Verdict:
         """What is decided for one call, by everything it touches."""
-        rules = [rule for rule in self.rules if rule.covers(name, permissions)]
+        rules = self._covering(name, permissions)
         touched = Touched.of(preview, need_commands=any(rule.command is not None for rule in rules))
         for decision in ("deny", "ask"):
             for rule in rules:
@@ -143,15 +147,19 @@ class SecurityPolicy(Generic[NameT]):
 
         Whatever its condition: what a command does with the network, say, cannot be judged call by call.
         """
-        return any(
-            rule.permission == permission and rule.decision != "allow" and rule.covers(name, (permission,))
-            for rule in self.rules
-        )
+        rules = self._covering(name, (permission,))
+        return any(rule.permission == permission and rule.decision != "allow" for rule in rules)
 
     def denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         """Path globs no call of the tool may touch, for the sandbox to hold them through links, patches and walks."""
-        rules = [rule for rule in self.rules if rule.decision == "deny" and rule.covers(name, permissions)]
-        return tuple(rule.path for rule in rules if rule.path is not None)
+        rules = self._covering(name, permissions)
+        return tuple(rule.path for rule in rules if rule.decision == "deny" and rule.path is not None)
+
+    def _covering(self, name: str, permissions: Collection[Permission]) -> list[Rule[NameT]]:
+        """The rules that speak of a tool. Without a toolkit nobody knows what it says of itself: every hint may hold."""
+        asks = any(rule.hint is not None for rule in self.rules)
+        hints = self._hinted(name) if asks and self._hinted is not None else HINTS
+        return [rule for rule in self.rules if rule.covers(name, permissions, hints)]
 
     def _concerns(self, rule: Rule[NameT], name: str) -> bool:
         """Whether calls of the tool can touch what the rule is about; a rule on paths says nothing of `done`."""
@@ -165,7 +173,9 @@ class SecurityPolicy(Generic[NameT]):
 
     # -- belonging to a toolkit --------------------------------------------------------------------------------------
 
-    def attach(self, known: Mapping[str, Collection[str]], touches: Touches, roots: Sequence[str]) -> None:
+    def attach(
+        self, known: Mapping[str, Collection[str]], touches: Touches, roots: Sequence[str], hinted: Hinted
+    ) -> None:
         """Checks the policy against the tools it rules: each name with the kinds of things the tool is known to touch.
 
         A misspelt deny would protect nothing, and a rule on paths means nothing for a tool that tells none.
@@ -186,7 +196,7 @@ class SecurityPolicy(Generic[NameT]):
             problems.append("the policy file lies inside the workspace, where tools could change it; move it out")
         if problems:
             raise PolicyError("\n".join(problems))
-        self._touches, self._known = touches, known
+        self._touches, self._known, self._hinted = touches, known, hinted
 
 
 def _verdict(rule: Rule[Any]) -> Verdict:

@@ -30,11 +30,13 @@ from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllo
 from toolkit.guard import environment
 from toolkit.guard.fs import SandboxFS
 from toolkit.guard.handles import Check
+from toolkit.guard.helper import in_memory
+from toolkit.guard.long_process import LongProcess
 from toolkit.guard.path import display
 from toolkit.guard.permission import Carrier, CarrierChoice, Mode, SandboxChoice
 from toolkit.guard.plan import Plan
 from toolkit.guard.pump import Capture, pump
-from toolkit.guard.sandbox import Ending, Sandbox, real_root
+from toolkit.guard.sandbox import Ending, Sandbox, reading_end, real_root
 from toolkit.guard.tier import Tier, TierChoice, pick_tier
 
 OnOutput: TypeAlias = Callable[[str, bytes], None]
@@ -115,6 +117,7 @@ class ProcessGuard:
         )
         self._read_only = mode == "read-only"
         self._check: Check = _no_check
+        self._programs: set[LongProcess] = set()
 
     @property
     def tier(self) -> Tier:
@@ -201,21 +204,15 @@ class ProcessGuard:
         """
         ask = _both(self._check, check or _no_check)
         ask()
-        if not self._choice.runs_commands:
-            raise ToolNotAllowed(f"no command can run: this machine gives no sandbox ({self._choice.reason})")
-        command = _checked_argv(argv)
         if (timeout is not None and not timeout > 0) or max_output < 0:
             raise InvalidArguments("timeout must be above 0, max_output at least 0")
-        place = self._checked_cwd(cwd)
-        self._check_program(command[0], place)
         captures = {"stdout": Capture(max_output), "stderr": Capture(max_output)}
         started = time.monotonic()
         with contextlib.ExitStack() as stack:
-            home, tmp = stack.enter_context(self._sandbox.home_and_tmp())
-            variables = environment.build(env, path=self._sandbox.path, home=home, tmp=tmp)
-            plan = Plan(list(command), place, variables, network, self._read_only, home)
+            plan = self._planned(stack, argv, cwd, env, network, sandbox=True)
+            # Never the host's /dev/null: whoever holds it open can change its mode.
             running, stdout, stderr = stack.enter_context(
-                self._sandbox.started(plan, stdin, unguarded=self._choice.unsafe)
+                self._sandbox.started(plan, in_memory(stdin or b""), unguarded=self._choice.unsafe)
             )
             sinks = {
                 fd: _sink(name, captures[name], on_output) for fd, name in ((stdout, "stdout"), (stderr, "stderr"))
@@ -226,8 +223,43 @@ class ProcessGuard:
                 sinks[stderr](f"\n[{ending.note}]\n".encode())
         return self._result(plan, ending, captures, timed_out, time.monotonic() - started)
 
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str = ".",
+        env: Mapping[str, str] = {},
+        network: bool = False,
+        sandbox: bool = True,
+    ) -> LongProcess:
+        """Start a program that runs until it is closed: a server its caller talks to over pipes.
+
+        It sees what a command sees, with a HOME of its own for as long as it lives. It may take a moment until a
+        program that cannot be run has ended; ``LongProcess.ending`` then says why.
+
+        ``sandbox=False`` runs it without any, whatever tier this guard has: for programs a person chose by name. Its
+        file must not lie where commands may write, or one of them could choose what runs outside.
+        """
+        self._check()
+        with contextlib.ExitStack() as stack:
+            plan = self._planned(stack, argv, cwd, env, network, sandbox=sandbox)
+            if not sandbox:
+                self._sandbox.check_not_writable(plan)
+            unguarded = self._choice.unsafe or not sandbox
+            pipe = os.pipe()
+            try:
+                started = self._sandbox.started(plan, reading_end(pipe), unguarded=unguarded)
+                running, stdout, stderr = stack.enter_context(started)
+            except BaseException:
+                os.close(pipe[1])
+                raise
+            program = LongProcess(running, pipe[1], stdout, stderr, stack.pop_all(), sandboxed=not unguarded)
+        return program.closed_with(self._programs)
+
     def close(self) -> None:
         """Kill every command and end the helper; later calls are refused. A second time does nothing."""
+        for program in list(self._programs):
+            program.close(grace=0)
         self._sandbox.close()
         self._fs.close()
 
@@ -236,6 +268,27 @@ class ProcessGuard:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _planned(
+        self,
+        stack: contextlib.ExitStack,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        network: bool,
+        *,
+        sandbox: bool,
+    ) -> Plan:
+        """The checked plan of a command; its HOME goes with ``stack``."""
+        if sandbox and not self._choice.runs_commands:
+            raise ToolNotAllowed(f"no command can run: this machine gives no sandbox ({self._choice.reason})")
+        command = _checked_argv(argv)
+        place = self._checked_cwd(cwd)
+        self._check_program(command[0], place)
+        unguarded = self._choice.unsafe or not sandbox
+        home, tmp = stack.enter_context(self._sandbox.home_and_tmp(unguarded=unguarded))
+        variables = environment.build(env, path=self._sandbox.path, home=home, tmp=tmp, trusted=not sandbox)
+        return Plan(list(command), place, variables, network, self._read_only, home)
 
     def _checked_cwd(self, cwd: str) -> str:
         """``cwd`` as it is resolved again, beneath the workspace, where the command starts."""

@@ -10,6 +10,7 @@ from toolkit.errors import PolicyError, SetupError, ToolkitError
 from toolkit.guard.commands import RUNNERS, begins_with, is_risky, mentions
 from toolkit.guard.exact_globs import compile_exact
 from toolkit.guard.globs import Forms, Globs, fold_all
+from toolkit.guard.hints import HINTS, Hint
 from toolkit.guard.hosts import Host, HostPattern, Url
 from toolkit.guard.permission import PERMISSIONS, Permission
 from toolkit.guard.preview import Preview
@@ -23,8 +24,9 @@ NameT = TypeVar("NameT", bound=str)
 
 
 class Rule(Generic[NameT]):
-    """One decision for some tools; without ``tools`` and ``permission`` it covers every tool.
+    """One decision for some tools; without ``tools``, ``permission`` and ``hint`` it covers every tool.
 
+    ``hint`` selects tools by what they say of themselves, or leave unsaid; only rules that ask or deny may have one.
     At most one condition: ``path`` (a glob), ``command`` (the words it begins with) or ``host`` (a name, or
     ``*.example.org``). ``match`` and ``not_match`` are examples, checked here: a rule that does not mean what its author
     thinks is refused. ``tools=[]`` covers nothing: an empty list is never "no restriction".
@@ -39,6 +41,7 @@ class Rule(Generic[NameT]):
         *,
         tools: Sequence[NameT] | None = None,
         permission: Permission | None = None,
+        hint: Hint | None = None,
         path: str | None = None,
         command: str | None = None,
         host: str | None = None,
@@ -50,6 +53,7 @@ class Rule(Generic[NameT]):
             raise PolicyError(f"a rule's decision is allow, ask or deny, not {decision!r}")
         if permission is not None and permission not in PERMISSIONS:
             raise PolicyError(f"no permission is called {permission!r}; there are {', '.join(PERMISSIONS)}")
+        _check_hint(hint, decision)
         if isinstance(tools, str):
             raise PolicyError(f"a rule's tools are a list of names: write tools=[{tools!r}]")
         _check_texts({"path": path, "command": command, "host": host, "justification": justification})
@@ -61,6 +65,7 @@ class Rule(Generic[NameT]):
         self.decision: Final = decision
         self.tools: Final[tuple[NameT, ...] | None] = None if tools is None else tuple(tools)
         self.permission: Final = permission
+        self.hint: Final = hint
         self.path: Final = path
         self.command: Final = command
         self.host: Final = host
@@ -75,10 +80,11 @@ class Rule(Generic[NameT]):
     def conditional(self) -> bool:
         return self.condition is not None
 
-    def covers(self, name: str, permissions: Collection[Permission]) -> bool:
-        """Whether the rule speaks of this tool, which needs these permissions."""
+    def covers(self, name: str, permissions: Collection[Permission], hints: Collection[Hint] = HINTS) -> bool:
+        """Whether the rule speaks of this tool, which needs these permissions and for which these hints hold."""
         named = self.tools is None or name in self.tools
-        return named and (self.permission is None or self.permission in permissions)
+        hinted = self.hint is None or self.hint in hints
+        return named and hinted and (self.permission is None or self.permission in permissions)
 
     def touches(self, touched: Touched) -> bool:
         """For deny and ask: whether anything the call touches matches; what cannot be told counts as a match."""
@@ -122,7 +128,9 @@ class Rule(Generic[NameT]):
         parts = [repr(self.decision)]
         parts += [f"tools={list(self.tools)!r}"] if self.tools is not None else []
         parts += [
-            f"{word}={value!r}" for word in ("permission", "path", "command", "host") if (value := getattr(self, word))
+            f"{word}={value!r}"
+            for word in ("permission", "hint", "path", "command", "host")
+            if (value := getattr(self, word))
         ]
         return f"Rule({', '.join(parts)})"
 
@@ -165,6 +173,18 @@ class Touched:
         found += [next((rule for rule in rules if rule.allows_command(argv)), None) for argv in self.commands]
         found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
         return found[0] if found and all(rule is not None for rule in found) else None
+
+
+def _check_hint(hint: object, decision: Decision) -> None:
+    if hint is None:
+        return
+    if hint not in HINTS:
+        raise PolicyError(f"a rule's hint is one of {', '.join(HINTS)}, not {hint!r}")
+    if decision == "allow":
+        raise PolicyError(
+            "an allow rule cannot select by 'hint': a server's word may tighten a policy, never widen it;"
+            " name the tools with 'tools'"
+        )
 
 
 def _check_texts(values: Mapping[str, object]) -> None:

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard import view
-from toolkit.guard.helper import Helper, Job, in_memory
+from toolkit.guard.helper import Helper, Job
 from toolkit.guard.home import private_home
 from toolkit.guard.path import display
 from toolkit.guard.plan import Plan, Roots, Setup, identities
@@ -92,27 +92,48 @@ class Sandbox:
         self._helper: Helper | None = None
 
     @contextlib.contextmanager
-    def home_and_tmp(self) -> Iterator[tuple[str, str]]:
+    def home_and_tmp(self, *, unguarded: bool) -> Iterator[tuple[str, str]]:
         """HOME and TMPDIR of one command; neither is in the workspace, nor the user's own, and both are gone after it."""
-        if self._setup.full:
+        if self._setup.full and not unguarded:
             yield view.HOME, view.TMP
             return
         with private_home(self._state_dir) as home:
             yield home, home
 
     @contextlib.contextmanager
-    def started(self, plan: Plan, stdin: bytes | None, *, unguarded: bool) -> Iterator[tuple[Command, int, int]]:
-        """Start ``plan``: the command and the descriptors its output and errors come out of."""
+    def started(
+        self, plan: Plan, stdin: contextlib.AbstractContextManager[int], *, unguarded: bool
+    ) -> Iterator[tuple[Command, int, int]]:
+        """Start ``plan``: the command and the descriptors its output and errors come out of.
+
+        ``stdin`` gives the descriptor it reads from, and is left once the command has it.
+        """
         with contextlib.ExitStack() as ours:
             with contextlib.ExitStack() as theirs:
-                # Never the host's /dev/null: whoever holds it open can change its mode.
-                source = theirs.enter_context(in_memory(stdin or b""))
+                source = theirs.enter_context(stdin)
                 stdout, stdout_end = _pipe(ours, theirs)
                 stderr, stderr_end = _pipe(ours, theirs)
                 start = self._start_unguarded if unguarded else self._start_inside
                 command = start(plan, (source, stdout_end, stderr_end))
             ours.callback(command.close)
             yield command, stdout, stderr
+
+    def check_not_writable(self, plan: Plan) -> None:
+        """Refuse to run ``plan`` without a sandbox where a command could have changed its program.
+
+        Limit: says nothing about what the program reads or loads.
+        """
+        try:
+            program = os.path.realpath(find(plan.argv[0], plan.env["PATH"], os.path.join(self.workspace, plan.cwd)))
+        except OSError as error:
+            raise _not_found(plan, error.errno) from None
+        roots = self._setup.roots
+        writable = [roots.workspace, *roots.write] if roots.workspace_writable else []
+        if any(is_below(program, root) for root in writable):
+            raise SandboxViolation(
+                "a program that lies in the workspace may not run without a sandbox: tools could have changed it; "
+                "install it elsewhere, or let it have the sandbox"
+            )
 
     def close(self) -> None:
         """Kill what runs; a second time does nothing."""
@@ -232,6 +253,17 @@ def real_root(what: str, path: str) -> str:
     if real in _NO_ROOT or any(is_below(real, place) for place in _NO_ROOT_BELOW):
         raise SetupError(f"{what}: {path!r} cannot be handed to commands; give a directory below it")
     return real
+
+
+@contextlib.contextmanager
+def reading_end(pipe: tuple[int, int]) -> Iterator[int]:
+    """The end of a pipe a command reads from; the other one, ours, does not wait for it."""
+    source, sink = pipe
+    os.set_blocking(sink, False)
+    try:
+        yield source
+    finally:
+        os.close(source)
 
 
 def _pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> tuple[int, int]:

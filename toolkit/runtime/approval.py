@@ -58,6 +58,8 @@ class ApprovalRequest:
     digest: str
     """Of everything above that decides what runs, and of the files it touches as they are now."""
     files: Mapping[str, str] = field(repr=False)
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    """What the tool says of itself, as MCP has it (``destructiveHint`` and the like): its own word, and no proof."""
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
@@ -72,13 +74,14 @@ def request_approval(
     *,
     call_id: str | None,
     session_id: str,
+    annotations: Mapping[str, Any],
 ) -> ApprovalRequest:
     """The request for one call; the digest binds its answer to what is shown."""
     files = file_states(fs, preview)
     shown = arguments.model_dump(mode="json", by_alias=True)
     touched = [preview.reads, preview.writes, preview.argv, preview.shell, preview.url, preview.diff]
     digest = hashlib.sha256(json.dumps([tool_name, shown, touched, files], sort_keys=True).encode()).hexdigest()
-    return ApprovalRequest(tool_name, arguments, preview, because, call_id, session_id, digest, files)
+    return ApprovalRequest(tool_name, arguments, preview, because, call_id, session_id, digest, files, annotations)
 
 
 def check_unchanged(request: ApprovalRequest, fs: SandboxFS | None) -> None:

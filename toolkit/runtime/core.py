@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, cast
 from pydantic import BaseModel
 
 from toolkit.errors import PolicyError, SetupError, ToolCancelled, ToolNotAllowed
+from toolkit.guard.hints import HINTS, Hint, hints_of
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy import Touches, Verdict
 from toolkit.guard.preview import Preview
@@ -39,7 +40,7 @@ from toolkit.runtime.message import ToolMessage
 from toolkit.runtime.preview import preview_of, touched_kinds
 from toolkit.runtime.progress import OnProgress, unfailing
 from toolkit.runtime.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.table import Catalog, CodeTool, PackSource, Tool, ToolInfo, beside
+from toolkit.runtime.table import NO_SANDBOX, Catalog, CodeTool, PackSource, Tool, ToolInfo, beside, opts_out
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.spec.description import filled
 from toolkit.wire.call import ToolCall
@@ -77,7 +78,7 @@ class Core:
         self.loop: Final = LoopThread()
         self.catalog, self.handlers = join(catalog, map(load_pack, packs), partial(self._made, own_loop=own_loop))
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weakly_touched(), roots)
+        context.policy.attach(known, self._weakly_touched(), roots, partial(_hints, self.catalog))
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = Scope(context)
         self.output_cache: Final = _cache_opener(self.scope, self.planner)
@@ -125,7 +126,14 @@ class Core:
             raise steps.not_allowed(tool.name, verdict)
         session = self.context.session_id
         return verdict, request_approval(
-            tool.name, args, preview, verdict.because, tool.fs, call_id=call_id, session_id=session
+            tool.name,
+            args,
+            preview,
+            verdict.because,
+            tool.fs,
+            call_id=call_id,
+            session_id=session,
+            annotations=_annotations(self.catalog, tool.name),
         )
 
     def new_context(
@@ -247,7 +255,8 @@ class Core:
         if verdict is not None and (verdict.decision == "deny" or verdict.decision == "ask" and not may_be_asked):
             return steps.not_allowed(info.name, verdict).message, None
         # Last: finding out what this machine gives starts a process.
-        if "execute" in info.required and not self.guards.process.choice.runs_commands:
+        sandboxed = "execute" in info.required and not opts_out(self.handlers.get(info.name))
+        if sandboxed and not self.guards.process.choice.runs_commands:
             return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", None
         return None, verdict if verdict is not None and verdict.decision == "allow" else None
 
@@ -263,8 +272,10 @@ class Core:
         )
 
     def tier_of(self, tool: Tool) -> str | None:
-        """The sandbox the tool's commands run in, for tools that may run any."""
-        return self.guards.process.tier if "execute" in tool.granted else None
+        """The sandbox of what the tool runs, for tools that may run something."""
+        if "execute" not in tool.granted:
+            return None
+        return NO_SANDBOX if opts_out(self.handlers.get(tool.name)) else self.guards.process.tier
 
     # -- beside the road ---------------------------------------------------------------------------------------------
 
@@ -346,6 +357,16 @@ class Options:
     deadline: float | None
     signal: CancelSignal | None
     notify: OnProgress | None
+
+
+def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:
+    return catalog.definitions[name].get("annotations") or {}
+
+
+def _hints(catalog: Catalog, name: str) -> Collection[Hint]:
+    """Read from the manifest when a rule asks for it: no model is imported."""
+    info = catalog.tools.get(name)
+    return HINTS if info is None else hints_of(_annotations(catalog, name), (*info.required, *info.optional))
 
 
 def _close(scope: Scope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None) -> None:

@@ -173,12 +173,16 @@ class FunctionTool(Generic[P, R]):
             function=self.origin,
         )
 
-    def changed(self, *, permissions: Needs | None = None, long_description: str | None = None) -> FunctionTool[P, R]:
-        """The same tool with other permissions, or another text."""
-        if permissions is None and long_description is None:
+    def changed(
+        self, *, name: str | None = None, permissions: Needs | None = None, long_description: str | None = None
+    ) -> FunctionTool[P, R]:
+        """The same tool with another name, other permissions, or another text."""
+        if name is None and permissions is None and long_description is None:
             return self
         made = copy(self)
         changes: dict[str, object] = {}
+        if name is not None:
+            changes["name"] = checked_name(name, self.function)
         if permissions is not None:
             changes["permissions"] = Permissions.of(permissions)
         if long_description is not None:

@@ -76,8 +76,9 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
 
     def _own_text(self) -> str:
         """The whole text of content whose tool has no text form."""
-        if isinstance(self.content, ContentOutput) and self.content.structured is None:
-            return self.content.text
+        if isinstance(self.content, ContentOutput):  # its media stand beside the text
+            said = self.content.text or self.content.structured is None
+            return self.content.text if said else to_json(self.content.structured).decode()
         if isinstance(self.content, BaseModel):
             return self.content.__pydantic_serializer__.to_json(
                 self.content, by_alias=True, exclude_unset=True

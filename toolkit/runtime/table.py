@@ -185,7 +185,11 @@ class Tool:
 
 
 BESIDE: Final = "__toolkit_beside__"
-"""The attribute in which a handler that is no function ``run`` of a module carries its ``text`` and ``preview``."""
+"""The attribute in which a handler that is no function ``run`` of a module carries its ``text`` and ``preview``; and
+``sandbox``, False where what it runs has none because its pack says so."""
+
+NO_SANDBOX: Final = "none (sandbox=false)"
+"""What the audit log and results say in the place of a tier, where a pack opted out of the sandbox."""
 
 
 def beside(handler: Callable[..., Any] | None, name: str) -> Callable[..., Any] | None:
@@ -193,3 +197,8 @@ def beside(handler: Callable[..., Any] | None, name: str) -> Callable[..., Any] 
     space = getattr(handler, "__globals__", {})
     found = space.get(name) if space.get("run") is handler else getattr(handler, BESIDE, {}).get(name)
     return found if callable(found) else None
+
+
+def opts_out(handler: Callable[..., Any] | None) -> bool:
+    """Whether what a handler runs has no sandbox, by the word of whoever made its pack."""
+    return getattr(handler, BESIDE, {}).get("sandbox") is False

@@ -6,12 +6,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from toolkit.spec.check_origin import (
+    ORIGIN_KEYS,
+    Imported,
+    check_function,
+    check_imported,
+    check_names,
+    check_origin_keys,
+    check_request,
+)
 from toolkit.spec.check_parts import check_examples, check_permissions
 from toolkit.spec.description import MAX_DESCRIPTION_FILE, unknown_placeholders
 from toolkit.spec.fields import Fields
 from toolkit.spec.files import read_below
 from toolkit.spec.model import Json, ToolSpec
-from toolkit.spec.names import NAME_RULE, is_wire_name
+from toolkit.spec.names import NAME_RULE
 from toolkit.spec.problems import Problems, Unreadable, below, kind, shown
 
 MAX_SCHEMA_DEPTH: Final = 64
@@ -29,8 +38,8 @@ _MCP_KEYS = (
     "execution",
 )
 _OUR_KEYS = ("permissions", "parallel", "blocking", "examples", "descriptionFile", "rename")
-_KEYS = _MCP_KEYS + _OUR_KEYS
-_LIST_KEYS = ("tools", "nextCursor", "_meta")
+_KEYS = _MCP_KEYS + _OUR_KEYS + ORIGIN_KEYS
+_LIST_KEYS = ("tools", "nextCursor", "_meta", "origin", "prefix")
 
 
 def check_document(value: Json, problems: Problems, directory: Path | None) -> list[ToolSpec]:
@@ -39,23 +48,25 @@ def check_document(value: Json, problems: Problems, directory: Path | None) -> l
         problems.add(f'a spec file holds one tool as an object, or {{"tools": [...]}}, not {kind(value)}', "")
         return []
     if "tools" not in value:
-        return [_check_tool(Fields(value, "", problems), directory)]
+        return [_check_tool(Fields(value, "", problems), directory, Imported())]
     fields = Fields(value, "", problems)
     fields.refuse_unknown(_LIST_KEYS)
+    imported = check_imported(fields)
     specs: list[ToolSpec] = []
     for index, tool in enumerate(fields.items("tools")):
         pointer = below("/tools", index)
         if isinstance(tool, dict):
-            specs.append(_check_tool(Fields(tool, pointer, problems), directory))
+            specs.append(_check_tool(Fields(tool, pointer, problems), directory, imported))
         else:
             problems.add(f"a tool must be an object, not {kind(tool)}", pointer)
     return specs
 
 
-def _check_tool(fields: Fields, directory: Path | None) -> ToolSpec:
+def _check_tool(fields: Fields, directory: Path | None, imported: Imported) -> ToolSpec:
     fields.refuse_unknown(_KEYS)
     fields.require("name", NAME_RULE)
-    name = _check_name(fields, "name")
+    check_origin_keys(fields, imported.origin)
+    name, rename = check_names(fields, imported)
     title = fields.string("title")
     description = fields.string("description")
     input_schema = _check_input_schema(fields)
@@ -65,7 +76,7 @@ def _check_tool(fields: Fields, directory: Path | None) -> ToolSpec:
     parallel = fields.boolean("parallel")
     blocking = fields.boolean("blocking")
     return ToolSpec(
-        name=name or "",
+        name=name,
         title=title,
         description=description or "",
         input_schema=input_schema,
@@ -80,18 +91,13 @@ def _check_tool(fields: Fields, directory: Path | None) -> ToolSpec:
         pointer=fields.pointer,
         description_file=fields.string("descriptionFile"),
         long_description=_read_description_file(fields, directory),
-        rename=_check_name(fields, "rename"),
+        rename=rename,
+        function=check_function(fields),
+        prefix=imported.prefix if name else "",
+        origin=imported.origin,
+        request=check_request(fields),
+        wraps_result=fields.boolean("wrapsResult") is True,
     )
-
-
-def _check_name(fields: Fields, key: str) -> str | None:
-    name = fields.string(key)
-    if name is None:
-        return None
-    if not is_wire_name(name):
-        fields.add(f"{shown(name)} is no tool name: {NAME_RULE}", key)
-        return None
-    return name
 
 
 def _check_input_schema(fields: Fields) -> dict[str, Json]:

@@ -26,6 +26,20 @@ class SpecExample:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an imported file came from, so that it can be imported again."""
+
+    kind: str
+    name: str
+    """The import's name in the settings."""
+    details: dict[str, Json]
+    """What else the importer wrote down: a server's name and version, say."""
+
+    def as_json(self) -> dict[str, Json]:
+        return {"kind": self.kind, "name": self.name, **self.details}
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """One tool definition: what MCP says of a tool, and what we add to it."""
 
@@ -50,7 +64,15 @@ class ToolSpec:
     """The text of that file."""
     rename: str | None
     function: str | None = None
-    """``module:function`` where the spec was read from a function; the source is then a module."""
+    """``module:function`` where the spec was read from a function."""
+    prefix: str = ""
+    """Put before the name by the file it stands in."""
+    origin: Origin | None = None
+    """Where the file was imported from; ``name`` is the tool's name there."""
+    request: dict[str, Json] | None = None
+    """How to call an operation of an OpenAPI document."""
+    wraps_result: bool = False
+    """Whether the server answers ``{"result": ...}`` around what ``output_schema`` describes."""
 
     @property
     def description_source(self) -> str | None:
@@ -61,5 +83,5 @@ class ToolSpec:
 
     @property
     def wire_name(self) -> str:
-        """The name models see: the file's own, unless ``rename`` gives another."""
-        return self.rename or self.name
+        """The name models see: the file's own behind its prefix, unless ``rename`` gives another."""
+        return self.rename or f"{self.prefix}{self.name}"

@@ -15,6 +15,7 @@ from acme.generated import (
     ShoutOutput,
     bind,
 )
+from acme.tools.imported_handlers import find_book, lend_book, search_shapes
 from toolkit import Depends, ToolContext
 
 
@@ -54,9 +55,10 @@ async def wrong_awaited_output(args: AddInput, ctx: ToolContext) -> HoldOutput:
     raise NotImplementedError
 
 
-bind(add=add, count_words=count, fail=fail, hold=hold, shout=shout)
-bind(add=wrong_input, count_words=count, fail=fail, hold=hold, shout=shout)  # error
-bind(add=wrong_output, count_words=count, fail=fail, hold=hold, shout=shout)  # error
-bind(add=wrong_awaited_output, count_words=count, fail=fail, hold=hold, shout=shout)  # error
-bind(add=add, count_words=count, fail=fail, hold=hold)  # error
-bind(add=add, count_words=count, fail=fail, hold=hold, shout=shout, more=add)  # error
+bind(add=add, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)
+bind(add=wrong_input, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)  # error
+bind(add=wrong_output, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)  # error
+bind(add=wrong_awaited_output, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)  # error
+bind(add=add, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes)  # error
+bind(add=add, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shout=shout)  # error
+bind(add=add, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout, more=add)  # error

@@ -17,9 +17,19 @@ def gives_both(toolkit: AcmeToolkit, call: ToolCall) -> None:
         reveal_type(message.content)  # revealed: CountWordsOutput
 
 
+def gives_imported_ones(toolkit: AcmeToolkit) -> None:
+    reveal_type(toolkit.invoke("library_lend-book", {"id": 1, "reader": {"name": "x"}}).content.text)  # revealed: str
+    reveal_type(toolkit.tools.maths_add(numbers=[1, 2.5]).root)  # revealed: float
+    reveal_type(toolkit.tools.shapes_search(type="circle").names)  # revealed: list[str]
+
+
 def refuses_wrong_ones(toolkit: AcmeToolkit) -> None:
     toolkit.invoke("count_words", {"text": "x"})  # error
     toolkit.invoke("add", {"a": 1})  # error
     toolkit.tools.add(a=1, b=2, note=None)  # error
+    toolkit.invoke("find", {"title": "x"})  # error
+    toolkit.invoke("library_lend-book", {"id": 1, "reader": {}})  # error
+    toolkit.tools.maths_add(numbers=["1"])  # error
+    toolkit.tools.shapes_search(type="line")  # error
     SecurityPolicy(tools={"count_words": "allow"})  # error
     bind()  # error

@@ -88,6 +88,21 @@ if TYPE_CHECKING:
     from acme.generated.models.hold import HoldArgs as HoldArgs
     from acme.generated.models.hold import HoldInput as HoldInput
     from acme.generated.models.hold import HoldOutput as HoldOutput
+    from acme.generated.models.library_find import LibraryFindArgs as LibraryFindArgs
+    from acme.generated.models.library_find import LibraryFindInput as LibraryFindInput
+    from acme.generated.models.library_find import LibraryFindOutput as LibraryFindOutput
+    from acme.generated.models.library_lend_book import LibraryLendBookArgs as LibraryLendBookArgs
+    from acme.generated.models.library_lend_book import LibraryLendBookInput as LibraryLendBookInput
+    from acme.generated.models.library_lend_book import LibraryLendBookOutput as LibraryLendBookOutput
+    from acme.generated.models.maths_add import MathsAddArgs as MathsAddArgs
+    from acme.generated.models.maths_add import MathsAddInput as MathsAddInput
+    from acme.generated.models.maths_add import MathsAddOutput as MathsAddOutput
+    from acme.generated.models.maths_mean import MathsMeanArgs as MathsMeanArgs
+    from acme.generated.models.maths_mean import MathsMeanInput as MathsMeanInput
+    from acme.generated.models.maths_mean import MathsMeanOutput as MathsMeanOutput
+    from acme.generated.models.shapes_search import ShapesSearchArgs as ShapesSearchArgs
+    from acme.generated.models.shapes_search import ShapesSearchInput as ShapesSearchInput
+    from acme.generated.models.shapes_search import ShapesSearchOutput as ShapesSearchOutput
     from acme.generated.models.shout import ShoutArgs as ShoutArgs
     from acme.generated.models.shout import ShoutInput as ShoutInput
     from acme.generated.models.shout import ShoutOutput as ShoutOutput
@@ -142,6 +157,11 @@ else:
         "CountWords": "acme.generated.models.count_words",
         "Fail": "acme.generated.models.fail",
         "Hold": "acme.generated.models.hold",
+        "LibraryFind": "acme.generated.models.library_find",
+        "LibraryLendBook": "acme.generated.models.library_lend_book",
+        "MathsAdd": "acme.generated.models.maths_add",
+        "MathsMean": "acme.generated.models.maths_mean",
+        "ShapesSearch": "acme.generated.models.shapes_search",
         "Shout": "acme.generated.models.shout",
         "Quote": "acme.generated.models.quote",
         "GreetKindly": "acme.generated.models.greet_kindly",

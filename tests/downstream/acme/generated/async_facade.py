@@ -39,12 +39,17 @@ if TYPE_CHECKING:
     from acme.generated.models.count_words import CountWordsArgs, CountWordsInput, CountWordsOutput
     from acme.generated.models.fail import FailArgs, FailInput, FailOutput
     from acme.generated.models.hold import HoldArgs, HoldInput, HoldOutput
+    from acme.generated.models.library_find import LibraryFindArgs, LibraryFindInput, LibraryFindOutput
+    from acme.generated.models.library_lend_book import LibraryLendBookArgs, LibraryLendBookArgsReader, LibraryLendBookInput, LibraryLendBookOutput
+    from acme.generated.models.maths_add import MathsAddArgs, MathsAddInput, MathsAddOutput
+    from acme.generated.models.maths_mean import MathsMeanArgs, MathsMeanInput, MathsMeanOutput
+    from acme.generated.models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
     from acme.generated.models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from acme.generated.models.quote import QuoteArgs, QuoteArgsLine, QuoteInput, QuoteOutput
     from acme.generated.models.greet_kindly import GreetKindlyArgs, GreetKindlyInput, GreetKindlyOutput
     from toolkit.runtime.message import ToolMessage
 
-PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME", "acme.functions:*")
+PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME", "acme.functions:*", "acme.generated.imported:MATHS")
 
 
 class AsyncTools:
@@ -612,6 +617,88 @@ class AsyncTools:
         )
         return _content
 
+    async def library_find(
+        self,
+        *,
+        title: builtins.str,
+        shelf: Literal["fiction", "science"] | None | Omit = OMIT,
+    ) -> LibraryFindOutput:
+        """Find books of the library.
+
+        :param title: Words of the title.
+        """
+        _content: LibraryFindOutput = await self._call(
+            "library_find",
+            {
+                "title": title,
+                "shelf": shelf,
+            },
+        )
+        return _content
+
+    async def library_lend_book(
+        self,
+        *,
+        id: builtins.int,
+        reader: LibraryLendBookArgsReader,
+    ) -> LibraryLendBookOutput:
+        """Lend a book."""
+        _content: LibraryLendBookOutput = await self._call(
+            "library_lend-book",
+            {
+                "id": id,
+                "reader": reader,
+            },
+        )
+        return _content
+
+    async def maths_add(
+        self,
+        *,
+        numbers: builtins.list[builtins.float],
+    ) -> MathsAddOutput:
+        """Add up any numbers.
+
+        :param numbers: What to add up.
+        """
+        _content: MathsAddOutput = await self._call(
+            "maths_add",
+            {
+                "numbers": numbers,
+            },
+        )
+        return _content
+
+    async def maths_mean(
+        self,
+        *,
+        numbers: builtins.list[builtins.float],
+    ) -> MathsMeanOutput:
+        """The mean of some numbers."""
+        _content: MathsMeanOutput = await self._call(
+            "maths_mean",
+            {
+                "numbers": numbers,
+            },
+        )
+        return _content
+
+    async def shapes_search(
+        self,
+        *,
+        type: Literal["circle", "square"],
+        larger_than: builtins.float = 0.0,
+    ) -> ShapesSearchOutput:
+        """Look for shapes."""
+        _content: ShapesSearchOutput = await self._call(
+            "shapes_search",
+            {
+                "type": type,
+                "larger_than": larger_than,
+            },
+        )
+        return _content
+
     async def shout(
         self,
         *,
@@ -773,6 +860,26 @@ class AsyncAcmeToolkit(AsyncRunner):
         async def invoke(
             self, name: Literal["hold"], args: HoldInput | HoldArgs
         ) -> ToolMessage[Literal["hold"], HoldOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["library_find"], args: LibraryFindInput | LibraryFindArgs
+        ) -> ToolMessage[Literal["library_find"], LibraryFindOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["library_lend-book"], args: LibraryLendBookInput | LibraryLendBookArgs
+        ) -> ToolMessage[Literal["library_lend-book"], LibraryLendBookOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["maths_add"], args: MathsAddInput | MathsAddArgs
+        ) -> ToolMessage[Literal["maths_add"], MathsAddOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["maths_mean"], args: MathsMeanInput | MathsMeanArgs
+        ) -> ToolMessage[Literal["maths_mean"], MathsMeanOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["shapes_search"], args: ShapesSearchInput | ShapesSearchArgs
+        ) -> ToolMessage[Literal["shapes_search"], ShapesSearchOutput]: ...
         @overload
         async def invoke(
             self, name: Literal["shout"], args: ShoutInput | ShoutArgs

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from acme.generated.models.count_words import CountWordsInput, CountWordsOutput
     from acme.generated.models.fail import FailInput, FailOutput
     from acme.generated.models.hold import HoldInput, HoldOutput
+    from acme.generated.models.library_find import LibraryFindInput, LibraryFindOutput
+    from acme.generated.models.library_lend_book import LibraryLendBookInput, LibraryLendBookOutput
+    from acme.generated.models.shapes_search import ShapesSearchInput, ShapesSearchOutput
     from acme.generated.models.shout import ShoutInput, ShoutOutput
 
 
@@ -21,6 +24,9 @@ def bind(
     count_words: _Handler[CountWordsInput, CountWordsOutput],
     fail: _Handler[FailInput, FailOutput],
     hold: _Handler[HoldInput, HoldOutput],
+    library_find: _Handler[LibraryFindInput, LibraryFindOutput],
+    library_lend_book: _Handler[LibraryLendBookInput, LibraryLendBookOutput],
+    shapes_search: _Handler[ShapesSearchInput, ShapesSearchOutput],
     shout: _Handler[ShoutInput, ShoutOutput],
 ) -> _Pack:
     """A pack of handlers: a missing one, or one with another input or output, is a type error."""
@@ -30,6 +36,9 @@ def bind(
             "count-words": count_words,
             "fail": fail,
             "hold": hold,
+            "library_find": library_find,
+            "library_lend-book": library_lend_book,
+            "shapes_search": shapes_search,
             "shout": shout,
         }
     )

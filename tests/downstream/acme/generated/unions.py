@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from acme.generated.models.count_words import CountWordsInput, CountWordsOutput
     from acme.generated.models.fail import FailInput, FailOutput
     from acme.generated.models.hold import HoldInput, HoldOutput
+    from acme.generated.models.library_find import LibraryFindInput, LibraryFindOutput
+    from acme.generated.models.library_lend_book import LibraryLendBookInput, LibraryLendBookOutput
+    from acme.generated.models.maths_add import MathsAddInput, MathsAddOutput
+    from acme.generated.models.maths_mean import MathsMeanInput, MathsMeanOutput
+    from acme.generated.models.shapes_search import ShapesSearchInput, ShapesSearchOutput
     from acme.generated.models.shout import ShoutInput, ShoutOutput
     from acme.generated.models.quote import QuoteInput, QuoteOutput
     from acme.generated.models.greet_kindly import GreetKindlyInput, GreetKindlyOutput
@@ -56,6 +61,11 @@ if TYPE_CHECKING:
         ToolMessage[Literal["count-words"], CountWordsOutput],
         ToolMessage[Literal["fail"], FailOutput],
         ToolMessage[Literal["hold"], HoldOutput],
+        ToolMessage[Literal["library_find"], LibraryFindOutput],
+        ToolMessage[Literal["library_lend-book"], LibraryLendBookOutput],
+        ToolMessage[Literal["maths_add"], MathsAddOutput],
+        ToolMessage[Literal["maths_mean"], MathsMeanOutput],
+        ToolMessage[Literal["shapes_search"], ShapesSearchOutput],
         ToolMessage[Literal["shout"], ShoutOutput],
         ToolMessage[Literal["quote"], QuoteOutput],
         ToolMessage[Literal["greet-kindly"], GreetKindlyOutput],
@@ -83,6 +93,11 @@ if TYPE_CHECKING:
         ParsedCall[Literal["count-words"], CountWordsInput],
         ParsedCall[Literal["fail"], FailInput],
         ParsedCall[Literal["hold"], HoldInput],
+        ParsedCall[Literal["library_find"], LibraryFindInput],
+        ParsedCall[Literal["library_lend-book"], LibraryLendBookInput],
+        ParsedCall[Literal["maths_add"], MathsAddInput],
+        ParsedCall[Literal["maths_mean"], MathsMeanInput],
+        ParsedCall[Literal["shapes_search"], ShapesSearchInput],
         ParsedCall[Literal["shout"], ShoutInput],
         ParsedCall[Literal["quote"], QuoteInput],
         ParsedCall[Literal["greet-kindly"], GreetKindlyInput],

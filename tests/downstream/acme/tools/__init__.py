@@ -6,5 +6,15 @@ from typing import Final
 
 from acme.generated import bind
 from acme.tools.handlers import add, count_words, fail, hold, shout
+from acme.tools.imported_handlers import find_book, lend_book, search_shapes
 
-ACME: Final = bind(add=add, count_words=count_words, fail=fail, hold=hold, shout=shout)
+ACME: Final = bind(
+    add=add,
+    count_words=count_words,
+    fail=fail,
+    hold=hold,
+    library_find=find_book,
+    library_lend_book=lend_book,
+    shapes_search=search_shapes,
+    shout=shout,
+)

@@ -1,0 +1,292 @@
+"""``[tool.toolkit.imports.<name>]``: where tools described elsewhere come from, and how they are reached.
+
+Commands, addresses and the names of variables stand here, in the user's settings, and nowhere else: no imported file and
+no workspace can say what is started or called.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from toolkit.errors import nearest
+from toolkit.spec.names import is_wire_name
+from toolkit.spec.problems import below, shown
+
+ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"]
+
+POINTER: Final = "/tool/toolkit/imports"
+# The key that decides what an import is, and the keys that go with it. `url` decides only where no other of them does.
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "command": ("prefix", "env", "sandbox", "network", "timeout"),
+    "openapi": ("prefix", "url", "headers", "operations", "timeout"),
+    "tools": ("prefix",),
+    "functions": ("prefix",),
+    "models": ("prefix",),
+    "url": ("prefix", "headers", "timeout"),
+}
+_ALL_KEYS: Final = tuple(dict.fromkeys([*_KEYS, *(key for keys in _KEYS.values() for key in keys)]))
+_MAX_PREFIX: Final = 64
+
+# Becomes a file's name and, in capitals, a Python name.
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_MODULE: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_FUNCTIONS: Final = re.compile(rf"{_MODULE}(?::[^\W\d]\w*)?")
+_MODELS: Final = re.compile(rf"{_MODULE}:{_MODULE}(?:\s*->\s*{_MODULE}:{_MODULE})?")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSettings:
+    """One import. ``kind`` follows from the one key that says where the tools are.
+
+    >>> ImportSettings("files", command=("npx", "server"), prefix="fs_").kind
+    'mcp'
+    """
+
+    name: str
+    prefix: str = ""
+    """Put before every tool's name; the origin sees its own names."""
+    command: tuple[str, ...] = ()
+    """What starts an MCP server that talks over its standard input and output."""
+    url: str = ""
+    """An MCP server over HTTP; with ``openapi``, where the service is."""
+    env: tuple[str, ...] = ()
+    """Variables handed on to the command, by name."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent with every request; ``${NAME}`` in a value is a variable, filled in when connecting."""
+    sandbox: bool = True
+    network: bool = False
+    timeout: float = 60.0
+    """Seconds for one call."""
+    openapi: str = ""
+    """The document, below the project's folder."""
+    operations: tuple[str, ...] = ()
+    """Only these of the document; all of them if empty."""
+    tools: str = ""
+    """A file of tools as a provider is told of them, below the project's folder."""
+    functions: tuple[str, ...] = ()
+    """Modules of code-first tools, or ``module:name`` of a registry or pack of some."""
+    models: tuple[str, ...] = ()
+    """``module:Input`` or ``module:Input -> module:Output`` for one tool each."""
+
+    @property
+    def kind(self) -> ImportKind:
+        if self.openapi:
+            return "openapi"
+        if self.tools:
+            return "tools"
+        if self.functions:
+            return "functions"
+        return "models" if self.models else "mcp"
+
+    @property
+    def permissions(self) -> tuple[str, ...]:
+        """What each of its tools must ask for, by how it is reached.
+
+        >>> ImportSettings("files", command=("npx", "server"), network=True).permissions
+        ('execute', 'network')
+        """
+        if self.command:
+            return ("execute", "network") if self.network else ("execute",)
+        return ("network",) if self.kind in ("mcp", "openapi") else ()
+
+    @property
+    def identifier(self) -> str:
+        """The Python name of its pack."""
+        return self.name.upper().replace("-", "_")
+
+    @property
+    def pointer(self) -> str:
+        return f"pyproject.toml:{below(POINTER, self.name)}"
+
+
+def read_imports(value: object, problems: list[str]) -> tuple[ImportSettings, ...]:
+    """The table of imports; every mistake in it goes to ``problems`` as ``message @ file:pointer``."""
+    if not isinstance(value, dict):
+        problems.append(f"'imports' must be a table of tables @ pyproject.toml:{POINTER}")
+        return ()
+    found = [_read_import(name, table, problems) for name, table in value.items()]
+    return tuple(item for item in found if item is not None and not _meets(item, found, problems))
+
+
+def url_mistake(url: str) -> str | None:
+    """What keeps a text from being the address of a service, as the end of a sentence."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "which is no URL"
+    if parts.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:
+        return "which is no absolute http or https URL"
+    if parts.username is not None or parts.password is not None:
+        return "which holds credentials: send them in 'headers', as ${NAME}"
+    if parts.fragment:
+        return "which has a fragment"
+    return None
+
+
+def placeholders(text: str) -> list[str]:
+    """What stands in ``${...}``; the last is no name where one is not closed.
+
+    >>> placeholders("Bearer ${TOKEN}")
+    ['TOKEN']
+    """
+    return [name if closed else "" for name, closed, _ in (piece.partition("}") for piece in text.split("${")[1:])]
+
+
+def _read_import(name: str, value: object, problems: list[str]) -> ImportSettings | None:
+    reader = _Reader(name, value if isinstance(value, dict) else {}, problems)
+    if not _NAME.fullmatch(name):
+        reader.add(f"an import's name is a letter, then letters, digits, '_' and '-', not {shown(name)}")
+    if not isinstance(value, dict):
+        reader.add("an import must be a table")
+        return None
+    decides = reader.decides()
+    if decides is None:
+        return None
+    return ImportSettings(
+        name=name,
+        prefix=reader.prefix(),
+        command=reader.command(),
+        url=reader.url(),
+        env=reader.texts("env", _VARIABLE, "the name of a variable"),
+        headers=reader.headers(),
+        sandbox=reader.flag("sandbox", default=True),
+        network=reader.flag("network", default=False),
+        timeout=reader.seconds("timeout", default=60.0),
+        openapi=reader.text("openapi"),
+        operations=reader.texts("operations"),
+        tools=reader.text("tools"),
+        functions=reader.texts("functions", _FUNCTIONS, "written 'acme.math' or 'acme.math:REGISTRY'"),
+        models=reader.texts(
+            "models", _MODELS, "written 'acme.shapes:Query' or 'acme.shapes:Query -> acme.shapes:Answer'"
+        ),
+    )
+
+
+def _meets(item: ImportSettings, found: Iterable[ImportSettings | None], problems: list[str]) -> bool:
+    """Whether an earlier import has the same name in Python, or on a disk that does not tell capitals apart."""
+    first = next(other for other in found if other is not None and other.identifier == item.identifier)
+    if first is not item:
+        problems.append(
+            f"imports {first.name!r} and {item.name!r} are both {item.identifier} in Python; rename one @ {item.pointer}"
+        )
+    return first is not item
+
+
+class _Reader:
+    """The keys of one import; a wrong one is put on the list and replaced, so that reading goes on."""
+
+    def __init__(self, name: str, table: Mapping[str, Any], problems: list[str]) -> None:
+        self._table = table
+        self._problems = problems
+        self._pointer = below(POINTER, name)
+
+    def add(self, message: str, *keys: str) -> None:
+        pointer = self._pointer
+        for key in keys:
+            pointer = below(pointer, key)
+        self._problems.append(f"{message} @ pyproject.toml:{pointer}")
+
+    def decides(self) -> str | None:
+        """The key that says where the tools are; keys that are unknown, or mean nothing beside it, are mistakes."""
+        found = [key for key in _KEYS if key in self._table and key != "url"] or [
+            key for key in ("url",) if key in self._table
+        ]
+        for key in self._table:
+            if key not in _ALL_KEYS:
+                self.add(f"unknown key {shown(key)}.{nearest(key, _ALL_KEYS)}", key)
+        if len(found) != 1:
+            words = (
+                f"{' and '.join(map(repr, found))} are there together" if found else "nothing says where its tools are"
+            )
+            self.add(f"{words}: an import has exactly one of command, url, openapi, tools, functions and models")
+            return None
+        for key in self._table:
+            if key in _ALL_KEYS and key not in (found[0], *_KEYS[found[0]]):
+                self.add(f"{key!r} means nothing beside {found[0]!r}", key)
+        return found[0]
+
+    def text(self, key: str) -> str:
+        value = self._table.get(key, "")
+        if isinstance(value, str) and (value or key not in self._table) and "\0" not in value:
+            return value
+        self.add(f"{key!r} must be a text that is not empty", key)
+        return ""
+
+    def texts(self, key: str, rule: re.Pattern[str] | None = None, words: str = "") -> tuple[str, ...]:
+        value = self._table.get(key, [])
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list) or not all(isinstance(item, str) and "\0" not in item for item in values):
+            self.add(f"{key!r} must be a list of texts", key)
+            return ()
+        if key in self._table and (not all(values) or not values and key != "env"):
+            self.add(f"{key!r} must name something: it, or a text in it, is empty", key)
+        for item in values:
+            if rule is not None and item and not rule.fullmatch(item):
+                self.add(f"{shown(item)} in {key!r} is not {words}", key)
+        return tuple(values)
+
+    def command(self) -> tuple[str, ...]:
+        words = self._table.get("command", [])
+        if not isinstance(words, list) or not all(isinstance(word, str) and "\0" not in word for word in words):
+            self.add("'command' must be a list of texts: the program, then its arguments", "command")
+            return ()
+        if "command" in self._table and not (words and words[0]):
+            self.add("'command' must name a program first", "command")
+        return tuple(words)
+
+    def prefix(self) -> str:
+        value = self._table.get("prefix", "")
+        if not isinstance(value, str) or len(value) > _MAX_PREFIX or not is_wire_name(f"{value}x"):
+            self.add(
+                f"'prefix' must be the beginning of a tool's name, of at most {_MAX_PREFIX} characters, such as 'fs_'",
+                "prefix",
+            )
+            return ""
+        return value
+
+    def url(self) -> str:
+        value = self.text("url")
+        mistake = url_mistake(value) if value else None
+        if mistake:
+            # Not shown: what is refused may hold a secret.
+            self.add(f"'url' holds a text {mistake}", "url")
+        return value
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        value = self._table.get(key, default)
+        if isinstance(value, bool):
+            return value
+        self.add(f"{key!r} must be true or false", key)
+        return default
+
+    def seconds(self, key: str, *, default: float) -> float:
+        value = self._table.get(key, default)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
+            return float(value)
+        self.add(f"{key!r} must be a number of seconds above 0", key)
+        return default
+
+    def headers(self) -> dict[str, str]:
+        value = self._table.get("headers", {})
+        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+            self.add("'headers' must be a table of texts", "headers")
+            return {}
+        for name, text in value.items():
+            if not _HEADER_NAME.fullmatch(name):
+                self.add(f"{shown(name)} is no name of a header", "headers", name)
+            if not _HEADER_VALUE.fullmatch(text):
+                self.add(f"the header {shown(name)} holds a character that no header may hold", "headers", name)
+            if not all(_VARIABLE.fullmatch(word) for word in placeholders(text)):
+                self.add(
+                    f"the header {shown(name)} holds '${{' without the name of a variable and '}}'", "headers", name
+                )
+        return dict(value)

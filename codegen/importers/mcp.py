@@ -1,0 +1,100 @@
+"""A live MCP server's tools: the whole of its list, read over the same connection that runs them later.
+
+A stdio server is started as the settings say, in the sandbox unless they opt out, with the project's folder as its
+workspace, which it cannot write: being asked for a list is no reason to change anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+from codegen.import_settings import ImportSettings
+from codegen.importers.imported import Imported
+from toolkit.errors import SetupError, ToolkitError
+from toolkit.guard.net import Network
+from toolkit.guard.process import ProcessGuard
+from toolkit.packs.mcp import McpServer
+
+_KEPT: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+# What a wrapper may have beside its one property. Anything more says something of the wrapper itself.
+_OF_A_WRAPPER: Final = frozenset(
+    {"$schema", "$defs", "definitions", "type", "title", "description", "properties", "required"}
+    | {"additionalProperties", "x-fastmcp-wrap-result"}
+)
+
+
+def import_mcp(settings: ImportSettings, root: Path) -> Imported:
+    """Every tool the server lists, in its order."""
+    server = McpServer(
+        name=settings.name,
+        command=settings.command,
+        url=settings.url,
+        env=settings.env,
+        headers=settings.headers,
+        sandbox=settings.sandbox,
+        network=settings.network,
+        timeout=settings.timeout,
+    )
+    try:
+        identity, tools = asyncio.run(_listed(server, root))
+    except ToolkitError as error:
+        raise SetupError(f"{error.message}{_where_it_ran(settings)} @ {settings.pointer}") from None
+    except ImportError as error:
+        raise SetupError(
+            f"MCP servers are read with the package {error.name!r}: pip install 'typed-toolkit[mcp]' @ {settings.pointer}"
+        ) from None
+    origin = {"server": identity} if identity else {}
+    return Imported(origin, [as_spec(tool, settings.permissions) for tool in tools])
+
+
+async def _listed(server: McpServer, root: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    from toolkit.packs.mcp_link import McpLink, Reach
+
+    with ProcessGuard(str(root), mode="read-only") as guard:
+        link = McpLink(server)
+        try:
+            return await link.list_tools(Reach(guard, Network()))
+        finally:
+            await link.close()
+
+
+def _where_it_ran(settings: ImportSettings) -> str:
+    if not settings.command:
+        return ""
+    if not settings.sandbox:
+        return "; it ran in the project's folder, without a sandbox"
+    network = "with" if settings.network else "without"
+    return f"; it ran in the project's folder, in the sandbox: read-only, {network} the network"
+
+
+def as_spec(tool: dict[str, Any], permissions: tuple[str, ...]) -> dict[str, Any]:
+    """One tool as a spec file has it. A ``{"result": ...}`` around the output is taken off, and that is noted."""
+    spec = {key: tool[key] for key in _KEPT if tool.get(key) is not None}
+    inner = _unwrapped(spec.get("outputSchema"))
+    if inner is not None:
+        spec |= {"outputSchema": inner, "wrapsResult": True}
+    return {**spec, "permissions": list(permissions)}
+
+
+def _unwrapped(schema: Any) -> dict[str, Any] | None:
+    """What stands in a wrapper, with the definitions it refers to; None for a schema that is none."""
+    match schema:
+        case {"type": "object", "properties": {"result": dict() as inner, **others}, "required": ["result"]}:
+            if others or schema.keys() - _OF_A_WRAPPER or _points_elsewhere(inner):
+                return None
+        case _:
+            return None
+    around = {key: schema[key] for key in ("$schema", "$defs", "definitions") if key in schema}
+    return {**inner, **around}
+
+
+def _points_elsewhere(schema: object) -> bool:
+    """Whether it refers to a place that would move."""
+    if isinstance(schema, dict):
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and not reference.startswith(("#/$defs/", "#/definitions/")):
+            return True
+        return any(map(_points_elsewhere, schema.values()))
+    return isinstance(schema, list) and any(map(_points_elsewhere, schema))

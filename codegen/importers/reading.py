@@ -1,0 +1,76 @@
+"""Modules of a project, read in a process of their own.
+
+The generator never imports a project's code: what runs when such a module is imported cannot touch its state, and a module
+that hangs, exits or prints does no harm.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from codegen.settings import Settings
+from toolkit.errors import GenerationError
+
+SECONDS: Final = 120
+_MAX_TOLD: Final = 2000
+
+
+def read_modules(settings: Settings, reader: str, entries: Sequence[str], setting: str, where: str) -> dict[str, Any]:
+    """What a reader beside this file told of ``entries``, which stand in ``setting`` at the place ``where``."""
+    script = Path(__file__).with_name(reader)
+    with tempfile.TemporaryDirectory(prefix="toolkit-reading-") as folder:
+        answer, printed = Path(folder, "tools.json"), Path(folder, "printed")
+        command = [sys.executable, "-P", str(script), str(answer), str(settings.import_root), settings.package]
+        code = _run([*command, *entries], settings.root, printed)
+        if code is None:
+            raise GenerationError(f"reading the modules of {setting!r} took longer than {SECONDS} s @ {where}")
+        if code or not answer.is_file():
+            words = printed.read_bytes()[-_MAX_TOLD:].decode("utf-8", "replace").strip()
+            last = f"; the last it said:\n{words}" if words else ""
+            raise GenerationError(
+                f"a module of {setting!r} ended the process that read it (exit code {code}) @ {where}{last}"
+            )
+        told: dict[str, Any] = json.loads(answer.read_bytes())
+    if "failed" in told:
+        raise GenerationError(f"{told['failed']} @ {where}")
+    return told
+
+
+def _run(command: list[str], folder: Path, printed: Path) -> int | None:
+    """The exit code, or None if it took too long. Whatever the process started ends with it."""
+    with printed.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        return child.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _environment() -> dict[str, str]:
+    """Ours, and the toolkit that runs here before any other that is installed."""
+    home = Path(__file__).resolve().parents[2]
+    if home.name in ("site-packages", "dist-packages"):
+        return dict(os.environ)
+    paths = [str(home), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

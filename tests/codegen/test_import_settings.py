@@ -1,0 +1,129 @@
+"""What may stand under ``[tool.toolkit.imports]``, and every mistake in it, told at once and at its place."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from codegen.import_settings import ImportSettings
+from codegen.settings import Settings, read_settings
+from toolkit.errors import SetupError
+
+START = 'specs = "acme/tools"\npackage = "acme.generated"\n'
+
+
+def read(text: str, start: str = START) -> Settings:
+    return read_settings(Path(), tomllib.loads(start + text))
+
+
+def problems(text: str, start: str = START) -> list[str]:
+    with pytest.raises(SetupError) as caught:
+        read(text, start)
+    return str(caught.value).split("\n")
+
+
+def test_every_kind_is_read() -> None:
+    settings = read(
+        """
+        [imports.files]
+        command = ["npx", "-y", "server", "."]
+        prefix = "fs_"
+        env = ["GITHUB_TOKEN"]
+        sandbox = false
+        network = true
+        timeout = 5
+        [imports.search]
+        url = "http://127.0.0.1:8000/mcp"
+        headers = { Authorization = "Bearer ${SEARCH_TOKEN}" }
+        [imports.pet-store]
+        openapi = "petstore.yaml"
+        url = "https://petstore.example.org/v1"
+        operations = ["listPets"]
+        [imports.legacy]
+        tools = "openai_tools.json"
+        [imports.maths]
+        functions = ["acme.math", "acme.more:REGISTRY"]
+        [imports.shapes]
+        models = ["acme.shapes:Query -> acme.shapes:Answer", "acme.shapes:Outer.Inner"]
+        """
+    )
+    files, search, store, legacy, maths, shapes = settings.imports
+    assert files == ImportSettings(
+        "files", "fs_", ("npx", "-y", "server", "."), env=("GITHUB_TOKEN",), sandbox=False, network=True, timeout=5.0
+    )
+    assert [item.kind for item in settings.imports] == ["mcp", "mcp", "openapi", "tools", "functions", "models"]
+    assert (search.url, search.headers) == ("http://127.0.0.1:8000/mcp", {"Authorization": "Bearer ${SEARCH_TOKEN}"})
+    assert (search.sandbox, search.network, search.timeout) == (True, False, 60.0)
+    assert (store.identifier, store.url, store.operations) == (
+        "PET_STORE",
+        "https://petstore.example.org/v1",
+        ("listPets",),
+    )
+    assert (legacy.tools, maths.functions) == ("openai_tools.json", ("acme.math", "acme.more:REGISTRY"))
+    assert len(shapes.models) == 2
+    assert settings.import_file("files") == Path("acme/tools/files.json")
+
+
+def test_imported_files_go_to_the_first_folder() -> None:
+    start = 'specs = ["one.yaml", "second", "third"]\npackage = "acme.generated"\n'
+    settings = read('[imports.a]\ntools = "a.json"\n', start)
+    assert settings.import_file("a") == Path("second/a.json")
+
+
+def test_without_a_folder_there_is_no_place_for_them() -> None:
+    (problem,) = problems('[imports.a]\ntools = "a.json"\n', 'specs = "one.yaml"\npackage = "acme.generated"\n')
+    assert problem.endswith("@ pyproject.toml:/tool/toolkit/specs") and "folder" in problem
+
+
+AT = "@ pyproject.toml:/tool/toolkit/imports"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("imports = 3", f"'imports' must be a table of tables {AT}"),
+        ("imports.a = 3", f"an import must be a table {AT}/a"),
+        ("[imports.a]", f"nothing says where its tools are: an import has exactly one of command, url, openapi, tools, functions and models {AT}/a"),
+        ('[imports.a]\ncommand = ["x"]\ntools = "y"', f"'command' and 'tools' are there together: an import has exactly one of command, url, openapi, tools, functions and models {AT}/a"),
+        ('[imports.a]\ncommand = ["x"]\nurl = "https://x.org"', f"'url' means nothing beside 'command' {AT}/a/url"),
+        ('[imports.a]\nurl = "https://x.org"\nenv = ["A"]', f"'env' means nothing beside 'url' {AT}/a/env"),
+        ('[imports.a]\ncommand = ["x"]\nsandboxed = true', f"unknown key 'sandboxed'. Did you mean 'sandbox'? {AT}/a/sandboxed"),
+        ('[imports.a]\ncommand = "npx server"', f"'command' must be a list of texts: the program, then its arguments {AT}/a/command"),
+        ("[imports.a]\ncommand = []", f"'command' must name a program first {AT}/a/command"),
+        ('[imports.a]\ncommand = ["x"]\nsandbox = "no"', f"'sandbox' must be true or false {AT}/a/sandbox"),
+        ('[imports.a]\ncommand = ["x"]\ntimeout = 0', f"'timeout' must be a number of seconds above 0 {AT}/a/timeout"),
+        ('[imports.a]\ncommand = ["x"]\ntimeout = inf', f"'timeout' must be a number of seconds above 0 {AT}/a/timeout"),
+        ('[imports.a]\ncommand = ["x"]\nenv = ["A=1"]', f"'A=1' in 'env' is not the name of a variable {AT}/a/env"),
+        ('[imports.a]\ncommand = ["x"]\nprefix = "__"', f"'prefix' must be the beginning of a tool's name, of at most 64 characters, such as 'fs_' {AT}/a/prefix"),
+        ('[imports.a]\nurl = "ftp://x.org"', f"'url' holds a text which is no absolute http or https URL {AT}/a/url"),
+        ('[imports.a]\nurl = "https://me:secret@x.org"', f"'url' holds a text which holds credentials: send them in 'headers', as ${{NAME}} {AT}/a/url"),
+        ('[imports.a]\nurl = "https://x.org/#top"', f"'url' holds a text which has a fragment {AT}/a/url"),
+        ('[imports.a]\nurl = "https://[x"', f"'url' holds a text which is no URL {AT}/a/url"),
+        ('[imports.a]\nurl = ""', f"'url' must be a text that is not empty {AT}/a/url"),
+        ('[imports.a]\nurl = "https://x.org"\nheaders = {A = 1}', f"'headers' must be a table of texts {AT}/a/headers"),
+        ('[imports.a]\nurl = "https://x.org"\nheaders = {"A b" = "x"}', f"'A b' is no name of a header {AT}/a/headers/A b"),
+        ('[imports.a]\nurl = "https://x.org"\nheaders = {A = "x\\r\\nB: y"}', f"the header 'A' holds a character that no header may hold {AT}/a/headers/A"),
+        ('[imports.a]\nurl = "https://x.org"\nheaders = {A = "${B"}', f"the header 'A' holds '${{' without the name of a variable and '}}' {AT}/a/headers/A"),
+        ('[imports.a]\nopenapi = "x.yaml"\noperations = [1]', f"'operations' must be a list of texts {AT}/a/operations"),
+        ('[imports.a]\nfunctions = ["acme/math.py"]', f"'acme/math.py' in 'functions' is not written 'acme.math' or 'acme.math:REGISTRY' {AT}/a/functions"),
+        ("[imports.a]\nfunctions = []", f"'functions' must name something: it, or a text in it, is empty {AT}/a/functions"),
+        ('[imports.a]\nmodels = ["Query"]', f"'Query' in 'models' is not written 'acme.shapes:Query' or 'acme.shapes:Query -> acme.shapes:Answer' {AT}/a/models"),
+        ('[imports."../a"]\ntools = "a.json"', f"an import's name is a letter, then letters, digits, '_' and '-', not '../a' {AT}/..~1a"),
+        ('[imports.a-b]\ntools = "x"\n[imports.A_b]\ntools = "y"', f"imports 'a-b' and 'A_b' are both A_B in Python; rename one {AT}/A_b"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_at_its_place(text: str, told: str) -> None:
+    assert problems(text) == [told]
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    text = 'clas = "X"\n[imports.a]\ncommand = [""]\ntimeout = "1"\n[imports.b]\n[imports.c]\nurl = "x"\n'
+    assert [problem.rpartition(":")[2] for problem in problems(text)] == [
+        "/tool/toolkit/clas",
+        "/tool/toolkit/imports/a/command",
+        "/tool/toolkit/imports/a/timeout",
+        "/tool/toolkit/imports/b",
+        "/tool/toolkit/imports/c/url",
+    ]

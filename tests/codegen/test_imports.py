@@ -1,0 +1,228 @@
+"""``toolkit import``: functions and models as committed spec files, what is written and when nothing is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.projects import Project, run
+
+MATHS = '''
+from toolkit import define_tool, tool
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+@tool(name="double it", permissions=["read"])
+async def double(a: int) -> int:
+    """Twice a number."""
+    return 2 * a
+
+def _make():
+    def halve(a: float) -> float:
+        """Half of a number."""
+        return a / 2
+    return halve
+
+halve = define_tool(name="halve", factory=_make)
+'''
+SHAPES = '''
+from __future__ import annotations
+from pydantic import BaseModel, Field, computed_field
+
+class HTTPQuery(BaseModel):
+    """Ask for something."""
+    text: str = Field(alias="q")
+    deeper: HTTPQuery | None = None
+
+class Answer(BaseModel):
+    found: list[int] = []
+
+    @computed_field
+    def count(self) -> int:
+        return len(self.found)
+
+class Holder:
+    class Inner(BaseModel):
+        x: int
+'''
+
+
+def project(root: Path, settings: str, **modules: str) -> Project:
+    made = Project(root)
+    made.write("acme/tools/tools.json", '{"tools": []}')
+    made.write("pyproject.toml", (root / "pyproject.toml").read_text() + settings)
+    for name, text in modules.items():
+        made.write(f"acme/{name}.py", text)
+    return made
+
+
+def toolkit(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
+    return run([sys.executable, "-m", "toolkit", *words], project.root, check=False)
+
+
+def imported(project: Project, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(project.root.joinpath(f"acme/tools/{name}.json").read_text())
+    return found
+
+
+MATHS_SETTINGS = '[tool.toolkit.imports.maths]\nfunctions = ["acme.maths"]\nprefix = "m_"\n'
+SHAPES_SETTINGS = (
+    "[tool.toolkit.imports.shapes]\n"
+    'models = ["acme.shapes:HTTPQuery -> acme.shapes:Answer", "acme.shapes:Holder.Inner"]\n'
+)
+
+
+def test_functions_are_imported_generated_and_run_under_a_prefix(tmp_path: Path) -> None:
+    made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
+    ran = toolkit(made, "import")
+    assert (ran.returncode, ran.stdout) == (0, "acme/tools/maths.json: new\n  added: add, double it, halve\n")
+    file = imported(made, "maths")
+    assert (file["origin"], file["prefix"]) == ({"kind": "functions", "name": "maths"}, "m_")
+    assert [tool["function"] for tool in file["tools"]][:2] == ["acme.maths:add", "acme.maths:double"]
+    made.generate()
+    code = """
+from acme.generated import AcmeToolkit, SecurityPolicy, ToolkitContext, create_agent_toolkit
+with create_agent_toolkit(ToolkitContext(workspace=".", policy=SecurityPolicy(default="allow"))) as toolkit:
+    print(toolkit.tools.m_add(a=1, b=2).root, toolkit.invoke("m_double it", {"a": 4}).content.root)
+    print(toolkit.tools.m_halve(a=3).root, sorted(tool.name for tool in toolkit.get_allowed_tools()))
+"""
+    assert made.python(code).stdout == "3 8\n1.5 ['m_add', 'm_double it', 'm_halve']\n"
+
+
+def test_a_function_that_is_gone_is_told_when_a_toolkit_is_built(tmp_path: Path) -> None:
+    made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
+    assert toolkit(made, "import").returncode == 0
+    made.generate()
+    made.write("acme/maths.py", MATHS.replace("def add", "def plus"))
+    code = "from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit; create_agent_toolkit(ToolkitContext('.', SecurityPolicy(default='deny')))"
+    ran = made.python(code, check=False)
+    assert "acme.maths:* have no tool 'add' any more. Run `toolkit import`" in ran.stderr
+
+
+def test_models_are_told_as_pydantic_tells_them(tmp_path: Path) -> None:
+    made = project(tmp_path, SHAPES_SETTINGS, shapes=SHAPES)
+    ran = toolkit(made, "import", "shapes", "--json")
+    assert json.loads(ran.stdout) == [
+        {"name": "shapes", "file": "acme/tools/shapes.json", "state": "new", "added": ["http_query", "inner"], "removed": [], "changed": [], "notes": []}
+    ]  # fmt: skip
+    query, inner = imported(made, "shapes")["tools"]
+    assert (query["name"], query["description"]) == ("http_query", "Ask for something.")
+    assert query["inputSchema"]["properties"]["q"] == {"title": "Q", "type": "string"}
+    assert query["inputSchema"]["type"] == "object" and "additionalProperties" not in query["inputSchema"]
+    # What is computed is part of what is sent, and of nothing that is taken.
+    assert query["outputSchema"]["required"] == ["count"]
+    assert "outputSchema" not in inner
+    made.generate()
+    bind = made.files()["bind.py"].decode()
+    assert "http_query: _Handler[HttpQueryInput, HttpQueryOutput]" in bind
+
+
+def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
+    made = project(tmp_path, MATHS_SETTINGS + SHAPES_SETTINGS, maths=MATHS, shapes=SHAPES)
+    assert toolkit(made, "import").returncode == 0
+    file = tmp_path / "acme/tools/maths.json"
+    before = file.stat()
+    made.write("acme/shapes.py", SHAPES.replace("x: int", "y: int").replace("class Answer", "class Other"))
+    made.write(
+        "pyproject.toml", (tmp_path / "pyproject.toml").read_text().replace("acme.shapes:Answer", "acme.shapes:Other")
+    )
+    ran = toolkit(made, "import")
+    assert (
+        ran.stdout
+        == "acme/tools/maths.json: unchanged\nacme/tools/shapes.json: changed\n  changed: http_query, inner\n"
+    )
+    after = file.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert file.read_text().endswith("}\n")
+
+
+def test_only_the_named_ones_are_read(tmp_path: Path) -> None:
+    made = project(tmp_path, MATHS_SETTINGS + SHAPES_SETTINGS, maths=MATHS, shapes="raise RuntimeError")
+    assert toolkit(made, "import", "maths").returncode == 0
+    assert not (tmp_path / "acme/tools/shapes.json").exists()
+
+
+def test_where_one_fails_nothing_is_written(tmp_path: Path) -> None:
+    made = project(tmp_path, MATHS_SETTINGS + SHAPES_SETTINGS, maths=MATHS, shapes="raise RuntimeError('no')")
+    ran = toolkit(made, "import")
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        "'acme.shapes:HTTPQuery -> acme.shapes:Answer' cannot be imported: RuntimeError: no (acme/shapes.py, line 1)"
+        " @ pyproject.toml:/tool/toolkit/imports/shapes/models\n"
+    )
+    assert sorted(path.name for path in (tmp_path / "acme/tools").iterdir()) == ["tools.json"]
+
+
+def test_a_rename_in_the_file_outlives_the_next_import(tmp_path: Path) -> None:
+    made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
+    assert toolkit(made, "import").returncode == 0
+    file = imported(made, "maths")
+    file["tools"][0]["rename"] = "plus"
+    made.write("acme/tools/maths.json", json.dumps(file))
+    assert toolkit(made, "import").stdout == "acme/tools/maths.json: changed\n"
+    assert imported(made, "maths")["tools"][0]["rename"] == "plus"
+    made.generate()
+    assert '"plus"' in made.files()["names.py"].decode()
+
+
+@pytest.mark.parametrize("text", ['{"tools": []}', "no JSON", '{"origin": {"name": "other"}, "tools": []}', "[1]"])
+def test_a_file_of_somebody_elses_is_never_overwritten(tmp_path: Path, text: str) -> None:
+    made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
+    made.write("acme/tools/maths.json", text)
+    ran = toolkit(made, "import")
+    assert ran.returncode == 2
+    assert "was not imported by it; move the file, or call the import otherwise @ acme/tools/maths.json" in ran.stderr
+    assert (tmp_path / "acme/tools/maths.json").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "told"),
+    [
+        ("", [], "the settings import nothing: add a table such as"),
+        (
+            MATHS_SETTINGS,
+            ["math"],
+            "no import is called 'math'. Did you mean 'maths'? @ pyproject.toml:/tool/toolkit/imports",
+        ),
+    ],
+)
+def test_what_cannot_be_imported_is_told(tmp_path: Path, settings: str, words: list[str], told: str) -> None:
+    ran = toolkit(project(tmp_path, settings), "import", *words)
+    assert ran.returncode == 2 and ran.stderr.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("source", "entry", "told"),
+    [
+        ("Query = 3", "acme.shapes:Query", "'acme.shapes:Query' is no pydantic model @ "),
+        ("", "acme.shapes:Query", "'acme.shapes:Query' cannot be imported: AttributeError"),
+        ("import pydantic, typing\nclass Query(pydantic.BaseModel):\n    f: typing.Callable[[], int]", "acme.shapes:Query", "'acme.shapes:Query' has no JSON Schema: Cannot generate"),
+        ("import pydantic\nclass Query(pydantic.RootModel[int]): pass", "acme.shapes:Query", "'inputSchema' must describe an object"),
+    ],
+)  # fmt: skip
+def test_models_that_are_none(tmp_path: Path, source: str, entry: str, told: str) -> None:
+    made = project(tmp_path, f'[tool.toolkit.imports.shapes]\nmodels = ["{entry}"]\n', shapes=source)
+    ran = toolkit(made, "import")
+    assert ran.returncode == 1 and ran.stderr.startswith(told), ran.stderr
+
+
+def test_a_long_description_is_not_lost_silently(tmp_path: Path) -> None:
+    source = (
+        MATHS
+        + '\nfrom toolkit import ToolRegistry\nREGISTRY = ToolRegistry()\nREGISTRY.register(add, description_file="add.md")\n'
+    )
+    made = project(tmp_path, MATHS_SETTINGS.replace("acme.maths", "acme.maths:REGISTRY"), maths=source)
+    made.write("acme/add.md", "A long text about ${workspace}.\n")
+    ran = toolkit(made, "import")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(
+        "'add' has a description file, which an imported file cannot hold; name its module under"
+    )

@@ -1,0 +1,161 @@
+"""How calls and servers end: cancelled, out of time, killed in the middle, started again, closed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.guard.test_process_ends import wait_for
+from tests.packs.conftest import Doors, servers_in
+from tests.runtime.conftest import Door
+from toolkit import CancelSignal, JsonObject, ToolCall
+from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
+from toolkit.packs.mcp import McpServer, McpTool, mcp_pack
+from toolkit.runtime.table import Pack
+
+
+def odd(habit: str, *, timeout: float = 60.0, env: tuple[str, ...] = (), sandbox: bool = True) -> Pack:
+    """A pack whose server has that habit."""
+    server = McpServer(name="odd", command=("python", "odd.py", habit), timeout=timeout, env=env, sandbox=sandbox)
+    models = "served.generated.models"
+    return mcp_pack(
+        server,
+        {
+            "odd": McpTool("ask", f"{models}.odd:OddOutput"),
+            "odd_text": McpTool("ask", f"{models}.odd_text:OddTextOutput"),
+        },
+    )
+
+
+def told(door: Door, text: str) -> str:
+    """What the obedient server answers."""
+    answer: str = door.tool("odd_text", text=text).text
+    return answer
+
+
+def beside(work: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
+    """Runs ``work`` in a thread; what it raises is kept."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, raised
+
+
+def test_a_cancelled_call_is_cancelled_at_the_server_too(make_door: Doors, workspace: Path) -> None:
+    signal = CancelSignal()
+    door = make_door(odd("obeys"))
+    thread, raised = beside(lambda: told(door.with_options(signal=signal), "wait x"))
+    wait_for((workspace / "x.began").exists, "the call never began")
+    signal.cancel("the user pressed stop")
+    thread.join()
+    assert isinstance(raised[0], ToolCancelled) and "pressed stop" in str(raised[0])
+    wait_for((workspace / "x.cancelled").exists, "the server never heard of it")
+    assert told(door, "count") == "1"  # the same session goes on
+
+
+def test_a_call_past_its_deadline_is_cancelled_at_the_server_too(make_door: Doors, workspace: Path) -> None:
+    door = make_door(odd("obeys"))
+    assert told(door, "count") == "1"
+    with pytest.raises(ToolTimeout, match="deadline"):
+        told(door.with_options(deadline=0.5), "wait x")
+    wait_for((workspace / "x.cancelled").exists, "the server never heard of it")
+    assert told(door, "count") == "2"
+
+
+def test_the_timeout_of_the_pack_ends_a_call_that_is_never_answered(make_door: Doors, workspace: Path) -> None:
+    door = make_door(odd("silent", timeout=2))
+    with pytest.raises(ToolTimeout, match="the MCP server 'odd' gave no answer in time"):
+        door.tool("odd")
+    assert (workspace / "asked").exists()
+    wait_for((workspace / "heard.cancelled").exists, "the server never heard of it")
+
+
+def test_a_server_that_reads_nothing_does_not_hold_its_callers(make_sync: Doors, workspace: Path) -> None:
+    door = make_sync(odd("deaf", timeout=1))
+    with pytest.raises(ToolTimeout):
+        door.tool("odd", text="x" * 1_000_000)
+    with pytest.raises(ToolTimeout, match="does not read"):
+        door.tool("odd", text="x" * 1_000_000)
+    first = servers_in(workspace)
+    with pytest.raises(ToolTimeout):
+        door.tool("odd")
+    assert servers_in(workspace) != first  # a new one was given a try
+
+
+def test_a_server_that_dies_in_a_call_fails_it_once_and_is_started_again(make_door: Doors, workspace: Path) -> None:
+    door = make_door(odd("obeys"))
+    assert [told(door, "count") for _ in range(2)] == ["1", "2"]
+    with pytest.raises(ToolFailed) as caught:
+        told(door, "die 3")
+    assert caught.value.reason == "SERVER_DIED"
+    assert "the MCP server 'odd' ended during the call" in caught.value.message
+    assert "exit code 3" in caught.value.message and "I am going" in caught.value.message
+    assert (workspace / "died").read_text() == "x"  # not tried again
+    assert told(door, "count") == "1"
+
+
+def test_a_server_killed_from_outside_fails_all_calls_under_way(make_sync: Doors, workspace: Path) -> None:
+    door = make_sync(odd("obeys"))
+    assert told(door, "count") == "1"
+    calls = [beside(partial(told, door, f"wait {name}")) for name in ("x", "y")]
+    for name in ("x", "y"):
+        wait_for((workspace / f"{name}.began").exists, "the call never began")
+    for pid in servers_in(workspace):
+        os.kill(pid, signal.SIGKILL)
+    for thread, raised in calls:
+        thread.join()
+        assert isinstance(raised[0], ToolFailed) and raised[0].reason == "SERVER_DIED"
+    assert calls[0][1][0] is not calls[1][1][0]
+    assert told(door, "count") == "1"
+
+
+def test_one_that_died_between_calls_is_started_again_without_a_word(make_sync: Doors, workspace: Path) -> None:
+    door = make_sync(odd("obeys"))
+    assert told(door, "count") == "1"
+    for pid in servers_in(workspace):
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not servers_in(workspace), "it did not die")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:  # the end of its output has to be read first
+        result = door.call(ToolCall("1", "odd_text", JsonObject({"text": "count"})))
+        if result.kind == "text":
+            break
+    assert result.value == "1"
+
+
+def test_closing_the_toolkit_ends_calls_under_way(make_door: Doors, workspace: Path) -> None:
+    door = make_door(odd("silent"))
+    if door.loop is None:
+        thread, raised = beside(lambda: door.tool("odd"))
+        wait_for((workspace / "asked").exists, "the call never began")
+        door.close()
+        thread.join()
+        assert raised
+    else:
+        task = door.loop.create_task(door.toolkit.tools.odd())
+        while not (workspace / "asked").exists():
+            door.loop.run_until_complete(_moment())
+        door.close()
+        with pytest.raises(ToolFailed, match="SERVER_DIED"):
+            door.loop.run_until_complete(task)
+    assert servers_in(workspace) == []
+
+
+async def _moment() -> None:
+    import asyncio
+
+    await asyncio.sleep(0.01)

@@ -1,0 +1,106 @@
+"""Imported files: where they came from, what their tools are called here, and what only an origin knows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolkit.errors import SpecError
+from toolkit.spec.load import load_spec_text
+from toolkit.spec.model import Origin, ToolSpec
+
+SCHEMA = {"type": "object"}
+
+
+def load(tools: list[dict[str, Any]], **keys: Any) -> list[ToolSpec]:
+    return load_spec_text(json.dumps({**keys, "tools": tools}), "files.json", None)
+
+
+def tool(name: str, **keys: Any) -> dict[str, Any]:
+    return {"name": name, "inputSchema": SCHEMA, **keys}
+
+
+def origin(kind: str = "mcp", **keys: Any) -> dict[str, Any]:
+    return {"kind": kind, "name": "files", **keys}
+
+
+def problem(tools: list[dict[str, Any]], **keys: Any) -> str:
+    with pytest.raises(SpecError) as caught:
+        load(tools, **keys)
+    (found,) = caught.value.problems
+    return found
+
+
+def test_the_origin_and_the_prefix_reach_every_tool() -> None:
+    specs = load(
+        [tool("read", wrapsResult=True), tool("write", rename="put")], origin=origin(server={"a": 1}), prefix="fs_"
+    )
+    assert [(spec.name, spec.wire_name, spec.wraps_result) for spec in specs] == [
+        ("read", "fs_read", True),
+        ("write", "put", False),
+    ]
+    assert {spec.origin == Origin("mcp", "files", {"server": {"a": 1}}) for spec in specs} == {True}
+    assert specs[0].origin is not None and specs[0].origin.as_json() == origin(server={"a": 1})
+
+
+def test_a_file_of_ones_own_may_have_a_prefix_too() -> None:
+    (spec,) = load([tool("read")], prefix="fs_")
+    assert (spec.wire_name, spec.origin) == ("fs_read", None)
+
+
+def test_requests_and_functions_are_kept() -> None:
+    (spec,) = load([tool("a", request={"method": "get", "path": "/pets"})], origin=origin("openapi"))
+    assert spec.request == {"method": "get", "path": "/pets"}
+    (spec,) = load([tool("a", function="acme.math:add")], origin=origin("functions"))
+    assert spec.function == "acme.math:add"
+
+
+def test_a_name_nobody_could_use_needs_a_rename() -> None:
+    (spec,) = load([tool("größe?", rename="size")], origin=origin())
+    assert (spec.name, spec.wire_name) == ("größe?", "size")
+    assert "; give it a 'rename' @ files.json:/tools/0/name" in problem([tool("größe?")], origin=origin())
+    assert "rename" not in problem([tool("größe?", rename="size")]).partition("blanks")[2]
+
+
+def test_two_tools_meet_behind_their_prefix() -> None:
+    text = problem([tool("fs_read"), tool("read", rename="fs_fs_read")], origin=origin(), prefix="fs_")
+    assert text.startswith("the name 'fs_fs_read' is taken by files.json:/tools/0/name")
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"prefix": "../"}, "'../' is no beginning of a tool's name: "),
+        ({"prefix": 3}, "'prefix' must be a string, not a number @ files.json:/prefix"),
+        ({"origin": 3}, "'origin' must be an object, not a number @ files.json:/origin"),
+        (
+            {"origin": {"kind": "mcp"}},
+            "'name' is missing: it says which import the file came from @ files.json:/origin",
+        ),
+        ({"origin": origin("soap")}, "'soap' is no kind of import: those are mcp, openapi, tools, functions, models"),
+        ({"origins": {}}, "unknown key 'origins'. Did you mean 'origin'? @ files.json:/origins"),
+    ],
+)
+def test_mistakes_of_the_file(keys: dict[str, Any], told: str) -> None:
+    assert problem([tool("a")], **keys).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "told"),
+    [
+        ("mcp", {"request": {}}, "'request' stands only in a file whose 'origin' is of the kind 'openapi'"),
+        ("openapi", {"wrapsResult": True}, "'wrapsResult' stands only in a file whose 'origin' is of the kind 'mcp'"),
+        ("models", {"function": "a:b"}, "'function' stands only in a file whose 'origin' is of the kind 'functions'"),
+        ("mcp", {"wrapsResult": 1}, "'wrapsResult' must be true or false, not a number"),
+        ("openapi", {"request": []}, "'request' must be an object, not a list"),
+        ("openapi", {"request": {"a=1); import os": 1}}, "'a=1); import os' is no key that says how"),
+        ("openapi", {"request": {"class": 1}}, "'class' is no key that says how an operation is called"),
+        ("openapi", {"request": {"output": 1}}, "'output' is no key that says how an operation is called"),
+        ("functions", {"function": "acme.math"}, "a function is written 'module:function', not 'acme.math'"),
+        ("functions", {"function": "a.b:c d"}, "a function is written 'module:function', not 'a.b:c d'"),
+    ],
+)
+def test_mistakes_of_a_tool(kind: str, keys: dict[str, Any], told: str) -> None:
+    assert problem([tool("a", **keys)], origin=origin(kind)).startswith(told)

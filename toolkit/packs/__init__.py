@@ -1,0 +1,1 @@
+"""Packs that run imported tools: each calls the server or service its specs came from."""

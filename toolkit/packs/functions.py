@@ -1,0 +1,52 @@
+"""Imported functions: the tools of modules under the names an import gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from toolkit.errors import SetupError, nearest
+from toolkit.runtime.define import FunctionTool
+from toolkit.runtime.join import load_pack
+from toolkit.runtime.lazy import LazyTool
+from toolkit.runtime.table import CodeTool, Pack
+from toolkit.runtime.workers import is_async
+
+
+class FunctionTools:
+    """Some tools of modules, found when a toolkit is built.
+
+    :param sources: ``"module:*"`` or ``"module:REGISTRY"``.
+    :param names: what each tool is called here -> what it is called there; tools not named stay out.
+    """
+
+    def __init__(self, sources: Iterable[str], names: Mapping[str, str]) -> None:
+        self.sources: Final = tuple(sources)
+        self.names: Final = dict(names)
+
+    def as_pack(self) -> Pack:
+        there = {tool.name: tool for source in self.sources for tool in load_pack(source).tools}
+        for name in self.names.values():
+            if name not in there:
+                raise SetupError(
+                    f"{' and '.join(self.sources)} have no tool {name!r} any more.{nearest(name, there)}"
+                    f" Run `toolkit import` and `toolkit generate` again"
+                )
+        return Pack(tools=[_renamed(there[name], here) for here, name in self.names.items()])
+
+
+def _renamed(tool: CodeTool, name: str) -> CodeTool:
+    if tool.name == name:
+        return tool
+    if isinstance(tool, FunctionTool):
+        return tool.changed(name=name)
+    assert isinstance(tool, LazyTool)
+    lazy = tool
+
+    def make() -> FunctionTool[..., Any]:
+        return lazy.made().changed(name=name)
+
+    async def make_async() -> FunctionTool[..., Any]:
+        return (await lazy.made_async()).changed(name=name)
+
+    return LazyTool(make_async if is_async(lazy.factory) else make, name=name, permissions=lazy.permissions)

@@ -1,0 +1,210 @@
+"""Streamable HTTP to one configured origin: the official transport over a connection pool that goes nowhere else.
+
+Promise: every request is compared with the configured origin; its name is looked up once for each connection, judged by
+the context's ``Network`` and connected to at that address. Redirects are refused. Nothing is taken from the environment:
+no proxies, no ``.netrc``. What fails here fails one request, in words, and not the session.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import httpcore2
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
+from toolkit.guard.dial import Deadline, permitted
+from toolkit.guard.exchange import checked_headers
+from toolkit.guard.hosts import Url
+from toolkit.guard.net import Network
+from toolkit.packs.mcp_stdio import MAX_MESSAGE
+from toolkit.runtime.workers import Workers
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+FAILED_HERE: Final = -32099
+"""The code of errors that are ours, in the place of an answer; their data say which of our errors."""
+
+_SECONDS_TO_CONNECT: Final = 30.0
+_IDLE: Final = 300.0
+
+
+@asynccontextmanager
+async def http_streams(
+    url: Url, headers: Mapping[str, str], network: Network, workers: Workers
+) -> AsyncIterator[TransportStreams]:
+    """The streams of a session with the server at ``url``."""
+    client = httpx2.AsyncClient(
+        transport=_OneOrigin(url, network.toward(url.host), workers),
+        headers={**checked_headers(headers), "accept-encoding": "identity"},
+        timeout=httpx2.Timeout(_SECONDS_TO_CONNECT, read=_IDLE),
+        trust_env=False,
+    )
+    async with client, streamable_http_client(url.text, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams:
+        yield streams
+
+
+def failed_here(data: object, message: str) -> ToolkitError | None:
+    """The error of ours that an answer with the code ``FAILED_HERE`` stands for."""
+    match data:
+        case {"code": "SANDBOX_VIOLATION"}:
+            return SandboxViolation(message)
+        case {"reason": str() as reason}:
+            return ToolFailed(reason, message)
+    return None
+
+
+class _OneOrigin(httpx2.AsyncBaseTransport):
+    def __init__(self, url: Url, network: Network, workers: Workers) -> None:
+        self._url = url
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=network.context if url.scheme == "https" else None,
+            network_backend=_Judged(url, network, workers),
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            if _origin(request.url) != _origin(httpx2.URL(self._url.text)):
+                raise SandboxViolation("the session asks for another origin than the one configured")
+            return await self._answered(request)
+        except ToolkitError as error:
+            return _in_words(error)
+        except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
+            return _in_words(ToolFailed("NETWORK", f"'{self._url.authority}': {_named(error)}"))
+
+    async def _answered(self, request: httpx2.Request) -> httpx2.Response:
+        target = httpcore2.URL(
+            scheme=request.url.raw_scheme,
+            host=request.url.raw_host,
+            port=request.url.port,
+            target=request.url.raw_path,
+        )
+        stream: Any = request.stream
+        asked = httpcore2.Request(
+            request.method, target, headers=request.headers.raw, content=stream, extensions=request.extensions
+        )
+        answer = await self._pool.handle_async_request(asked)
+        try:
+            headers = httpx2.Headers(answer.headers)
+            if refusal := self._refusal(answer.status, headers, request):
+                raise refusal
+            if headers.get("content-type", "").startswith("text/event-stream"):
+                return httpx2.Response(answer.status, headers=headers, stream=_Stream(answer))
+            body = await _body(answer)
+        except BaseException:
+            await answer.aclose()
+            raise
+        await answer.aclose()
+        if answer.status >= 400 and not _is_rpc(body):
+            return self._without_words(answer.status, request)
+        headers.pop("content-length", None)
+        return httpx2.Response(answer.status, headers=headers, content=body)
+
+    def _refusal(self, status: int, headers: httpx2.Headers, request: httpx2.Request) -> ToolkitError | None:
+        if 300 <= status < 400:
+            place = _without_query(headers.get("location", "nowhere"))
+            return SandboxViolation(
+                f"'{self._url.authority}' redirects to {place}, which is refused: the configured url is the only address; "
+                "if that is where the server is now, configure that one"
+            )
+        if headers.get("content-encoding", "identity") != "identity":
+            return ToolFailed("REMOTE", f"'{self._url.authority}' packs its answer in a way that nobody asked for")
+        return None
+
+    def _without_words(self, status: int, request: httpx2.Request) -> httpx2.Response:
+        # With a session, 404 means that the session is over; the transport has a word of its own for that.
+        if status == 404 and "mcp-session-id" in request.headers:
+            return httpx2.Response(status)
+        return _in_words(ToolFailed("REMOTE", f"'{self._url.authority}' answered with the status {status}"), status)
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+
+class _Stream(httpx2.AsyncByteStream):
+    def __init__(self, answer: httpcore2.Response) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._answer.aiter_stream():
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+class _Judged(httpcore2.AnyIOBackend):
+    """Connects to addresses the guard has judged, one lookup for each connection."""
+
+    def __init__(self, url: Url, network: Network, workers: Workers) -> None:
+        self._url = url
+        self._network = network
+        self._workers = workers
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        import asyncio
+
+        deadline = Deadline(timeout or _SECONDS_TO_CONNECT, lambda: None)
+        look_up = partial(permitted, self._network, self._url.host, self._url.port, deadline)
+        addresses = await asyncio.wrap_future(self._workers.submit(look_up))
+        for number, address in enumerate(addresses, 1):
+            try:
+                return await super().connect_tcp(str(address), self._url.port, deadline.left() / len(addresses))
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                if number == len(addresses):
+                    raise
+        raise AssertionError("the guard gives at least one address")
+
+
+def _origin(url: httpx2.URL) -> tuple[str, bytes, int | None]:
+    return url.scheme, url.raw_host, url.port
+
+
+async def _body(answer: httpcore2.Response) -> bytes:
+    pieces, size = list[bytes](), 0
+    async for chunk in answer.aiter_stream():
+        pieces.append(chunk)
+        size += len(chunk)
+        if size > MAX_MESSAGE:
+            raise ToolFailed("TOO_LARGE", f"the server's answer is longer than {MAX_MESSAGE >> 20} MiB")
+    return b"".join(pieces)
+
+
+def _is_rpc(body: bytes) -> bool:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and "jsonrpc" in found and "error" in found
+
+
+def _in_words(error: ToolkitError, status: int = 502) -> httpx2.Response:
+    """An error of ours as the answer to one request: raised, it would end the whole session."""
+    data = {"code": error.code, "reason": error.reason if isinstance(error, ToolFailed) else None}
+    told = {"code": FAILED_HERE, "message": error.message, "data": data}
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": 0, "error": told})
+
+
+def _named(error: Exception) -> str:
+    if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout):
+        return "no connection could be made"
+    if isinstance(error, httpcore2.TimeoutException):
+        return "no answer came in time"
+    return "the connection broke, or what came was no HTTP"
+
+
+def _without_query(location: str) -> str:
+    return repr(location.partition("?")[0].partition("#")[0][:200])
