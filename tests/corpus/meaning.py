@@ -6,12 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
 from tests.corpus.instances import Instance, instances
-from tests.corpus.specs import outcome
+from tests.corpus.specs import outcome, rows
 from tests.modules import load_module
 from toolkit.runtime.reader import Reader
 from toolkit.wire.exact import same_json
@@ -66,10 +67,10 @@ class Tally:
         return [difference for difference in self.differences if difference.sort not in DECIDED]
 
 
-def measure(rows: Iterable[dict[str, Any]]) -> Tally:
+def measure(specs: Iterable[dict[str, Any]]) -> Tally:
     """Judges the input and the output of every spec."""
     tally = Tally()
-    for row in rows:
+    for row in specs:
         tally.specs += 1
         made = outcome(row)
         if made.text is None:
@@ -80,6 +81,25 @@ def measure(rows: Iterable[dict[str, Any]]) -> Tally:
             if row.get(word) is not None:
                 _measure_one(tally, row[word], f"{row['key']} {word}", model)
     return tally
+
+
+def judge_calls(corpus: Path, every: int = 1) -> tuple[int, list[dict[str, Any]]]:
+    """The published calls to BFCL's functions: how many were judged, and those that got another verdict than theirs."""
+    calls = list(rows(corpus, "bfcl_calls.jsonl"))
+    called = {call["tool_key"] for call in calls}
+    known = [row for row in rows(corpus, "bfcl.jsonl") if row["key"] in called]
+    made = {row["key"]: outcome(row).text for row in known[::every]}
+    readers = {key: Reader(load_module(text).XInput) for key, text in made.items() if text is not None}
+    judged = [call for call in calls if call["tool_key"] in readers]
+    return len(judged), [c for c in judged if _accepts(readers[c["tool_key"]], c["arguments"]) != c["valid"]]
+
+
+def _accepts(reader: Reader, value: Any) -> bool:
+    try:
+        reader.from_wire(value)
+    except ValidationError:
+        return False
+    return True
 
 
 def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) -> None:

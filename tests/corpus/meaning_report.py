@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.corpus.meaning import DECIDED, Difference, Tally, measure
+from tests.corpus.meaning import DECIDED, Difference, Tally, judge_calls, measure
 from tests.corpus.specs import FILES, rows
 
 _AT_ONCE = 40
@@ -22,7 +22,9 @@ def lines(corpus: Path) -> list[str]:
         tally = everything(list(rows(corpus, file)))
         made.append(_row(file, tally))
         whole.add(tally)
-    return [*made, _row("all", whole), "", *differences(whole)]
+    judged, differing = judge_calls(corpus)
+    calls = f"{judged} published calls judged, {len(differing)} with another verdict than the published one"
+    return [*made, _row("all", whole), calls, "", *differences(whole)]
 
 
 def everything(found: list[dict[str, Any]]) -> Tally:
