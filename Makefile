@@ -28,7 +28,7 @@ test: check-generated lint typecheck ## every check
 test-all: check-generated lint typecheck ## every check, the slow and whole-corpus ones included
 	$(BIN)/pytest --quiet -n 2 --dist loadgroup --everything
 
-corpus: $(READY) ## the generator over all shared specs, as a table
+corpus: $(READY) ## all shared specs generated, imported, called and type-checked, as a table (half an hour)
 	$(BIN)/python -m tests.corpus.report
 
 generate: $(READY) ## make generated/ from the specs of the built-in tools

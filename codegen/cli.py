@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
@@ -27,6 +27,8 @@ Allowed: TypeAlias = Literal["compatible", "widening"]
 Allow = Annotated[Allowed | None, typer.Option(help="Changes up to this class are no reason to fail.")]
 ImportNames = Annotated[list[str] | None, typer.Argument(help="Imports of the settings; by default all of them.")]
 
+_MAX_NOTES: Final = 10
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make a typed package from tool specs.")
 
 
@@ -36,7 +38,7 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
     with reported(as_json):
         settings = find_settings(project)
         with progress_bar() as progress:
-            changed = run.generate(settings, progress)
+            changed = run.generate(settings, progress, parallel=True)
         folder = run.shown(settings.output, settings.root)
         missing = not_imported(settings)
         if as_json:
@@ -69,7 +71,7 @@ def check(
     with reported(as_json):
         settings = find_settings(project)
         with progress_bar() as progress:
-            difference = run.check(settings, progress)
+            difference = run.check(settings, progress, parallel=True)
         folder = run.shown(settings.output, settings.root)
         if as_json:
             print_json({"package": settings.package, "current": not difference, "diff": difference})
@@ -119,6 +121,10 @@ def import_(names: ImportNames = None, project: Project = Path(), as_json: AsJso
         for word, tools in (("added", report.added), ("removed", report.removed), ("changed", report.changed)):
             if tools:
                 typer.echo(f"  {word}: {', '.join(tools)}")
+        for note in report.notes[:_MAX_NOTES]:
+            typer.echo(f"  note: {note}", err=True)
+        if len(report.notes) > _MAX_NOTES:
+            typer.echo(f"  and {len(report.notes) - _MAX_NOTES} more notes; --json has them all", err=True)
 
 
 @contextmanager

@@ -36,6 +36,16 @@ class FileReport:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     changed: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What the person who imports should know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What an import gives now: the file as it would be written, and what is to be said of it."""
+
+    document: dict[str, Any]
+    notes: tuple[str, ...]
 
 
 def chosen_imports(settings: Settings, names: Sequence[str]) -> list[ImportSettings]:
@@ -62,7 +72,7 @@ def run_imports(
     chosen = chosen_imports(settings, names)
     before = {item.name: committed(settings, item) for item in chosen}
     now = read_imports_now(settings, chosen, before, progress)
-    texts = {name: _text(document) for name, document in now.items()}
+    texts = {name: _text(found.document) for name, found in now.items()}
     reports = [_report(settings, item, before[item.name], now[item.name], texts[item.name]) for item in chosen]
     _write({settings.import_file(r.name): texts[r.name] for r in reports if r.state != "unchanged"})
     return reports
@@ -88,7 +98,9 @@ def live_changes(
         raise SetupError(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`")
     now = read_imports_now(settings, chosen, before, progress)
     return [
-        LiveChange(item.name, change) for item in chosen for change in _changes(before[item.name] or {}, now[item.name])
+        LiveChange(item.name, change)
+        for item in chosen
+        for change in _changes(before[item.name] or {}, now[item.name].document)
     ]
 
 
@@ -106,15 +118,16 @@ def read_imports_now(
     chosen: Sequence[ImportSettings],
     before: dict[str, dict[str, Any] | None],
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Now]:
     """The documents as they would be written now; every import that fails is told at once."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Now] = {}
     failures: list[SetupError] = []
     for done, item in enumerate(chosen):
         try:
-            document = _document(item, importer_of(item.kind)(item, settings.root), before[item.name])
+            imported = importer_of(item.kind)(item, settings.root)
+            document = _document(item, imported, before[item.name])
             load_spec_text(_text(document), _shown(settings, item), None)
-            found[item.name] = document
+            found[item.name] = Now(document, imported.notes)
         except SetupError as error:
             failures.append(error)
         if progress is not None:
@@ -172,10 +185,10 @@ def _usable_name(prefix: str, name: str, taken: set[str]) -> str | None:
     return usable
 
 
-def _report(
-    settings: Settings, item: ImportSettings, before: dict[str, Any] | None, now: dict[str, Any], text: str
-) -> FileReport:
-    old, new = ({tool["name"]: tool for tool in (document or {}).get("tools", ())} for document in (before, now))
+def _report(settings: Settings, item: ImportSettings, before: dict[str, Any] | None, now: Now, text: str) -> FileReport:
+    old, new = (
+        {tool["name"]: tool for tool in (document or {}).get("tools", ())} for document in (before, now.document)
+    )
     file = settings.import_file(item.name)
     if before is None:
         state: Literal["new", "changed", "unchanged"] = "new"
@@ -188,6 +201,7 @@ def _report(
         added=tuple(name for name in new if name not in old),
         removed=tuple(name for name in old if name not in new),
         changed=tuple(name for name in new if name in old and new[name] != old[name]),
+        notes=now.notes,
     )
 
 

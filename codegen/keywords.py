@@ -1,7 +1,10 @@
-"""What the generator does with each JSON Schema keyword. A word that stands in no row is an annotation.
+"""What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A word that stands in no row is an annotation.
 
-``TYPED`` words shape the generated types and are enforced by them, ``ANNOTATION`` words are kept in the definition the
-model reads and have no other effect, ``REFUSED`` words stop generation with their sentence. Nothing is dropped silently.
+``TYPED`` words shape the generated types and are enforced by them. ``ENFORCED`` words say what types cannot: they are
+judged at run time by ``toolkit.wire.enforce``, over the wire form of a value that its types have accepted already.
+``ANNOTATION`` words are kept in the definition the model reads and have no other effect. ``REFUSED`` words stop generation
+with their sentence. Nothing is dropped silently: where a typed word stands in a place that its type cannot show (a limit
+without a type, say), it is enforced there.
 """
 
 from __future__ import annotations
@@ -10,53 +13,35 @@ from typing import Final
 
 TYPED: Final = frozenset(
     {
-        "$defs", "$ref", "additionalProperties", "anyOf", "const", "default", "definitions", "enum",
+        "$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "default", "definitions", "enum",
         "exclusiveMaximum", "exclusiveMinimum", "items", "maxItems", "maxLength", "maximum", "minItems", "minLength",
         "minimum", "multipleOf", "oneOf", "pattern", "properties", "required", "type",
     }
 )  # fmt: skip
 
+ENFORCED: Final = frozenset(
+    {
+        "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef", "additionalItems", "contains",
+        "dependencies", "dependentRequired", "dependentSchemas", "else", "if", "maxContains", "maxProperties", "minContains",
+        "minProperties", "not", "patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems",
+        "unevaluatedProperties", "uniqueItems",
+    }
+)  # fmt: skip
+
 ANNOTATION: Final = frozenset(
     {
-        "$comment", "$id", "$schema", "contentEncoding", "contentMediaType", "contentSchema", "deprecated", "description",
-        "example", "examples", "format", "readOnly", "title", "writeOnly",
+        "$comment", "$id", "$schema", "$vocabulary", "contentEncoding", "contentMediaType", "contentSchema", "deprecated",
+        "description", "discriminator", "example", "examples", "externalDocs", "format", "nullable", "readOnly", "title",
+        "writeOnly", "xml",
     }
 )  # fmt: skip
 
 _RUNS_CODE: Final = "it can name Python code to import, and a spec is data"
-_NOT_TYPED: Final = (
-    "the generated model could not enforce it; express it with types, enums or limits, or check it in the handler"
-)
 
 REFUSED: Final[dict[str, str]] = {
     "customBasePath": _RUNS_CODE,
     "customTypePath": _RUNS_CODE,
     "default_factory": _RUNS_CODE,
-    "$anchor": "refer to definitions by '#/$defs/<name>'",
-    "$dynamicAnchor": "refer to definitions by '#/$defs/<name>'",
-    "$dynamicRef": "refer to definitions by '#/$defs/<name>'",
-    "$recursiveAnchor": "refer to definitions by '#/$defs/<name>'",
-    "$recursiveRef": "refer to definitions by '#/$defs/<name>'",
-    "additionalItems": _NOT_TYPED,
-    "allOf": "write the merged object, or refer to one definition",
-    "contains": _NOT_TYPED,
-    "dependencies": _NOT_TYPED,
-    "dependentRequired": _NOT_TYPED,
-    "dependentSchemas": _NOT_TYPED,
-    "else": _NOT_TYPED,
-    "if": _NOT_TYPED,
-    "maxContains": _NOT_TYPED,
-    "maxProperties": _NOT_TYPED,
-    "minContains": _NOT_TYPED,
-    "minProperties": _NOT_TYPED,
-    "not": _NOT_TYPED,
-    "patternProperties": _NOT_TYPED,
-    "prefixItems": _NOT_TYPED,
-    "propertyNames": _NOT_TYPED,
-    "then": _NOT_TYPED,
-    "unevaluatedItems": _NOT_TYPED,
-    "unevaluatedProperties": _NOT_TYPED,
-    "uniqueItems": _NOT_TYPED,
 }
 
 LIMITS: Final[dict[str, tuple[str, ...]]] = {
@@ -70,11 +55,62 @@ LIMITS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Which typed words say something about which type; beside another type they have no effect, as in JSON Schema."""
 
+_DEFINITIONS: Final = frozenset({"$defs", "definitions"})
+ASSERTIONS: Final = (TYPED | ENFORCED) - {"default", "$anchor", "$dynamicAnchor", "$recursiveAnchor"} - _DEFINITIONS
+"""The words that can refuse a value."""
 
-def refusal(keyword: str, value: object) -> str | None:
+SUBSCHEMAS: Final = frozenset(
+    {
+        "additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
+        "unevaluatedItems", "unevaluatedProperties",
+    }
+)  # fmt: skip
+"""The words whose value is a schema (``items`` may also be a list of them)."""
+SUBSCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
+SUBSCHEMA_MAPS: Final = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+
+
+def refusal(keyword: str) -> str | None:
     """Why this keyword stops generation, or None."""
-    if keyword.startswith("x-python"):
-        return _RUNS_CODE
-    if keyword == "uniqueItems" and value is False:
-        return None
-    return REFUSED.get(keyword)
+    return _RUNS_CODE if keyword.startswith("x-python") else REFUSED.get(keyword)
+
+
+def has_effect(word: str, schema: dict[str, object]) -> bool:
+    """Whether an enforced word can refuse anything where it stands.
+
+    >>> has_effect("uniqueItems", {"uniqueItems": False}), has_effect("then", {"then": {"type": "null"}})
+    (False, False)
+    >>> has_effect("propertyNames", {"propertyNames": {"type": "string"}})
+    False
+    """
+    value = schema[word]
+    if word in _ONLY_BESIDE and not any(other in schema for other in _ONLY_BESIDE[word]):
+        return False
+    if word == "propertyNames" and isinstance(value, dict) and value.get("type") == "string":
+        return any(other in ASSERTIONS and other != "type" for other in value)
+    return value not in _WITHOUT_EFFECT.get(word, (True, {}))
+
+
+_ONLY_BESIDE: Final = {
+    "additionalItems": ("items",),
+    "else": ("if",),
+    "if": ("then", "else"),
+    "maxContains": ("contains",),
+    "minContains": ("contains",),
+    "then": ("if",),
+}
+_WITHOUT_EFFECT: Final[dict[str, tuple[object, ...]]] = {
+    "dependencies": ({},),
+    "dependentRequired": ({},),
+    "dependentSchemas": ({},),
+    "minProperties": (0,),
+    "not": (False,),
+    "contains": (),
+    "maxContains": (),
+    "maxProperties": (),
+    "minContains": (),
+    "prefixItems": ([],),
+    "uniqueItems": (False,),
+}

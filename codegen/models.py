@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from codegen import naming
 from codegen.accepts import branch_for
+from codegen.references import Schema
 from codegen.render.literal import docstring, literal, text_literal
 from codegen.render.typed_dicts import render_args
 from codegen.safety import check_module
-from codegen.schema import Document, Schema
+from codegen.schema import Document
 from toolkit.errors import GenerationError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _IMPORTED = {
-    "typing": ("Annotated", "Any", "Literal", "Optional", "TypeAlias"),
+    "typing": ("Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
     "pydantic": ("ConfigDict", "Field"),
     "typing_extensions": ("NotRequired", "TypedDict"),
     "toolkit.wire.content": ("ContentOutput",),
@@ -111,7 +112,7 @@ def _classes(documents: Sequence[Document]) -> str:
     made |= {target.id for node in module.body if isinstance(node, ast.Assign) for target in _names(node)}
     if made != set(nodes):
         raise GenerationError(f"the generator made other classes than it was asked for: {sorted(made ^ set(nodes))}")
-    roots = {document.name for document in documents}
+    roots = {document.name: document.enforced for document in documents}
     edits = list(_edits(nodes, roots, module, text))
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
@@ -172,7 +173,7 @@ def _value(node: Schema, value: Any, nodes: Mapping[str, Schema]) -> str:
 
 
 def _edits(
-    nodes: Mapping[str, Schema], roots: set[str], module: ast.Module, text: str
+    nodes: Mapping[str, Schema], roots: Mapping[str, str | None], module: ast.Module, text: str
 ) -> Iterator[tuple[int, int, str]]:
     offsets = _line_offsets(text)
 
@@ -186,18 +187,29 @@ def _edits(
     for statement in module.body:
         if isinstance(statement, ast.ClassDef):
             yield from _class_edits(statement, nodes, text, span)
+            if enforced := roots.get(statement.name):
+                end = span(statement)[1]
+                yield end, end, _enforced(enforced)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic sees through while the class is made
             name = _names(statement)[0].id
             start, end = span(statement.value.args[1])
             value = _with_exact_limits(text[start:end], nodes[name])
-            yield (*span(statement), _root(name, value, nodes) if name in roots else f"{name}: TypeAlias = {value}")
+            yield (
+                *span(statement),
+                _root(name, value, nodes, roots[name]) if name in roots else f"{name}: TypeAlias = {value}",
+            )
 
 
-def _root(name: str, value: str, nodes: Mapping[str, Schema]) -> str:
+def _root(name: str, value: str, nodes: Mapping[str, Schema], enforced: str | None) -> str:
     """The class of a schema whose root is no object."""
     doc = docstring(nodes[name].get("description") or "The value is ``root``.", "    ")
-    return f"class {name}(ToolRootModel[{value}]):\n{doc}"
+    return f"class {name}(ToolRootModel[{value}]):\n{doc}{_enforced(enforced) if enforced else ''}"
+
+
+def _enforced(text: str) -> str:
+    """The line that has a class judged by its JSON Schema as well."""
+    return f"\n    __enforced__: ClassVar[str] = {text_literal(text)}"
 
 
 def _class_edits(

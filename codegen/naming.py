@@ -21,8 +21,9 @@ Keep: TypeAlias = Callable[[str, str], bool]
 # What generated model modules import or write into annotations: a field of that name would hide it.
 _USED_IN_MODULES: Final = frozenset(
     {
-        "Annotated", "Any", "ConfigDict", "ContentOutput", "Field", "Literal", "None", "NotRequired", "Omissible",
-        "Optional", "ToolModel", "ToolRootModel", "TypeAlias", "TypedDict", "bool", "dict", "float", "int", "list", "str",
+        "Annotated", "Any", "ClassVar", "ConfigDict", "ContentOutput", "Field", "Literal", "None", "NotRequired", "Omissible",
+        "Optional", "ToolModel", "ToolRootModel", "TypeAlias", "TypedDict", "Union", "bool", "dict", "float", "int",
+        "list", "str",
     }
 )  # fmt: skip
 # Attributes of pydantic.BaseModel (2.14) and names with a meaning of their own in methods.
@@ -161,17 +162,21 @@ def _apart(
     wires: Sequence[str], names: Sequence[str], *, keep: Keep, joint: str = "_", fold: bool = False
 ) -> list[str]:
     """The names, those that meet told apart by a digest; ``keep`` says which one of them stays as it is."""
+
+    def key(name: str) -> str:
+        return name.casefold() if fold else name
+
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(names):
-        groups.setdefault(name.casefold() if fold else name, []).append(index)
-    result = list(names)
+        groups.setdefault(key(name), []).append(index)
+    result, taken = list(names), set(groups)
     for indexes in groups.values():
-        if len(indexes) == 1:
-            continue
         keeper = next((i for i in indexes if keep(wires[i], names[i])), min(indexes, key=lambda i: wires[i]))
-        for index in indexes:
-            if index != keeper:
-                result[index] = f"{names[index]}{joint}{digest(wires[index])}"
+        for index in (index for index in indexes if index != keeper):
+            lengths = range(6, 65)  # a name on the wire may look as if it carried a digest already
+            marked = (f"{names[index]}{joint}{digest(wires[index], length)}" for length in lengths)
+            result[index] = next(name for name in marked if key(name) not in taken)
+            taken.add(key(result[index]))
     return result
 
 

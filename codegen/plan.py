@@ -14,7 +14,6 @@ from pathlib import Path
 from codegen import manifest as manifests
 from codegen.importers.functions import read_functions
 from codegen.manifest import Manifest, digest
-from codegen.models import render_models
 from codegen.naming import ToolNames, name_tools
 from codegen.render import modules
 from codegen.render.facade import ASYNC, SYNC, render_facade
@@ -23,6 +22,7 @@ from codegen.rows import Row, make_row, name_pointer
 from codegen.schema import flatten
 from codegen.settings import Settings
 from codegen.stale import refuse_stale_imports
+from codegen.workers import Job, render_all, workers_for
 from toolkit.errors import SpecError
 from toolkit.spec.load import load_specs, read_specs, spec_files
 from toolkit.spec.model import ToolSpec
@@ -102,8 +102,8 @@ def is_current(settings: Settings, inputs: Inputs) -> bool:
     return True
 
 
-def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = None) -> Plan:
-    """All files of the package."""
+def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = None, *, parallel: bool = False) -> Plan:
+    """All files of the package; ``parallel`` as for ``run.generate``."""
     reusable = inputs.reusable()
     specs = _changed_specs(settings, inputs, reusable)
     included = manifests.included_rows(settings.include)
@@ -111,8 +111,9 @@ def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = No
     names = _names(own, included)
     files: dict[str, str] = {}
     rows: list[Row] = []
+    jobs: dict[str, Job] = {}
     problems: list[str] = []
-    for done, (item, name) in enumerate(zip(own, names, strict=True)):
+    for item, name in zip(own, names, strict=True):
         path = f"models/{name.module}.py"
         kept = _kept(settings, inputs, item, name, path)
         if kept is not None:
@@ -120,12 +121,15 @@ def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = No
             rows.append(row)
         else:
             spec = item if isinstance(item, ToolSpec) else _reread(settings, inputs, item)
-            _generate(settings, spec, name, path, files, rows, problems)
-        if progress is not None:
-            progress(done + 1, len(own))
+            _read(settings, spec, name, path, jobs, rows, problems)
     if problems:
         raise SpecError(problems)
     refuse_stale_imports(settings, rows)
+    texts = render_all(list(jobs.values()), workers_for(len(jobs)) if parallel else 1)
+    for path, text in zip(jobs, texts, strict=True):
+        files[path] = text
+        if progress is not None:
+            progress(len(files), len(own))
     _refuse_class_of_a_model(settings, [*included, *rows])
     files |= _package_files(settings, rows, included)
     return Plan(settings.output, {**files, manifests.NAME: _manifest(settings, inputs, files, rows)})
@@ -147,7 +151,7 @@ def _with_schema_mistakes(problems: list[str], specs: list[ToolSpec]) -> list[st
     told = [f"{problem.rpartition(' @ ')[2]}/" for problem in problems if re.search("/(in|out)putSchema", problem)]
     more: list[str] = []
     for spec in specs:
-        more += flatten(spec.input_schema, "Input", f"{spec.source}:{spec.pointer}/inputSchema")[1]
+        more += flatten(spec.input_schema, "Input", f"{spec.source}:{spec.pointer}/inputSchema", is_input=True)[1]
         if spec.output_schema is not None:
             more += flatten(spec.output_schema, "Output", f"{spec.source}:{spec.pointer}/outputSchema")[1]
     # At or below a place in a schema that the loader complained of, it would only be said again.
@@ -196,17 +200,18 @@ def _reread(settings: Settings, inputs: Inputs, row: Row) -> ToolSpec:
     return next(spec for spec in specs if spec.wire_name == row.name)
 
 
-def _generate(
+def _read(
     settings: Settings,
     spec: ToolSpec,
     name: ToolNames,
     path: str,
-    files: dict[str, str],
+    jobs: dict[str, Job],
     rows: list[Row],
     problems: list[str],
 ) -> None:
+    """Adds what the facade needs to know of a tool, and what its module is to be made from; or its mistakes."""
     place = f"{spec.source}:{spec.pointer}"
-    inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", f"{place}/inputSchema")
+    inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", f"{place}/inputSchema", is_input=True)
     outputs = None
     if spec.output_schema is not None:
         outputs, more = flatten(spec.output_schema, f"{name.prefix}Output", f"{place}/outputSchema")
@@ -214,7 +219,7 @@ def _generate(
     problems += mistakes
     if not problems:
         rows.append(make_row(spec, name, settings.package, inputs))
-        files[path] = render_models(spec.source, name.prefix, spec.description, inputs, outputs)
+        jobs[path] = Job(spec.source, name.prefix, spec.description, inputs, outputs)
 
 
 def _refuse_class_of_a_model(settings: Settings, rows: list[Row]) -> None:

@@ -10,19 +10,24 @@ from codegen.settings import Settings
 from codegen.write import compare, surplus_files, write
 
 
-def generate(settings: Settings, progress: Progress | None = None) -> list[str]:
-    """Writes the package; gives the paths that changed. Without a change nothing is parsed, imported or written."""
+def generate(settings: Settings, progress: Progress | None = None, *, parallel: bool = False) -> list[str]:
+    """Writes the package; gives the paths that changed. Without a change nothing is parsed, imported or written.
+
+    ``parallel`` lets several processes share the work where there is much of it. They import the main module again, so
+    that only a program whose main module is made for that may ask for it, as the command line is.
+    """
     inputs = read_inputs(settings, from_scratch=False)
     if inputs.previous is not None and is_current(settings, inputs):
         untouched = dict.fromkeys([*inputs.previous.outputs, NAME], "")
         if not surplus_files(Plan(settings.output, untouched)):
             return []
-    return write(make_plan(settings, inputs, progress))
+    return write(make_plan(settings, inputs, progress, parallel=parallel))
 
 
-def check(settings: Settings, progress: Progress | None = None) -> str:
+def check(settings: Settings, progress: Progress | None = None, *, parallel: bool = False) -> str:
     """What differs between the specs and the committed package, as a readable diff; made from scratch, trusting nothing."""
-    return compare(make_plan(settings, read_inputs(settings, from_scratch=True), progress))
+    inputs = read_inputs(settings, from_scratch=True)
+    return compare(make_plan(settings, inputs, progress, parallel=parallel))
 
 
 def shown(folder: Path, root: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from toolkit.errors import GenerationError
 
 _IMPORTS: Final[dict[str, frozenset[str]]] = {
-    "typing": frozenset({"Annotated", "Any", "Literal", "Optional", "TypeAlias"}),
+    "typing": frozenset({"Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"}),
     "typing_extensions": frozenset({"NotRequired", "TypedDict"}),
     "pydantic": frozenset({"ConfigDict", "Field"}),
     "toolkit.wire.model": frozenset({"Omissible", "ToolModel", "ToolRootModel"}),

@@ -1,25 +1,27 @@
 """One spec's schema -> its own document: flat, with a stable name for every object, ready for the generator.
 
 Every object with properties moves to ``$defs`` under a name made of the tool and the place (``GrepOutputMatch``), so that
-nothing is shared between tools and no name carries a number. Every mistake is reported at its pointer, all at once.
+nothing is shared between tools and no name carries a number. The types of a document accept at least what its schema
+accepts; where they would accept more, ``Document.enforced`` holds the schema to be judged at run time. Every mistake is
+reported at its pointer, all at once; what a schema says wrongly of itself, and can be read honestly, is a finding.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
 
 from codegen import naming
-from codegen.accepts import accepts, json_type, settled
-from codegen.keywords import ANNOTATION, LIMITS, TYPED, refusal
-from toolkit.wire.exact import same_json
-
-Schema: TypeAlias = dict[str, Any]
-
-_LOCAL_REF: Final = re.compile(r"#/(\$defs|definitions)/([^/]+)")
-_SHAPES: Final = ("$ref", "enum", "const", "anyOf", "oneOf", "type")
+from codegen.accepts import accepts, settled
+from codegen.apart import disjoint
+from codegen.enforced import enforced_text, is_valid, mistake_in
+from codegen.enums import flat_enum
+from codegen.keywords import ASSERTIONS, ENFORCED, LIMITS
+from codegen.kinds import kinds_of, takes_only_objects
+from codegen.limits import is_typed, mistake_in_limit
+from codegen.merge import Merged, merge
+from codegen.notes import Notes
+from codegen.parts import UNIONS, Parts
+from codegen.references import References, Schema, escaped
 
 
 @dataclass(slots=True)
@@ -30,25 +32,35 @@ class Document:
     root: Schema
     objects: dict[str, Schema] = field(default_factory=dict)
     aliases: dict[str, Schema] = field(default_factory=dict)
+    enforced: str | None = None
+    """The schema as JSON text, where the types alone would accept more than it does."""
+    findings: list[tuple[str, str]] = field(default_factory=list)
+    """What the schema says wrongly of itself, each with its pointer."""
 
     def nodes(self) -> dict[str, Schema]:
         """Everything that has a name."""
         return {**self.objects, **self.aliases, self.name: self.root}
 
 
-def flatten(schema: Schema, name: str, base: str) -> tuple[Document, list[str]]:
-    """The document for ``schema`` with classes named ``name``, ``name + place``; and its mistakes, ``message @ pointer``."""
+def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> tuple[Document, list[str]]:
+    """The document for ``schema`` with classes named ``name``, ``name + place``; and its mistakes, ``message @ pointer``.
+
+    Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
+    """
     walk = _Walk(schema, name)
-    root = walk.object(schema, "", name) if _is_object(schema) else walk.node(schema, "", name)
-    return Document(name, root, walk.objects, walk.aliases), [
-        f"{text} @ {base}{pointer}" for text, pointer in walk.problems
-    ]
-
-
-def _is_object(schema: Schema) -> bool:
-    if any(word in schema for word in _SHAPES[:-1]):
-        return False
-    return schema.get("type", "object") == "object" and any(word in schema for word in ("type", *LIMITS["object"]))
+    document = Document(name, walk.root_node(is_input=is_input), walk.objects, walk.aliases)
+    document.findings = walk.notes.findings
+    problems = walk.notes.problems
+    if walk.notes.enforced and not problems:
+        mistake = mistake_in(schema)
+        if mistake is None:
+            document.enforced = enforced_text(schema)
+        else:
+            word, pointer = walk.notes.enforced[0]
+            problems = [
+                (f"{word!r} is judged at run time, and the validator does not take this schema: {mistake}", pointer)
+            ]
+    return document, [f"{text} @ {base}{pointer}" for text, pointer in problems]
 
 
 class _Walk:
@@ -57,18 +69,35 @@ class _Walk:
     def __init__(self, root: Schema, name: str) -> None:
         self.root = root
         self.name = name
+        self.references = References(root)
         self.objects: dict[str, Schema] = {}
         self.aliases: dict[str, Schema] = {}
-        self.problems: list[tuple[str, str]] = []
+        self.notes = Notes()
+        self.parts = Parts(self.references, self.notes)
         self.definitions: dict[str, Schema] = {}
         self.open: set[str] = set()
         self.building: set[str] = set()
         self.places: dict[str, str] = {}
         self.classes: dict[str, str] = {}
+        self.kinds: dict[str, list[str]] = {}
+        self.root_is_class = False
 
-    def problem(self, text: str, pointer: str) -> Schema:
-        self.problems.append((text, pointer))
-        return {}
+    # -- the root ----------------------------------------------------------------------------------------------------
+
+    def root_node(self, *, is_input: bool) -> Schema:
+        with self.parts.frame() as enter:
+            parts = self.parts.of(self.root, "")
+            merged = Merged({}, exact=False) if parts is None else merge(parts)
+            if is_input or takes_only_objects(merged.schema):
+                self.root_is_class = True
+                self.building.add(self.name)
+                self.parts.check_keywords({**merged.schema, **self.root}, "")
+                if not merged.exact:
+                    self.notes.enforce("allOf" if "allOf" in self.root else "$ref", "")
+                whole = self.parts.as_object(merged.schema, "")
+                enter()
+                return self.object_node(whole, "", self.name)
+        return self.node(self.root, "", self.name)
 
     # -- one node ----------------------------------------------------------------------------------------------------
 
@@ -76,40 +105,32 @@ class _Walk:
         """``schema`` made flat; ``name`` is what an object found here will be called."""
         if schema is True:
             return {}
+        if schema is False:
+            return self.notes.enforce("false", pointer)
         if not isinstance(schema, dict):
-            return self.problem("a schema must be an object, or true", pointer)
-        self.check_keywords(schema, pointer)
-        shape = next((word for word in _SHAPES if word in schema), None)
-        flat = self.shaped(shape, schema, pointer, name)
+            return self.notes.problem("a schema must be an object, true or false", pointer)
+        self.parts.check_keywords(schema, pointer)
+        flat = self.shaped(schema, pointer, name)
         if nested and _carries_limits(flat):
             flat = self.alias(flat, pointer, name)
         return self.with_default(flat, schema, pointer)
 
-    def shaped(self, shape: str | None, schema: Schema, pointer: str, name: str) -> Schema:
-        if shape == "$ref":
-            return self.reference(schema, pointer)
-        if shape in ("enum", "const"):
-            return self.enum(schema, pointer)
-        if shape in ("anyOf", "oneOf"):
-            return self.union(schema, shape, pointer, name)
-        if shape == "type":
+    def shaped(self, schema: Schema, pointer: str, name: str) -> Schema:
+        if "$ref" in schema:
+            return self.referring(schema, pointer, name)
+        if "enum" in schema or "const" in schema:
+            return flat_enum(schema, pointer, self.notes)
+        if "allOf" in schema:
+            return self.conjunction(schema, pointer, name)
+        for word in UNIONS:
+            if word in schema:
+                return self.union(schema, word, pointer, name)
+        if "type" in schema:
             return self.typed(schema, pointer, name)
-        stray = sorted(word for word in schema if word in TYPED - {"default", "$defs", "definitions"})
-        if stray:
-            return self.problem(f"{stray[0]!r} needs a 'type' beside it to say what it limits", pointer)
+        for word in schema:
+            if word in ASSERTIONS - ENFORCED:
+                self.notes.enforce(word, pointer)
         return {}
-
-    def check_keywords(self, schema: Schema, pointer: str) -> None:
-        for word, value in schema.items():
-            sentence = refusal(word, value)
-            if sentence is not None:
-                self.problem(f"{word!r} is not supported: {sentence}", f"{pointer}/{_escape(word)}")
-
-    def only_beside(self, schema: Schema, words: tuple[str, ...], pointer: str) -> None:
-        """Words that would silently lose their effect beside a reference or a union."""
-        allowed = {*words, "default", "$defs", "definitions"} | ANNOTATION
-        for word in sorted(word for word in schema if word in TYPED - allowed):
-            self.problem(f"{word!r} has no place beside {words[0]!r}; move it into the schema that is meant", pointer)
 
     def with_default(self, flat: Schema, schema: Schema, pointer: str) -> Schema:
         described = (
@@ -117,14 +138,17 @@ class _Walk:
         )
         if "default" not in schema:
             return described
-        default = schema["default"]
-        if not accepts(flat, default, self.lookup):
-            self.problem("'default' is not accepted by the schema it stands in", f"{pointer}/default")
+        default, place = schema["default"], f"{pointer}/default"
+        known = len(self.notes.problems) or accepts(flat, default, self.lookup)
+        if not known or self.notes.enforced and not is_valid(schema, self.root, default):
+            self.notes.finding("'default' is not accepted by the schema it stands in, so nothing is assumed", place)
             return described
-        if isinstance(default, dict | list) and self.building & set(self.reached(flat)):
-            self.problem("a 'default' that is made of the object it stands in has no end", f"{pointer}/default")
+        if isinstance(default, dict | list) and self.building & self.reached(flat):
+            self.notes.finding(
+                "a 'default' that is made of the object it stands in has no end, so nothing is assumed", place
+            )
             return described
-        return {**described, "default": settled(flat, default, self.lookup)}
+        return described if self.notes.problems else {**described, "default": settled(flat, default, self.lookup)}
 
     def reached(self, flat: Schema) -> set[str]:
         """The names of all objects that a node's type needs."""
@@ -143,122 +167,110 @@ class _Walk:
 
     def lookup(self, ref: str) -> Schema | None:
         name = ref.rpartition("/")[2]
+        if name == self.name:
+            return {"type": "object"}
         return self.objects.get(name) or self.aliases.get(name)
+
+    # -- references and conjunctions ---------------------------------------------------------------------------------
+
+    def referring(self, schema: Schema, pointer: str, name: str) -> Schema:
+        beside = any(word in ASSERTIONS and word != "$ref" for word in schema)
+        if beside and not self.references.ignores_siblings:
+            place = self.references.place(schema["$ref"])
+            if place != "" and place not in self.open:
+                return self.conjunction(schema, pointer, name)
+            # What is still being read cannot be merged with anything; its class is there already.
+            self.notes.enforce("$ref", pointer)
+        return self.reference(schema, pointer)
+
+    def reference(self, schema: Schema, pointer: str) -> Schema:
+        place, target = self.parts.target(schema["$ref"], f"{pointer}/$ref")
+        if place is None:
+            return {}
+        if place in self.open or place == "":
+            if place == "" and self.root_is_class:
+                return {"$ref": f"#/$defs/{self.name}"}
+            return self.recursion(place, pointer)
+        if place not in self.definitions:
+            self.open.add(place)
+            self.definitions[place] = self.node(target, place, self.name + naming.camel(place.rpartition("/")[2]))
+            self.open.discard(place)
+        return _bare(self.definitions[place])
+
+    def recursion(self, place: str, pointer: str) -> Schema:
+        """A reference to what is being read: a class has its name already, anything else is left to the validator."""
+        others = [kind for kind in self.kinds.get(place, ()) if kind != "object"]
+        if place not in self.classes or others not in ([], ["null"]):
+            return self.notes.enforce("$ref", pointer)
+        itself = {"$ref": f"#/$defs/{self.classes[place]}"}
+        return {"anyOf": [itself, {"type": "null"}]} if others else itself
+
+    def conjunction(self, schema: Schema, pointer: str, name: str) -> Schema:
+        """``allOf``, or a reference with words beside it: one type for all that must hold at once."""
+        alone = self.parts.sole(schema)
+        if alone is not None:
+            return _bare(self.node(alone, pointer, name))
+        with self.parts.frame() as enter:
+            parts = self.parts.of(schema, pointer)
+            if parts is None:
+                return self.notes.enforce("$ref", pointer)
+            merged = merge(parts)
+            if not merged.exact:
+                self.notes.enforce("allOf", pointer)
+            self.parts.check_keywords(merged.schema, pointer)
+            enter()
+            return self.shaped(merged.schema, pointer, name)
 
     # -- shapes ------------------------------------------------------------------------------------------------------
 
-    def reference(self, schema: Schema, pointer: str) -> Schema:
-        self.only_beside(schema, ("$ref",), pointer)
-        ref = schema["$ref"]
-        found = _LOCAL_REF.fullmatch(ref) if isinstance(ref, str) else None
-        if found is None:
-            return self.problem(
-                "only references to '#/$defs/<name>' are followed; nothing is read from elsewhere", f"{pointer}/$ref"
-            )
-        section, key = found[1], found[2].replace("~1", "/").replace("~0", "~")
-        target = self.root.get(section, {})
-        if not isinstance(target, dict) or key not in target:
-            return self.problem(f"{section} holds no {key!r}", f"{pointer}/$ref")
-        place = f"/{section}/{_escape(key)}"
-        if place in self.open:
-            if place not in self.classes:
-                return self.problem("a definition that contains itself must be an object with properties", place)
-            return {"$ref": f"#/$defs/{self.classes[place]}"}
-        if place not in self.definitions:
-            self.open.add(place)
-            self.definitions[place] = self.node(target[key], place, self.name + naming.camel(key))
-            self.open.discard(place)
-        flat = dict(self.definitions[place])
-        flat.pop("default", None)
-        flat.pop("description", None)
-        return flat
-
-    def enum(self, schema: Schema, pointer: str) -> Schema:
-        self.only_beside(schema, ("enum", "const", "type"), pointer)
-        listed = schema.get("enum", [schema.get("const")])
-        if not isinstance(listed, list) or not listed:
-            return self.problem("'enum' must be a list with at least one value", f"{pointer}/enum")
-        values = listed
-        if "const" in schema:
-            values = [schema["const"]] if any(same_json(schema["const"], other) for other in listed) else []
-        kinds = _types(schema)
-        values = [
-            v
-            for v in values
-            if kinds is None or json_type(v) in kinds or json_type(v) == "integer" and "number" in kinds
-        ]
-        unlike = [v for i, v in enumerate(values) if not any(same_json(v, other) for other in values[:i])]
-        if not unlike:
-            return self.problem("no value of 'enum' fits its 'type'", pointer)
-        if any(json_type(value) in ("array", "object", "number") for value in unlike):
-            return self.problem("'enum' values must be text, whole numbers, true, false or null", pointer)
-        return {"enum": unlike}
-
     def union(self, schema: Schema, word: str, pointer: str, name: str) -> Schema:
-        self.only_beside(schema, (word,), pointer)
         branches = schema[word]
         if not isinstance(branches, list) or not branches:
-            return self.problem(f"{word!r} must be a list with at least one schema", f"{pointer}/{word}")
+            return self.notes.problem(f"{word!r} must be a list with at least one schema", f"{pointer}/{word}")
+        beside = {key: value for key, value in schema.items() if key in ASSERTIONS and key != word}
+        if beside:
+            return self.refined(schema, beside, word, pointer, name)
+        return self.branches(branches, word, pointer, name)
+
+    def refined(self, schema: Schema, beside: Schema, word: str, pointer: str, name: str) -> Schema:
+        """A union with words beside it, which hold for each of its branches."""
+        branches = schema[word]
+        if takes_only_objects(beside):
+            with self.parts.frame() as enter:
+                whole = self.parts.as_object(schema, pointer)
+                enter()
+                return self.typed(whole, pointer, name)
+        if beside.keys() == {"type"} and all(isinstance(b, dict) and b and "type" not in b for b in branches):
+            return self.branches([{"allOf": [beside, branch]} for branch in branches], word, pointer, name)
+        self.notes.enforce(word, pointer)
+        return self.shaped({key: value for key, value in schema.items() if key != word}, pointer, name)
+
+    def branches(self, branches: list[object], word: str, pointer: str, name: str) -> Schema:
         named = sum(1 for branch in branches if not _is_null(branch)) == 1
         flat = [
-            self.node(
-                branch, f"{pointer}/{word}/{i}", name if named else f"{name}{_branch_name(branch, i)}", nested=True
+            _bare(
+                self.node(
+                    branch, f"{pointer}/{word}/{i}", name if named else f"{name}{_branch_name(branch, i)}", nested=True
+                )
             )
             for i, branch in enumerate(branches)
         ]
-        if word == "oneOf" and not self.disjoint(flat):
-            return self.problem(
-                "two branches of 'oneOf' can accept one value, so its type would not be exact; use 'anyOf',"
-                " or give the branches a required property with different constants",
-                f"{pointer}/oneOf",
-            )
-        for branch in flat:
-            branch.pop("default", None)
-            branch.pop("description", None)
+        if word == "oneOf" and not disjoint(flat, self.lookup):
+            self.notes.enforce("oneOf", pointer)
+        if {} in flat:
+            return {}
         return flat[0] if len(flat) == 1 else {"anyOf": flat}
 
-    def disjoint(self, branches: list[Schema]) -> bool:
-        """Whether no value can be accepted by two of the branches, as far as types and constants tell."""
-        for index, one in enumerate(branches):
-            for other in branches[:index]:
-                if not self.apart(one, other):
-                    return False
-        return True
-
-    def apart(self, one: Schema, other: Schema) -> bool:
-        kinds, others = set(self.kinds(one)), set(self.kinds(other))
-        if kinds.isdisjoint(others):
-            return True
-        if "enum" in one and "enum" in other:
-            return not any(same_json(a, b) for a in one["enum"] for b in other["enum"])
-        mine, theirs = self.constants(one), self.constants(other)
-        return any(
-            not any(same_json(a, b) for a in mine[key] for b in theirs[key]) for key in mine.keys() & theirs.keys()
-        )
-
-    def kinds(self, flat: Schema) -> Iterator[str]:
-        node = (self.lookup(flat["$ref"]) or {"type": "object"}) if "$ref" in flat else flat
-        if "enum" in node:
-            yield from ("number" if json_type(v) == "integer" else json_type(v) for v in node["enum"])
-        elif "anyOf" in node:
-            for branch in node["anyOf"]:
-                yield from self.kinds(branch)
-        elif "type" in node:
-            yield "number" if node["type"] == "integer" else node["type"]
-        else:
-            yield from LIMITS
-
-    def constants(self, flat: Schema) -> dict[str, list[object]]:
-        node = (self.lookup(flat["$ref"]) or {}) if "$ref" in flat else flat
-        properties = node.get("properties", {})
-        return {key: properties[key]["enum"] for key in node.get("required", ()) if "enum" in properties.get(key, {})}
-
     def typed(self, schema: Schema, pointer: str, name: str) -> Schema:
-        kinds = _types(schema)
-        if kinds is None or not kinds or any(kind not in LIMITS for kind in kinds):
+        kinds = kinds_of(schema)
+        if kinds is None or any(kind not in LIMITS for kind in kinds):
             words = ", ".join(sorted(LIMITS))
-            return self.problem(f"'type' must be one of {words}, or a list of them", f"{pointer}/type")
+            return self.notes.problem(f"'type' must be one of {words}, or a list of them", f"{pointer}/type")
+        if not kinds:
+            self.notes.finding("no type is left that a value could have", pointer)
+            return self.notes.enforce("type", pointer)
         kinds = [k for k in dict.fromkeys(kinds) if not (k == "integer" and "number" in kinds)]
+        self.kinds[pointer] = kinds
         several = sum(kind != "null" for kind in kinds) > 1
         names = [name + naming.camel(kind) if several else name for kind in kinds]
         flat = [
@@ -282,67 +294,93 @@ class _Walk:
         found: Schema = {}
         for word in LIMITS[kind]:
             if word in schema and word != "items":
-                mistake = _mistake_in_limit(word, schema[word], kind)
-                if mistake is None:
+                mistake = mistake_in_limit(word, schema[word], kind)
+                if mistake is not None:
+                    self.notes.problem(mistake, f"{pointer}/{word}")
+                elif is_typed(word, schema[word], kind):
                     found[word] = schema[word]
                 else:
-                    self.problem(mistake, f"{pointer}/{word}")
+                    self.notes.enforce(word, pointer)
         return found
 
     def array(self, schema: Schema, pointer: str, name: str) -> Schema:
         flat: Schema = {"type": "array", **self.limits("array", schema, pointer)}
-        if "items" in schema:
-            item = self.node(schema["items"], f"{pointer}/items", naming.singular(name), nested=True)
-            item.pop("default", None)
-            item.pop("description", None)
-            flat["items"] = item
+        items = self.items(schema, pointer)
+        if items is not None:
+            flat["items"] = _bare(self.node(items, f"{pointer}/items", naming.singular(name), nested=True))
         return flat
+
+    def items(self, schema: Schema, pointer: str) -> object | None:
+        """The schema that every item of an array fits, whatever its place; None where none is known."""
+        items, first = schema.get("items"), schema.get("prefixItems")
+        if isinstance(items, list):
+            self.notes.enforce("items", pointer)
+            first, items = items, schema.get("additionalItems")
+        if not isinstance(first, list):
+            return items
+        if items is None or items is True:
+            return None
+        return {"anyOf": [*first, *([items] if items is not False else [])]} if first or items else items
 
     # -- objects -----------------------------------------------------------------------------------------------------
 
     def named_object(self, schema: Schema, pointer: str, name: str) -> Schema:
         """A map stays in place; an object with properties, or a closed one, becomes a class of its own."""
-        closed = schema.get("additionalProperties") is False
+        closed = self.extra(schema) is False
         if not schema.get("properties") and not schema.get("required") and not closed:
-            return self.object(schema, pointer, name)
+            return self.object_node(schema, pointer, name)
         name = self.classes[pointer] = self.unused(name, pointer)
         self.objects[name] = {"type": "object"}
         self.building.add(name)
-        self.objects[name] = self.object(schema, pointer, name)
+        self.objects[name] = self.object_node(schema, pointer, name)
         self.building.discard(name)
         return {"$ref": f"#/$defs/{name}"}
 
-    def object(self, schema: Schema, pointer: str, name: str) -> Schema:
-        if pointer == "":
-            self.check_keywords(schema, pointer)
+    def object_node(self, schema: Schema, pointer: str, name: str) -> Schema:
         flat: Schema = {"type": "object"}
         properties = schema.get("properties", {})
         if not isinstance(properties, dict):
-            return self.problem("'properties' must be an object", f"{pointer}/properties")
+            return self.notes.problem("'properties' must be an object", f"{pointer}/properties")
+        required = self.required(schema, properties, pointer)
+        # A name that is required and not declared may hold anything; that it must be there is still true.
+        properties = {**properties, **{key: True for key in required if key not in properties}}
         if properties:
             flat["properties"] = {
-                key: self.node(value, f"{pointer}/properties/{_escape(key)}", name + naming.camel(key))
+                key: self.node(value, f"{pointer}/properties/{escaped(key)}", name + naming.camel(key))
                 for key, value in properties.items()
             }
-        flat["required"] = self.required(schema, properties, pointer)
-        extra = schema.get("additionalProperties", True)
+        flat["required"] = required
+        extra = self.extra(schema)
         flat["additionalProperties"] = (
             extra
             if isinstance(extra, bool)
-            else self.node(extra, f"{pointer}/additionalProperties", f"{name}Value", nested=True)
+            else _bare(self.node(extra, f"{pointer}/additionalProperties", f"{name}Value", nested=True))
         )
         if isinstance(schema.get("description"), str):
             flat["description"] = schema["description"]
         return flat
 
+    def extra(self, schema: Schema) -> object:
+        """What further properties may hold: by their patterns, else as ``additionalProperties`` says."""
+        extra, patterns = schema.get("additionalProperties", True), schema.get("patternProperties")
+        if not isinstance(patterns, dict) or not patterns or extra is True:
+            return extra
+        return {"anyOf": [*patterns.values(), *([extra] if extra is not False else [])]}
+
     def required(self, schema: Schema, properties: Schema, pointer: str) -> list[str]:
         names = schema.get("required", [])
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            self.problem("'required' must be a list of property names", f"{pointer}/required")
+        if isinstance(names, bool):
+            self.notes.finding(
+                "'required' is a list of names beside 'properties'; on a property itself it has no effect", pointer
+            )
             return []
-        for name in names:
-            if name not in properties:
-                self.problem(f"'required' names {name!r}, which 'properties' does not declare", f"{pointer}/required")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            self.notes.problem("'required' must be a list of property names", f"{pointer}/required")
+            return []
+        for name in (name for name in names if name not in properties):
+            self.notes.finding(f"'required' names {name!r}, which 'properties' does not declare", f"{pointer}/required")
+            if schema.get("additionalProperties", True) is not True:
+                self.notes.enforce("additionalProperties", pointer)
         return list(dict.fromkeys(names))
 
     def alias(self, flat: Schema, pointer: str, name: str) -> Schema:
@@ -360,44 +398,15 @@ class _Walk:
         return f"{name}X{naming.digest(pointer)}"
 
 
+def _bare(flat: Schema) -> Schema:
+    """A node without what describes another place."""
+    return {word: value for word, value in flat.items() if word not in ("default", "description")}
+
+
 def _carries_limits(flat: Schema) -> bool:
     """Whether a node inside another one needs a name of its own: the generator beneath would make one up."""
     kind = flat.get("type")
     return kind not in (None, "object") and any(word in flat for word in LIMITS[kind] if word != "items")
-
-
-def _types(schema: Schema) -> list[str] | None:
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        return [kind]
-    if isinstance(kind, list) and all(isinstance(word, str) for word in kind):
-        return kind
-    return None
-
-
-def _mistake_in_limit(word: str, value: Any, kind: str) -> str | None:
-    if word == "pattern":
-        return _mistake_in_pattern(value)
-    if word in ("minLength", "maxLength", "minItems", "maxItems"):
-        fits = json_type(value) == "integer" and 0 <= value <= 2**53
-        return None if fits else f"{word!r} must be a whole number from 0"
-    if json_type(value) not in ("integer", "number") or abs(value) > 2**63:
-        return f"{word!r} must be a number from -2**63 to 2**63"
-    if word == "multipleOf" and (value < 2**-63 or kind == "integer" and value != int(value)):
-        return "'multipleOf' must be above 0 (2**-63 or more), and whole for an integer"
-    return None
-
-
-def _mistake_in_pattern(pattern: object) -> str | None:
-    from pydantic_core import SchemaError, SchemaValidator, core_schema
-
-    if not isinstance(pattern, str):
-        return "'pattern' must be text"
-    try:
-        SchemaValidator(core_schema.str_schema(pattern=pattern))
-    except SchemaError:
-        return "'pattern' does not compile in the linear-time engine (no look-around, no back-references)"
-    return None
 
 
 def _is_null(branch: object) -> bool:
@@ -412,7 +421,3 @@ def _branch_name(branch: object, index: int) -> str:
             if isinstance(text, str) and naming.camel(text).isidentifier():
                 return naming.camel(text)
     return f"Option{index + 1}"
-
-
-def _escape(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

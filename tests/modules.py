@@ -15,7 +15,7 @@ from toolkit.errors import SpecError
 
 def documents(inputs: dict[str, Any], outputs: dict[str, Any] | None = None) -> tuple[Document, Document | None]:
     """The flat documents of a tool ``X``; its mistakes raise."""
-    flat, problems = flatten(inputs, "XInput", "x.json:/inputSchema")
+    flat, problems = flatten(inputs, "XInput", "x.json:/inputSchema", is_input=True)
     answer = None
     if outputs is not None:
         answer, more = flatten(outputs, "XOutput", "x.json:/outputSchema")

@@ -65,6 +65,10 @@ def many_tools(count: int) -> list[dict[str, Any]]:
     return [tool(name) for name in names]
 
 
+_SECONDS = 3600
+"""Nothing may hang for ever; type checkers over the whole corpus take minutes of a quiet machine."""
+
+
 class Project:
     """A project of its own in a folder; ``acme`` is its package."""
 
@@ -110,7 +114,7 @@ def run(command: Sequence[str], folder: Path, *, check: bool = True) -> subproce
     """A command in a folder whose packages it can import, beside ours."""
     places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
     environment = {**os.environ, "PYTHONPATH": places, "MYPYPATH": places, "NO_COLOR": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS)
     if check and done.returncode:
         raise AssertionError(f"{command[0]} ended with {done.returncode}\n{done.stdout[-8000:]}\n{done.stderr[-4000:]}")
     return done

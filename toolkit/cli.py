@@ -87,12 +87,14 @@ def lint(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for mistakes and weaknesses in specs: descriptions missing or over budget, parameters not described.
+    """Look for mistakes and weaknesses in specs: descriptions missing or over budget, parameters not described, schemas
+    that cannot be served or contradict themselves.
 
     With --target: what becomes of each tool's name, description and parameters on the way to that provider.
     """
     from codegen.cli import print_json, reported
     from codegen.importers.functions import read_functions
+    from codegen.lint import schema_findings
     from codegen.settings import find_settings
     from toolkit.spec.lint import estimate_tokens
     from toolkit.spec.lint import lint as lint_spec
@@ -106,7 +108,7 @@ def lint(
         specs += [spec for some in read_functions(settings).values() for spec in some] if settings else []
         found: list[tuple[dict[str, str], Finding]]
         if target is None:
-            found = [({}, finding) for spec in specs for finding in lint_spec(spec, count)]
+            found = [({}, finding) for spec in specs for finding in (*lint_spec(spec, count), *schema_findings(spec))]
         else:
             found = [row for spec in specs for row in _target_findings(spec, target)]
     if as_json:

@@ -47,7 +47,8 @@ def plain(data: bytes) -> str:
 @settings(max_examples=120, deadline=None)
 @given(data=st.data(), end=line_ends, old=texts, new=texts)
 def test_an_edit_and_its_inverse_give_the_original_bytes(data: st.DataObject, end: bytes, old: str, new: str) -> None:
-    before, behind = data.draw(files(st.just(end))), data.draw(files(st.just(end))).removeprefix(MARK)
+    # A file with some UTF-8 in it takes more; one without takes none beside bytes of another encoding.
+    before, behind = data.draw(files(st.just(end))), data.draw(files(st.just(end))).removeprefix(MARK) + "ü".encode()
     old, new = f"<{old}>", f"[{new}]"
     own = old.replace("\n", end.decode())
     with workspace() as (file, toolkit):

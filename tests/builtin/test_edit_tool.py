@@ -142,7 +142,8 @@ def test_replaces_every_occurrence(edit: Edits, data: bytes, old: str, new: str,
         (b"\xef\xbb\xbfone\n", "\ufeffone", "one", b"one\n"),
         (b"caf\xe9\nplain\n", "plain", "simple", b"caf\xe9\nsimple\n"),
         (b"\xff\n  plain \n\xc3", "plain\n", "simple\n", b"\xff\n  simple\n\xc3"),
-        (b"\xe9 a\xff b \xe9", "a", "ä", b"\xe9 \xc3\xa4\xff b \xe9"),
+        (b"\xe9 a\xff b \xe9", "a", "x", b"\xe9 x\xff b \xe9"),
+        (b"\xff \xc3\xa9 a", "a", "ä", b"\xff \xc3\xa9 \xc3\xa4"),
         (b"\xed\xa0\x80x\xf0\x9f\x98", "x", "y", b"\xed\xa0\x80y\xf0\x9f\x98"),
     ],
 )
@@ -379,6 +380,12 @@ def test_says_that_bytes_that_are_no_text_cannot_be_quoted(edit: Edits) -> None:
     assert "which read_file shows as \ufffd: leave them out of old_string" in error.message
     assert error.message.endswith("     1\tcaf\\xe9 au lait")
     assert edit(b"caf\xe9 au lait\n", "au lait", "noir") == b"caf\xe9 noir\n"
+
+
+def test_no_utf_8_goes_into_a_file_of_another_encoding(edit: Edits) -> None:
+    error = edit.refused(b"caf\xe9 au lait\n", "lait", "caf\xe9")
+    assert error.details["reason"] == "BINARY_NOT_SUPPORTED"
+    assert "only ASCII can be put into it" in error.message
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,8 @@ def test_text_stays_text(tmp_path: Path, text: str) -> None:
     try:
         project.generate()
     except SpecError as error:
-        # A line break in a reference is no pointer; everything else must be served.
-        assert "only references to '#/$defs/<name>' are followed" in str(error)
+        # A percent sign in a reference is an escape; everything else must be served.
+        assert "nothing stands at" in str(error)
         del spec["inputSchema"]["properties"]["by_reference"]
         project = Project(tmp_path, [spec])
         project.generate()
@@ -106,58 +106,30 @@ REFUSED = {
     "reference to a file": ({"$ref": "file:///etc/passwd"}, "nothing is read from elsewhere"),
     "reference to a parent": ({"$ref": "../other.json#/x"}, "nothing is read from elsewhere"),
     "reference to the network": ({"$ref": "http://localhost:1/x.json"}, "nothing is read from elsewhere"),
-    "reference to nothing": ({"$ref": "#/$defs/missing"}, "$defs holds no 'missing'"),
+    "reference to nothing": ({"$ref": "#/$defs/missing"}, "nothing stands at '/$defs/missing' in this schema"),
     "reference that is no text": ({"$ref": 5}, "only references"),
-    "definition that is only itself": ({"$ref": "#/$defs/loop"}, "must be an object with properties"),
     "pattern that does not compile": ({"type": "string", "pattern": "("}, "does not compile in the linear-time engine"),
     "pattern with look-around": ({"type": "string", "pattern": "(?=a)"}, "no look-around, no back-references"),
     "pattern with back-reference": ({"type": "string", "pattern": r"(a)\1"}, "no look-around, no back-references"),
     "pattern that is no text": ({"type": "string", "pattern": 5}, "'pattern' must be text"),
     "unknown type": ({"type": "text"}, "'type' must be one of array, boolean"),
-    "empty list of types": ({"type": []}, "'type' must be one of"),
-    "empty enum": ({"enum": []}, "'enum' must be a list with at least one value"),
-    "enum of objects": ({"enum": [{"a": 1}]}, "'enum' values must be text, whole numbers"),
-    "enum that contradicts its type": ({"type": "integer", "enum": ["a"]}, "no value of 'enum' fits its 'type'"),
-    "default of another type": ({"type": "integer", "default": "7"}, "'default' is not accepted by the schema"),
-    "default outside the limits": ({"type": "integer", "maximum": 5, "default": 6}, "'default' is not accepted"),
-    "default outside the enum": ({"enum": ["a"], "default": "b"}, "'default' is not accepted"),
-    "default null": ({"type": "string", "default": None}, "'default' is not accepted"),
-    "limit without type": ({"minLength": 1}, "'minLength' needs a 'type' beside it"),
-    "giant limit": ({"type": "integer", "minimum": 10**30}, "'minimum' must be a number from -2**63 to 2**63"),
     "limit that is no number beside a default": ({"type": "number", "minimum": "3", "default": 4}, "'minimum' must be a number"),
     "length that is no number beside a default": ({"type": "string", "minLength": "x", "default": "b"}, "'minLength' must be a whole number"),
     "count that is no number beside a default": ({"type": "array", "minItems": "x", "default": []}, "'minItems' must be a whole number"),
     "steps of nothing beside a default": ({"type": "number", "multipleOf": 0, "default": 1}, "'multipleOf' must be above 0"),
-    "steps of next to nothing": ({"type": "number", "multipleOf": 1e-320, "default": 1e300}, "'multipleOf' must be above 0"),
     "wrong limit by reference": ({"$ref": "#/$defs/limited", "default": 4}, "'minimum' must be a number"),
     "enum that is no list beside a constant": ({"enum": 3, "const": 1}, "'enum' must be a list"),
-    "default made of its own object": ({"$ref": "#/$defs/inside_itself"}, "a 'default' that is made of the object it stands in"),
     "length that is no number": ({"type": "string", "minLength": "x"}, "'minLength' must be a whole number"),
     "steps of nothing": ({"type": "integer", "multipleOf": 0}, "'multipleOf' must be above 0"),
-    "required that is not declared": ({"type": "object", "properties": {}, "required": ["x"]}, "'required' names 'x'"),
-    "words beside a reference": ({"$ref": "#/$defs/fine", "minLength": 2}, "'minLength' has no place beside '$ref'"),
-    "words beside a union": ({"anyOf": [{"type": "string"}], "minLength": 2}, "'minLength' has no place beside 'anyOf'"),
-    "oneOf that overlaps": ({"oneOf": [{"type": "string"}, {"type": "string", "minLength": 2}]}, "use 'anyOf'"),
     "empty union": ({"anyOf": []}, "'anyOf' must be a list with at least one schema"),
-    "false schema": (False, "a schema must be an object, or true"),
-    "schema that is a list": ([], "a schema must be an object, or true"),
-    **{
-        word: ({"type": "string", word: value}, f"'{word}' is not supported")
-        for word, value in {
-            "allOf": [{}], "not": {}, "if": {}, "then": {}, "else": {}, "patternProperties": {}, "propertyNames": {},
-            "dependentRequired": {}, "dependentSchemas": {}, "contains": {}, "uniqueItems": True, "minProperties": 1,
-            "maxProperties": 1, "prefixItems": [], "unevaluatedProperties": False, "$dynamicRef": "#x", "$anchor": "x",
-        }.items()
-    },
+    "schema that is a list": ([], "a schema must be an object, true or false"),
+    "empty conjunction": ({"allOf": []}, "'allOf' must be a list with at least one schema"),
+    "pattern of names with look-around": ({"type": "object", "patternProperties": {"(?=a)": {}}}, "the validator does not take this schema"),
+    "reference to an anchor that is not there": ({"$ref": "#missing"}, "nothing is read from elsewhere"),
+    "what cannot hold beside what is not there": ({"not": {"$ref": "other.json"}}, "the validator does not take this schema"),
 }  # fmt: skip
 DEFINITIONS = {
-    "loop": {"$ref": "#/$defs/loop"},
-    "fine": {"type": "string"},
     "limited": {"type": "number", "minimum": "3"},
-    "inside_itself": {
-        "type": "object",
-        "properties": {"inner": {"type": "array", "items": {"$ref": "#/$defs/inside_itself"}, "default": [{}]}},
-    },
 }
 
 
@@ -177,14 +149,14 @@ def test_all_mistakes_are_told_at_once() -> None:
         documents(
             {
                 "type": "object",
-                "properties": {"a": {"type": "text"}, "b": {"items": {}}, "c": {"type": "array", "items": {"not": {}}}},
+                "properties": {"a": {"type": "text"}, "b": {"allOf": []}, "c": {"items": 5, "type": "array"}},
             },
             {"type": "object", "properties": {"d": {"$ref": "x"}}},
         )
     assert [problem.rpartition(":")[2] for problem in failure.value.problems] == [
         "/inputSchema/properties/a/type",
-        "/inputSchema/properties/b",
-        "/inputSchema/properties/c/items/not",
+        "/inputSchema/properties/b/allOf",
+        "/inputSchema/properties/c/items",
         "/outputSchema/properties/d/$ref",
     ]
 

@@ -111,7 +111,7 @@ def test_models_are_told_as_pydantic_tells_them(tmp_path: Path) -> None:
     made = project(tmp_path, SHAPES_SETTINGS, shapes=SHAPES)
     ran = toolkit(made, "import", "shapes", "--json")
     assert json.loads(ran.stdout) == [
-        {"name": "shapes", "file": "acme/tools/shapes.json", "state": "new", "added": ["http_query", "inner"], "removed": [], "changed": []}
+        {"name": "shapes", "file": "acme/tools/shapes.json", "state": "new", "added": ["http_query", "inner"], "removed": [], "changed": [], "notes": []}
     ]  # fmt: skip
     query, inner = imported(made, "shapes")["tools"]
     assert (query["name"], query["description"]) == ("http_query", "Ask for something.")

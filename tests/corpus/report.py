@@ -1,31 +1,73 @@
-"""``make corpus``: the loader and generator over every shared spec, as a table."""
+"""``make corpus``: everything the shared specs and suites prove, as one table. Exit code 1 if something falls short."""
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import importlib.util
 import os
 import sys
-from collections import Counter
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.corpus.specs import FILES, outcome, rows
+from tests.corpus.project import SharedTool, shared_tools
+from tests.corpus.proof import INVOKE_EVERY, Proof, prove
+from tests.corpus.specs import FILES
+
+SECTIONS = ("tests.corpus.meaning_report", "tests.corpus.suite_report")
+"""Modules with ``lines(corpus)``, printed below the table."""
 
 
 def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--every", type=int, default=1, help="only each so many-th spec, for a quick look")
+    every = options.parse_args().every
     corpus = Path(os.environ.get("TOOLKIT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
     if not corpus.is_dir():
         print("the shared corpus is not on this machine; set TOOLKIT_CORPUS to its folder", file=sys.stderr)  # noqa: T201
         return 2
-    lines = [f"{'file':<20} {'specs':>6} {'made':>6} {'refused':>8}"]
-    reasons: Counter[str] = Counter()
-    for file in FILES:
-        found = [outcome(row) for row in rows(corpus, file)]
-        made = sum(item.text is not None for item in found)
-        reasons.update(f"{item.refused_by}: {item.reason}" for item in found if item.text is None)
-        lines.append(f"{file:<20} {len(found):>6} {made:>6} {len(found) - made:>8}")
-    lines += ["", "why specs are refused (the first reason of each):"]
-    lines += [f"{count:>6}  {reason}" for reason, count in reasons.most_common()]
-    print("\n".join(lines))  # noqa: T201
-    return 0
+    tools = shared_tools(corpus)[::every]
+    proofs = []
+    for title, a_package, invoke_every in (
+        ("every tool called by every door, in packages of a hundred", 100, 1),
+        ("all tools in one package, every method called", len(tools), INVOKE_EVERY),
+    ):
+        with tempfile.TemporaryDirectory(prefix="toolkit-corpus-") as folder:
+            proofs.append(prove(Path(folder), tools, a_package, invoke_every))
+        _print([title, *table(proofs[-1]), ""])
+    for section in SECTIONS:
+        if importlib.util.find_spec(section) is not None:
+            _print([*importlib.import_module(section).lines(corpus), ""])
+    return 1 if any(proof.failures() for proof in proofs) else 0
+
+
+def table(proof: Proof) -> list[str]:
+    """A line a file of the corpus, what was refused and why, what failed, and what it took."""
+    lines = [f"{'file':<20} {'specs':>6} {'generated':>10} {'imported':>9} {'mypy':>6} {'pyright':>8} {'refused':>8}"]
+    lines += [_line(file, [tool for tool in proof.tools if tool.file == file], proof) for file in FILES]
+    lines.append(_line("all", proof.tools, proof))
+    lines += [f"refused: {name}: {reason}" for name, reason in sorted(proof.refused.items())]
+    lines += [f"failed: {text}" for text in proof.failures()]
+    lines.append("seconds: " + ", ".join(f"{stage} {seconds}" for stage, seconds in proof.seconds.items()))
+    return lines
+
+
+def _line(title: str, tools: Sequence[SharedTool], proof: Proof) -> str:
+    """Errors are counted with the tool they name; the last line counts those that name none, too."""
+    names = {tool.wire for tool in tools}
+    everything = len(tools) == len(proof.tools)
+    refused = len(names & proof.refused.keys())
+    generated = len(tools) - refused
+    imported = generated - len(names & proof.not_imported.keys())
+    mypy, pyright = (
+        sum(name in names or everything for name, _ in proof.errors[checker]) for checker in ("mypy", "pyright")
+    )
+    return f"{title:<20} {len(tools):>6} {generated:>10} {imported:>9} {mypy:>6} {pyright:>8} {refused:>8}"
+
+
+def _print(lines: Sequence[str]) -> None:
+    print("\n".join(lines), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

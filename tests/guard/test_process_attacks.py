@@ -63,13 +63,13 @@ ATTACKS = [
     Attack(94, "netlink", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)"),
     Attack(95, "signal another process", "os.kill(PID, 0)"),
     Attack(95, "trace another process", "check(libc.ptrace(16, PID, 0, 0)); os.waitpid(PID, 0x40000000); check(libc.ptrace(17, PID, 0, 0))"),
-    Attack(95, "process_vm_readv", "check(libc.syscall(SYS_process_vm_readv, PID, 0, 0, 0, 0, 0))"),
+    Attack(95, "process_vm_readv", "check(syscall(SYS_process_vm_readv, PID, 0, 0, 0, 0, 0))"),
     Attack(95, "trace itself", "check(libc.ptrace(0, 0, 0, 0))"),
     Attack(96, "new user namespace", "check(libc.unshare(0x10000000))"),
-    Attack(96, "new namespaces by clone", "pid = check(libc.syscall(SYS_clone, 0x30000011, 0, 0, 0, 0)); pid or os._exit(0); os.waitpid(pid, 0)"),
+    Attack(96, "new namespaces by clone", "pid = check(syscall(SYS_clone, 0x30000011, 0, 0, 0, 0)); pid or os._exit(0); os.waitpid(pid, 0)"),
     Attack(96, "mount", "fork_and_check(lambda: (check(libc.unshare(0x10020000)), check(libc.mount(b'x', b'/mnt', b'tmpfs', 0, None))))"),
-    Attack(96, "io_uring", "os.close(check(libc.syscall(425, 1, ctypes.create_string_buffer(120))))"),
-    Attack(96, "keyring", "check(libc.syscall(SYS_keyctl, 0, -3, 1))"),
+    Attack(96, "io_uring", "os.close(check(syscall(425, 1, ctypes.create_string_buffer(120))))"),
+    Attack(96, "keyring", "check(syscall(SYS_keyctl, 0, -3, 1))"),
     Attack(102, "controlling terminal", "pid, fd = pty.fork(); pid or (open('/dev/tty'), os._exit(7)); assert os.waitpid(pid, 0)[1] == 7 << 8"),
 ]  # fmt: skip
 AS_ROOT = [
@@ -92,6 +92,10 @@ arm = os.uname().machine == "aarch64"
 SYS_clone = 220 if arm else 56
 SYS_keyctl = 219 if arm else 250
 SYS_process_vm_readv = 270 if arm else 310
+
+def syscall(*arguments):
+    # A plain int would leave the upper half of its slot to chance, and the kernel reads all of it.
+    return libc.syscall(*(ctypes.c_long(value) if isinstance(value, int) else value for value in arguments))
 
 def check(result):
     if result < 0:

@@ -58,7 +58,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/cli.py": ("toolkit.errors",),
     "toolkit/__init__.py": (),
     "toolkit/__main__.py": ("toolkit.cli",),
-    "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.wire.exact"),
+    "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.wire.enforce", "toolkit.wire.exact"),
+    # reads what adapters read already
+    "codegen/importers/provider_json.py": (
+        "codegen",
+        "toolkit.errors",
+        "toolkit.spec",
+        "toolkit.wire.definition",
+        "toolkit.adapters",
+    ),
     # asks a live server, as the pack does that runs its tools
     "codegen/importers/mcp.py": ("codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
     # runs in a process of its own, beside the code of a project

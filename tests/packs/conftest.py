@@ -1,4 +1,5 @@
-"""A project whose tools come from the servers beside this file: imported and generated once, through the command line."""
+"""What tests of packs are given: a service on the loopback, and a project whose tools come from the servers beside this file,
+imported and generated once through the command line."""
 
 from __future__ import annotations
 
@@ -16,8 +17,11 @@ from typing import Any
 
 import pytest
 
+from tests.packs.service import Service, running_service
 from tests.projects import Project, run
 from tests.runtime.conftest import Door
+from toolkit import ToolContext
+from toolkit.runtime.standalone import StandaloneContext
 from toolkit.runtime.table import Pack
 
 SERVERS = Path(__file__).parent / "servers"
@@ -139,3 +143,21 @@ def servers_in(workspace: Path) -> list[int]:
         if (place.st_dev, place.st_ino) == (wanted.st_dev, wanted.st_ino):
             found.append(int(name))
     return found
+
+
+@pytest.fixture(scope="session")
+def one_service() -> Iterator[Service]:
+    with running_service() as service:
+        yield service
+
+
+@pytest.fixture
+def service(one_service: Service) -> Service:
+    one_service.forget()
+    return one_service
+
+
+@pytest.fixture
+def ctx(tmp_path: Path) -> Iterator[StandaloneContext]:
+    with ToolContext.standalone(tmp_path) as context:
+        yield context

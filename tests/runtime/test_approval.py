@@ -92,7 +92,9 @@ def test_a_response_takes_the_place_of_the_run(make_door: MakeDoor, kind: Any) -
     door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(Respond({"sum": 42})))
     assert door.invoke("add", {"a": 1, "b": 2}).content == AddOutput(sum=42)
     wrong = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(Respond("nonsense")))
-    assert code(wrong, "add", {"a": 1, "b": 2}).startswith("TOOL_FAILED: INVALID_OUTPUT")
+    assert code(wrong, "add", {"a": 1, "b": 2}) == (
+        "TOOL_FAILED: INVALID_OUTPUT: the approver answered in the tool's place what its output schema refuses (1 place)"
+    )
 
 
 @pytest.mark.parametrize("answer", [None, True, "yes", 1])
@@ -101,12 +103,18 @@ def test_anything_else_is_no_approval(make_door: MakeDoor, kind: Any, answer: An
     assert "which is no answer" in code(door, "add", {"a": 1, "b": 2})
 
 
-def test_an_approver_that_fails_is_no_approval(make_door: MakeDoor) -> None:
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_approver_that_fails_is_no_approval(make_door: MakeDoor, is_async: bool) -> None:
     def broken(request: ApprovalRequest) -> Any:
         raise RuntimeError("no terminal")
 
+    async def later(request: ApprovalRequest) -> Any:
+        raise RuntimeError("no terminal")
+
+    broken = later if is_async else broken
     door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=broken)
-    assert code(door, "add", {"a": 1, "b": 2}).startswith("INTERNAL: ")
+    failed = "TOOL_NOT_ALLOWED: 'add' was not approved: the approver failed; the log holds the cause under "
+    assert code(door, "add", {"a": 1, "b": 2}).startswith(failed)
 
 
 def test_a_file_that_changes_while_somebody_thinks_voids_the_approval(

@@ -12,7 +12,7 @@ from toolkit.spec.load import load_spec_text
 
 NAME_RULE = (
     "a name has 1 to 128 characters, an ASCII letter, a digit or '_' first, then also '.', '/', ':', '-' and blanks; "
-    "no '..', and no part that starts with '__'"
+    "no '..', and no part like '__init__'"
 )
 FOUR = "the four are read, write, execute, network."
 OUT = "write it out, or use '$defs' and '$ref'"
@@ -56,7 +56,6 @@ KEYS: list[tuple[str, dict[str, object], str]] = [
     ("leaves_the_schema_out", {"inputSchema": ...}, "'inputSchema' is missing: write {\"type\": \"object\"} for a tool without parameters @ t.json:"),
     ("spells_the_schema_as_text", {"inputSchema": "{}"}, "'inputSchema' must be an object, not a string @ t.json:/inputSchema"),
     ("takes_a_string_as_input", {"inputSchema": {"type": "string"}}, "'inputSchema' must describe an object: its \"type\" must be \"object\" @ t.json:/inputSchema"),
-    ("leaves_the_type_open", {"inputSchema": {"oneOf": []}}, "'inputSchema' must describe an object: its \"type\" must be \"object\" @ t.json:/inputSchema"),
     ("allows_null_as_input", {"inputSchema": {"type": ["object", "null"]}}, "'inputSchema' must describe an object: its \"type\" must be \"object\" @ t.json:/inputSchema"),
     ("outputs_true", {"outputSchema": True}, "'outputSchema' must be an object, not a boolean @ t.json:/outputSchema"),
     ("fills_the_output_schema", {"outputSchema": {"enum": [0] * 20_000}}, "'outputSchema' has 20002 values: at most 20000 are read @ t.json:/outputSchema"),
@@ -186,11 +185,11 @@ def test_refuses_broken_yaml_with_one_problem(text: str, end: str, scanner: str)
 
 
 def test_reports_five_mistakes_of_one_file() -> None:
-    text = "name: __t\ninputschema: {}\ninputSchema: {type: string}\npermissions: [read, root]\ntitle: *a\n"
+    text = "name: __t__\ninputschema: {}\ninputSchema: {type: string}\npermissions: [read, root]\ntitle: *a\n"
     assert problems_of(text, "tools/five.yaml") == (
         f"aliases are not read: {OUT} @ tools/five.yaml:/title",
         "unknown key 'inputschema'. Did you mean 'inputSchema'? @ tools/five.yaml:/inputschema",
-        f"'__t' is no tool name: {NAME_RULE} @ tools/five.yaml:/name",
+        f"'__t__' is no tool name: {NAME_RULE} @ tools/five.yaml:/name",
         '\'inputSchema\' must describe an object: its "type" must be "object" @ tools/five.yaml:/inputSchema',
         f"unknown permission 'root': {FOUR} @ tools/five.yaml:/permissions/1",
     )

@@ -60,12 +60,12 @@ def mypy(files: Sequence[Path], folder: Path, *options: str) -> Report:
     return report
 
 
-def pyright(files: Sequence[Path], folder: Path) -> Report:
+def pyright(files: Sequence[Path], folder: Path, mode: str = "strict") -> Report:
     config = folder / "pyright-cases.json"
     config.write_text(
         json.dumps(
             {
-                "typeCheckingMode": "strict",
+                "typeCheckingMode": mode,
                 "pythonVersion": "3.11",
                 # Relative to the folder: an absolute one is dropped, and then everything there is checked.
                 "include": [os.path.relpath(file, folder) for file in files],

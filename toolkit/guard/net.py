@@ -73,13 +73,17 @@ class Network:
 
         return self.tls or ssl.create_default_context()
 
-    def for_configured(self, host: Host) -> Network:
-        """The same for a host that a person wrote into settings: its addresses need not be public.
+    def toward(self, host: Host) -> Network:
+        """The same for one host that the set-up names as a service or server: only it, and wherever it is, this machine
+        included.
 
-        The lists of hosts still hold, denied addresses as well, and a metadata address must be the host itself.
+        ``allow_hosts`` and ``deny_hosts`` hold as before: where a list says what may be reached, the host must be on it. A
+        metadata address is still out of reach unless it is the host itself.
+        Limit: who answers for the host's name decides where it is; over https the certificate must be the name's.
         """
-        own = () if host.address is None else (str(host.address),)
-        return replace(self, allow_addresses=("0.0.0.0/0", "::/0", *own))
+        named = () if host.address is None else (host.text,)
+        hosts = (host.bracketed,) if self.allow_hosts is None else self.allow_hosts
+        return replace(self, allow_hosts=hosts, allow_addresses=("0.0.0.0/0", "::/0", *named))
 
     def judge_host(self, host: Host) -> None:
         """Raise ``SandboxViolation`` unless the lists let this host pass."""

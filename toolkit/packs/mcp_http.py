@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
 from toolkit.guard.dial import Deadline, permitted
-from toolkit.guard.fetch import checked_headers
+from toolkit.guard.exchange import checked_headers
 from toolkit.guard.hosts import Url
 from toolkit.guard.net import Network
 from toolkit.packs.mcp_stdio import MAX_MESSAGE
@@ -42,7 +42,7 @@ async def http_streams(
 ) -> AsyncIterator[TransportStreams]:
     """The streams of a session with the server at ``url``."""
     client = httpx2.AsyncClient(
-        transport=_OneOrigin(url, network.for_configured(url.host), workers),
+        transport=_OneOrigin(url, network.toward(url.host), workers),
         headers={**checked_headers(headers), "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_SECONDS_TO_CONNECT, read=_IDLE),
         trust_env=False,

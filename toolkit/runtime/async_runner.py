@@ -59,7 +59,7 @@ class AsyncRunner(View):
             if record is not None:
                 record.decided(verdict, core.tier_of(tool), answer)
             if isinstance(answer, Respond):
-                return self._told(steps.conclude(tool, answer.content, ctx, repairs), record)
+                return self._told(steps.conclude(tool, answer.content, ctx, repairs, of="the approver"), record)
             if request is not None:
                 args = core.answered(tool, request, answer)
             if record is not None:
@@ -97,8 +97,11 @@ class AsyncRunner(View):
         """What the approver says; a sync one may wait for a person, so it does that in a thread."""
         approver = self._core.context.approver
         assert approver is not None
-        answer = await asyncio.wrap_future(self._core.workers.submit(lambda: approver(request)))
-        return await answer if inspect.isawaitable(answer) else answer
+        try:
+            answer = await asyncio.wrap_future(self._core.workers.submit(lambda: approver(request)))
+            return await answer if inspect.isawaitable(answer) else answer
+        except Exception as error:
+            raise steps.not_approved(request, error) from error
 
     async def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext, *, threaded: bool) -> object:
         """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""

@@ -302,6 +302,11 @@ class ToolContext:
             words = " or ".join(map(repr, permissions))
             raise SetupError(f"the spec of {self.tool_name!r} asks for no permission {words}, so its handler has none")
 
+    @property
+    def output_check(self) -> str:
+        """What becomes of an output that the tool's schema refuses: ``enforce``, ``warn`` or ``off``."""
+        return self._tool.output_check
+
     # -- whose call this is --------------------------------------------------------------------------------------------
 
     @property

@@ -10,6 +10,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic_core import SchemaValidator
 
+from toolkit.wire.enforce import require_validator
+
 
 class Reader:
     """Reads values into ``model``: from the wire by the spec's own names, from instances by Python's.
@@ -20,6 +22,7 @@ class Reader:
     __slots__ = ("_by_python_name", "_is_root", "from_wire", "model")
 
     def __init__(self, model: type[BaseModel], validator: SchemaValidator | None = None) -> None:
+        require_validator(model)
         validate = (validator or model.__pydantic_validator__).validate_python
         self.model: Final = model
         self._is_root = model.__pydantic_root_model__

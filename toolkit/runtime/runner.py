@@ -61,7 +61,7 @@ class Runner(View):
             if record is not None:
                 record.decided(verdict, core.tier_of(tool), answer)
             if isinstance(answer, Respond):
-                return self._told(steps.conclude(tool, answer.content, ctx, repairs), record)
+                return self._told(steps.conclude(tool, answer.content, ctx, repairs, of="the approver"), record)
             if request is not None:
                 args = core.answered(tool, request, answer)
             if record is not None:
@@ -94,8 +94,11 @@ class Runner(View):
         """What the approver says; an async one is waited for, here as well."""
         approver = self._core.context.approver
         assert approver is not None
-        answer = approver(request)
-        return self._awaited(answer) if inspect.isawaitable(answer) else answer
+        try:
+            answer = approver(request)
+            return self._awaited(answer) if inspect.isawaitable(answer) else answer
+        except Exception as error:
+            raise steps.not_approved(request, error) from error
 
     def _awaited(self, work: Awaitable[T]) -> T:
         return self._begun(work)[0].result()

@@ -23,6 +23,7 @@ from toolkit.errors import (
     nearest,
 )
 from toolkit.guard.policy import Verdict
+from toolkit.runtime.approval import ApprovalRequest, Deny, refused
 from toolkit.runtime.argument_text import parse_arguments
 from toolkit.runtime.coerce import Repair, repaired
 from toolkit.runtime.context import ToolContext, logger
@@ -130,18 +131,31 @@ def no_handler(tool: Tool) -> ToolFailed:
     return failed
 
 
-def conclude(tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair]) -> ToolMessage[Any, Any]:
-    """Checks the output and makes the message; ``content`` is the handler's value itself where it is a model."""
+def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
+    """The refusal of a call whose approver failed: nobody has approved it. An error of ours says itself what it means."""
+    if isinstance(error, ToolkitError):
+        return error
+    mark = _logged(error, "approver of tool", request.tool_name)
+    return refused(request, Deny(f"the approver failed; the log holds the cause under {mark}"))
+
+
+def conclude(
+    tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair], of: str = ""
+) -> ToolMessage[Any, Any]:
+    """Checks the output and makes the message; ``content`` is the handler's value itself where it is a model.
+
+    ``of`` is who answered, where that was not the tool.
+    """
     streamed = None if ctx._writer is None else Kept.of(ctx._writer)
     if tool.output_check != "off":
-        value = _checked_output(tool, value)
+        value = _checked_output(tool, value, of)
     metadata = ctx._metadata
     if repairs:
         metadata = {**(metadata or {}), "repairs": [repair.as_json() for repair in repairs]}
     return tool.message(tool.name, value, ctx._title, metadata, ctx._attachments, tool.render, tool.keeper, streamed)
 
 
-def _checked_output(tool: Tool, value: object) -> object:
+def _checked_output(tool: Tool, value: object, of: str) -> object:
     try:
         if isinstance(value, tool.output.model):
             tool.output.again(value)
@@ -150,7 +164,8 @@ def _checked_output(tool: Tool, value: object) -> object:
         return made
     except ValidationError as error:
         count = error.error_count()
-        words = f"the tool answered what its output schema refuses ({count} place{'s' * (count > 1)})"
+        who = f"{of} answered in the tool's place" if of else "the tool answered"
+        words = f"{who} what its output schema refuses ({count} place{'s' * (count > 1)})"
         errors = error.errors(include_input=False, include_url=False)[:MAX_LISTED_ERRORS]
         if tool.output_check == "warn":
             logger.warning("%s: %s: %s", tool.name, words, errors)
@@ -164,11 +179,17 @@ def named(error: BaseException, tool_name: str) -> ToolkitError:
         # Always: a handler may raise one error object again and again, or let another tool's error through.
         error.tool_name = tool_name
         return error
-    mark = secrets.token_hex(4)
-    logger.error("internal error %s in tool %r", mark, tool_name, exc_info=error)
+    mark = _logged(error, "tool", tool_name)
     return InternalError(
         f"the tool failed unexpectedly; the log holds the cause under {mark}", tool_name=tool_name, details={"id": mark}
     )
+
+
+def _logged(error: BaseException, where: str, tool_name: str) -> str:
+    """Puts an error into the log; gives the mark it can be found by."""
+    mark = secrets.token_hex(4)
+    logger.error("internal error %s in %s %r", mark, where, tool_name, exc_info=error)
+    return mark
 
 
 def _json_word(value: object) -> str:

@@ -106,10 +106,10 @@ def _check_input_schema(fields: Fields) -> dict[str, Json]:
     schema = _check_schema(fields, "inputSchema")
     if schema is None:
         return {}
-    # Servers do send a bare {"$schema": ...} for a tool without parameters: it says as little as {}.
-    if "type" not in schema and ("properties" in schema or schema.keys() <= {"$schema"}):
+    # Servers do leave it out, for a tool without parameters above all; arguments are an object anyway.
+    if "type" not in schema:
         return {"type": "object", **schema}
-    if schema.get("type") != "object":
+    if schema["type"] != "object":
         fields.add('\'inputSchema\' must describe an object: its "type" must be "object"', "inputSchema")
     return schema
 

@@ -7,7 +7,7 @@ from typing import Final
 
 NAME_RULE: Final = (
     "a name has 1 to 128 characters, an ASCII letter, a digit or '_' first, then also '.', '/', ':', '-' and blanks; "
-    "no '..', and no part that starts with '__'"
+    "no '..', and no part like '__init__'"
 )
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,127}")
 _PARTS: Final = re.compile(r"[./: -]")
@@ -19,5 +19,5 @@ def is_wire_name(name: str) -> bool:
     >>> [is_wire_name(name) for name in ("math.factorial", "../x", "__class__")]
     [True, False, False]
     """
-    dunder = any(part.startswith("__") for part in _PARTS.split(name))
+    dunder = any(part.startswith("__") and part.endswith("__") for part in _PARTS.split(name))
     return _NAME.fullmatch(name) is not None and ".." not in name and not dunder

@@ -35,15 +35,18 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 _OLD_LINE_ENDS = "\x85\u2028\u2029"
 
 
-def read_yaml(text: str, problems: Problems) -> Json:
-    """The value of ``text``; mistakes go to ``problems``, ``Unreadable`` ends it."""
+def read_yaml(text: str, problems: Problems, *, keys_as_text: bool = False) -> Json:
+    """The value of ``text``; mistakes go to ``problems``, ``Unreadable`` ends it.
+
+    ``keys_as_text``: every plain key is the text it is written with, as in ``200: ...``; else it must be a string.
+    """
     import yaml
 
     _refuse_unprintable(text)
     text, restore = _shield_line_ends(text)
     try:
         events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        return _Composer(events, restore, problems).document()
+        return _Composer(events, restore, problems, keys_as_text).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
@@ -91,10 +94,13 @@ def _plain(text: str) -> bool | int | float | str | None:
 class _Composer:
     """Builds the value of one document; recursion is bounded by ``MAX_DEPTH``."""
 
-    def __init__(self, events: Iterator[yaml.Event], restore: dict[int, str], problems: Problems) -> None:
+    def __init__(
+        self, events: Iterator[yaml.Event], restore: dict[int, str], problems: Problems, keys_as_text: bool
+    ) -> None:
         self._events = events
         self._restore = restore
         self._problems = problems
+        self._keys_as_text = keys_as_text
         self._path: list[str | int] = []
 
     def document(self) -> Json:
@@ -154,7 +160,7 @@ class _Composer:
         result: dict[str, Json] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             self._path.append(self._text(event) if isinstance(event, yaml.ScalarEvent) else _ODD_KEY)
-            key = self._node(event)
+            key = self._key(event)
             if not isinstance(key, str):
                 way_out = "" if isinstance(key, list | dict) else ": quote it"
                 self._add(f"a key must be a string, not {kind(key)}{way_out}")
@@ -165,6 +171,14 @@ class _Composer:
             if isinstance(key, str):
                 result.setdefault(key, value)
         return result
+
+    def _key(self, event: yaml.Event) -> Json:
+        import yaml
+
+        key = self._node(event)
+        if self._keys_as_text and isinstance(event, yaml.ScalarEvent):
+            return self._text(event)
+        return key
 
     def _text(self, event: yaml.ScalarEvent) -> str:
         return event.value.translate(self._restore)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
-from pydantic_core import CoreSchema
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel, ValidatorFunctionWrapHandler
+from pydantic_core import CoreSchema, core_schema
 
+from toolkit.wire.enforce import Enforced
 from toolkit.wire.exact import exact
 
 T = TypeVar("T")
@@ -26,6 +28,34 @@ class _NullRefused:
 
 Omissible: TypeAlias = Annotated[T | None, _NullRefused()]
 """The type of an optional field whose schema forbids null: ``None`` means the field was left out."""
+
+
+def _judged(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
+    """The schema of a class, with what its types cannot say judged after them."""
+    aliases = {name: field.alias for name, field in model.model_fields.items() if field.alias is not None}
+    if aliases and model.model_config.get("extra") == "allow":
+        schema = core_schema.no_info_wrap_validator_function(_Namesakes(aliases), schema)
+    enforced = vars(model).get("__enforced__")
+    return schema if enforced is None else core_schema.no_info_after_validator_function(Enforced(enforced), schema)
+
+
+class _Namesakes:
+    """Keeps a further property that is spelled like a field's Python name from marking that field as given.
+
+    Without it ``{"a_b": 1}`` would come back as ``{"a-b": null, "a_b": 1}`` from a model that calls ``a-b`` by ``a_b``.
+    """
+
+    def __init__(self, aliases: Mapping[str, str]) -> None:
+        self._aliases = aliases
+
+    def __call__(self, value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+        model = validate(value)
+        extra = model.__pydantic_extra__
+        if extra and not self._aliases.keys().isdisjoint(extra):
+            for name in self._aliases.keys() & extra.keys():
+                if isinstance(value, dict) and self._aliases[name] not in value:
+                    model.__pydantic_fields_set__.discard(name)
+        return model
 
 
 class ToolModel(BaseModel):
@@ -50,7 +80,7 @@ class ToolModel(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return exact(handler(source))
+        return _judged(cls, exact(handler(source)))
 
 
 class ToolRootModel(RootModel[RootT], Generic[RootT]):
@@ -64,4 +94,4 @@ class ToolRootModel(RootModel[RootT], Generic[RootT]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return exact(handler(source))
+        return _judged(cls, exact(handler(source)))

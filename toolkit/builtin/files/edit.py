@@ -15,7 +15,15 @@ from toolkit.builtin.files.edit_failure import ambiguous, not_found, unexpected_
 from toolkit.builtin.files.match import Matches, find_by_lines, find_exact
 from toolkit.builtin.files.opening import open_file
 from toolkit.builtin.files.rewrite import rewritten
-from toolkit.builtin.files.whole import MAX_BYTES, WholeFile, bytes_of, check_expected, read_whole, text_of
+from toolkit.builtin.files.whole import (
+    MAX_BYTES,
+    WholeFile,
+    bytes_of,
+    check_expected,
+    read_whole,
+    refuse_mixture,
+    text_of,
+)
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError
 from toolkit.guard.preview import Preview
 from toolkit.runtime.context import ToolContext
@@ -80,6 +88,7 @@ def _edited(args: EditInput, fs: SandboxFS) -> _Edited:
             f"nothing would change in '{file.path}': with its own whitespace, old_string and new_string are the same"
         )
         raise ToolFailed("NO_MATCH", words, path=file.path)
+    refuse_mixture(file.path, before, after)
     data = bytes_of(after)
     if len(data) > MAX_BYTES:
         words = f"'{file.path}' would have {len(data)} bytes, and {MAX_BYTES} are the most; nothing was changed"

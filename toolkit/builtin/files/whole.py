@@ -61,6 +61,23 @@ def bytes_of(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
+def refuse_mixture(path: str, before: str, after: str) -> None:
+    """Refuse to put UTF-8 into a file of another encoding, which would then be neither; its own bytes stay as they are."""
+    foreign = [char for char in set(before) if not char.isascii()]
+    if not foreign or not all(map(_is_escaped, foreign)):
+        return
+    if any(not char.isascii() and not _is_escaped(char) for char in set(after)):
+        words = (
+            f"'{path}' is text, but not UTF-8, and its encoding is not known: only ASCII can be put into it;"
+            " write_file can replace it as a whole"
+        )
+        raise ToolFailed("BINARY_NOT_SUPPORTED", words, path=path)
+
+
+def _is_escaped(char: str) -> bool:
+    return "\udc80" <= char <= "\udcff"
+
+
 def check_expected(path: str, expected: str | None, found: str | None) -> None:
     """Refuse a file whose digest is not the ``expected`` one; ``found`` is None where there is no file."""
     if expected is None or expected.lower() == found:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from toolkit.builtin.files.diff import DIFF_LIMIT, binary_diff, unified_diff
-from toolkit.builtin.files.whole import MAX_BYTES, bytes_of
+from toolkit.builtin.files.whole import MAX_BYTES, bytes_of, refuse_mixture
 from toolkit.builtin.patch.hunks import apply_envelope, apply_numbered
 from toolkit.builtin.patch.overlay import Content, Key, Original, Overlay, Unread
 from toolkit.builtin.patch.patch import Operation, Patch, Verb
@@ -97,6 +97,7 @@ class _Planner:
         self.overlay.spend(len(text) + _LINE_COST * text.count("\n"))
         apply = apply_numbered if operation.hunks[0].old_start is not None else apply_envelope
         after = apply(text, operation.hunks, shown, self._budget)
+        refuse_mixture(shown, text, after)
         if len(after) > MAX_BYTES or len(bytes_of(after)) > MAX_BYTES:
             words = f"'{shown}' would have more than {MAX_BYTES} bytes; nothing was changed"
             raise ToolFailed("TOO_LARGE", words, path=shown)

@@ -1,0 +1,31 @@
+"""Which JSON types a schema names."""
+
+from __future__ import annotations
+
+from codegen.accepts import json_type
+from codegen.references import Schema
+
+
+def kinds_of(schema: Schema) -> list[str] | None:
+    """The types a schema names itself; None where it names none.
+
+    >>> kinds_of({"type": ["string", "null"]}), kinds_of({"minLength": 1})
+    (['string', 'null'], None)
+    """
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return [kind]
+    if isinstance(kind, list) and all(isinstance(word, str) for word in kind):
+        return kind
+    return None
+
+
+def is_one_of(value: object, kinds: list[str]) -> bool:
+    """Whether a value has one of these types; whole numbers are numbers as well."""
+    kind = json_type(value)
+    return kind in kinds or kind == "integer" and "number" in kinds
+
+
+def takes_only_objects(schema: Schema) -> bool:
+    """Whether a schema takes objects only, and no choice among them."""
+    return kinds_of(schema) == ["object"] and not any(word in schema for word in ("anyOf", "oneOf", "enum", "const"))

@@ -1,0 +1,50 @@
+"""Limits beside a type: which are sound, and which say what the type's own engine cannot judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.accepts import json_type
+from codegen.enforced import mistake_in
+
+
+def mistake_in_limit(word: str, value: Any, kind: str) -> str | None:
+    """What is wrong with a limit, or None."""
+    if word == "pattern":
+        return mistake_in_pattern(value)
+    if word in ("minLength", "maxLength", "minItems", "maxItems"):
+        fits = json_type(value) == "integer" and 0 <= value <= 2**53
+        return None if fits else f"{word!r} must be a whole number from 0"
+    if json_type(value) not in ("integer", "number"):
+        return f"{word!r} must be a number"
+    if word == "multipleOf" and value <= 0:
+        return "'multipleOf' must be above 0"
+    return None
+
+
+def is_typed(word: str, value: Any, kind: str) -> bool:
+    """Whether a sound limit can be written into a type; pydantic-core keeps numbers in 64 bits."""
+    if word == "pattern":
+        return compiles(value)
+    if word == "multipleOf":
+        return 2**-63 <= value <= 2**63 and (kind == "number" or value == int(value))
+    return word in ("minLength", "maxLength", "minItems", "maxItems") or abs(value) <= 2**63
+
+
+def mistake_in_pattern(pattern: object) -> str | None:
+    if not isinstance(pattern, str):
+        return "'pattern' must be text"
+    if compiles(pattern) or mistake_in({"pattern": pattern}) is None:
+        return None
+    return "'pattern' does not compile in the linear-time engine (no look-around, no back-references)"
+
+
+def compiles(pattern: str) -> bool:
+    """Whether the linear-time engine behind the generated models takes a pattern."""
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+    try:
+        SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError:
+        return False
+    return True

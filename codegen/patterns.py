@@ -1,0 +1,36 @@
+"""Patterns mean one thing, whoever judges them: what Unicode calls a digit, a letter or white space.
+
+The engine behind the types reads ``\\d``, ``\\w`` and ``\\s`` so; the validator reads them as ECMA does, for ASCII.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_WORD: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
+_OUTSIDE: Final = {
+    r"\d": r"\p{Nd}",
+    r"\D": r"\P{Nd}",
+    r"\w": f"[{_WORD}]",
+    r"\W": f"[^{_WORD}]",
+    r"\s": r"\p{White_Space}",
+    r"\S": r"\P{White_Space}",
+}
+# What is not in a set cannot be written inside brackets, but for the two that are one property.
+_INSIDE: Final = {**_OUTSIDE, r"\w": _WORD, r"\W": r"\W"}
+_TOKEN: Final = re.compile(r"\\.|[\[\]]|[^\\\[\]]+", re.DOTALL)
+
+
+def for_validator(pattern: str) -> str:
+    r"""The pattern with Unicode's classes written out.
+
+    >>> for_validator(r"^\d+[\s-]\w$")
+    '^\\p{Nd}+[\\p{White_Space}-][\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}]$'
+    """
+    written = []
+    is_inside = False
+    for token in _TOKEN.findall(pattern):
+        written.append((_INSIDE if is_inside else _OUTSIDE).get(token, token))
+        is_inside = token == "[" or is_inside and token != "]"
+    return "".join(written)

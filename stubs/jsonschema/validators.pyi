@@ -1,0 +1,3 @@
+from jsonschema import Draft202012Validator
+
+def validator_for(schema: object, default: type[Draft202012Validator]) -> type[Draft202012Validator]: ...

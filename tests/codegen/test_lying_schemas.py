@@ -1,0 +1,104 @@
+"""Schemas that say wrong things of themselves: the type is honest, ``toolkit lint`` tells, generation goes on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pydantic import ValidationError
+
+from tests.modules import input_model, module_text
+from tests.projects import Project, run
+
+DEFAULT = "'default' is not accepted by the schema it stands in, so nothing is assumed"
+NOTHING_FITS = "no value fits: 'enum' is empty, or lists only what 'type' refuses"
+
+
+class Lie(NamedTuple):
+    """``field`` is the line of the generated class; ``taken`` and ``refused`` are arguments."""
+
+    schema: dict[str, Any]
+    field: str
+    finding: str
+    pointer: str
+    taken: dict[str, Any]
+    refused: dict[str, Any]
+
+
+def of(node: dict[str, Any], field: str, finding: str, pointer: str, taken: Any, refused: Any) -> Lie:
+    """A lie in the schema of the optional property ``a``."""
+    schema = {"type": "object", "properties": {"a": node}}
+    return Lie(schema, field, finding, f"/properties/a/{pointer}", taken, {"a": refused})
+
+
+LIES = {
+    "null_by_default": of({"type": "string", "default": None}, "a: Omissible[str] = None", DEFAULT, "default", {}, None),
+    "text_for_an_integer": of({"type": "integer", "default": "7"}, "a: Omissible[int] = None", DEFAULT, "default", {"a": 7}, "7"),
+    "text_for_a_boolean": of({"type": "boolean", "default": "true"}, "a: Omissible[bool] = None", DEFAULT, "default", {}, "true"),
+    "default_outside_the_enum": of({"enum": ["x", "y"], "default": "z"}, 'a: Omissible[Literal["x", "y"]] = None', DEFAULT, "default", {"a": "y"}, "z"),
+    "default_below_the_limit": of({"type": "integer", "minimum": 1, "default": 0}, "a: Annotated[Omissible[int], Field(ge=1)] = None", DEFAULT, "default", {"a": 1}, 0),
+    "text_for_a_list": of({"type": "array", "items": {"type": "string"}, "default": "none"}, "a: Omissible[list[str]] = None", DEFAULT, "default", {"a": []}, "none"),
+    "wrong_inside_an_object": of({"type": "object", "properties": {"b": {"type": "integer"}}, "default": {"b": "x"}}, "a: Omissible[XInputA] = None", DEFAULT, "default", {"a": {"b": 1}}, {"b": "x"}),
+    "default_against_a_reference": Lie(
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/T", "default": 3}}, "$defs": {"T": {"type": "string"}}},
+        "a: Omissible[str] = None", DEFAULT, "/properties/a/default", {"a": "3"}, {"a": 3},
+    ),
+    "enum_without_values": of({"type": "string", "enum": []}, "a: Any | None = None", NOTHING_FITS, "enum", {}, "x"),
+    "enum_of_another_type": of({"type": "integer", "enum": ["1", "2"]}, 'a: Omissible[Literal["1", "2"]] = None', NOTHING_FITS, "enum", {}, "1"),
+    "enum_partly_of_another_type": of({"type": "string", "enum": ["x", 1, None]}, 'a: Omissible[Literal["x"]] = None', "'enum' lists values that 'type' refuses", "enum", {"a": "x"}, None),
+    "types_that_exclude_each_other": Lie(
+        {"type": "object", "properties": {"a": {"allOf": [{"type": "string"}, {"type": "integer"}]}}},
+        "a: Any | None = None", "no type is left that a value could have", "/properties/a", {}, {"a": "x"},
+    ),
+    "required_name_that_is_not_there": Lie(
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "ghost"]},
+        "ghost: Any", "'required' names 'ghost', which 'properties' does not declare", "/required", {"a": "", "ghost": None}, {"a": ""},
+    ),
+    "required_name_that_may_not_be_there": Lie(
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["ghost"], "additionalProperties": False},
+        "ghost: Any", "'required' names 'ghost', which 'properties' does not declare", "/required", {}, {"ghost": 1},
+    ),
+}  # fmt: skip
+
+UNSATISFIABLE = {"required_name_that_may_not_be_there"}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_the_type_is_honest(name: str) -> None:
+    lie = LIES[name]
+    assert f"    {lie.field}\n" in module_text(lie.schema)
+    model = input_model(lie.schema)
+    with pytest.raises(ValidationError):
+        model.model_validate(lie.refused)
+    if name in UNSATISFIABLE:
+        with pytest.raises(ValidationError):
+            model.model_validate(lie.taken)
+    else:
+        assert model.model_validate(lie.taken).model_dump(mode="json", exclude_unset=True) == lie.taken
+
+
+def test_lint_tells_and_generation_goes_on(tmp_path: Path) -> None:
+    described = [
+        {"name": name, "description": "Lies.", "inputSchema": {"type": "object"}, "outputSchema": lie.schema}
+        for name, lie in LIES.items()
+    ]
+    project = Project(tmp_path, described)
+    linted = run([sys.executable, "-m", "toolkit", "lint", "--project", ".", "--json"], tmp_path, check=False)
+    assert linted.returncode == 1
+    found = {(row["pointer"], row["message"]) for row in json.loads(linted.stdout)}
+    assert found == {
+        (f"/tools/{index}/outputSchema{lie.pointer}", lie.finding) for index, lie in enumerate(LIES.values())
+    }
+    project.generate()
+    classes = ", ".join(f"{''.join(map(str.title, name.split('_')))}Output" for name in LIES)
+    assert project.python(f"from acme.generated import {classes}; print('imported')").stdout == "imported\n"
+
+
+def test_an_honest_schema_has_no_findings(tmp_path: Path) -> None:
+    honest = {"type": "object", "properties": {"a": {"type": ["string", "null"], "description": "A.", "default": None}}}
+    Project(tmp_path, [{"name": "honest", "description": "Is.", "inputSchema": honest, "outputSchema": honest}])
+    linted = run([sys.executable, "-m", "toolkit", "lint", "--project", "."], tmp_path)
+    assert linted.stdout == "1 specs, 0 findings\n"

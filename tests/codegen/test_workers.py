@@ -1,0 +1,31 @@
+"""Many modules by several processes: the same texts, the same mistakes."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from codegen.schema import Document, flatten
+from codegen.workers import WORTHWHILE, Job, render_all, workers_for
+from tests.projects import tool
+from toolkit.errors import GenerationError
+
+
+def test_the_same_texts_in_the_same_order_however_many_processes_share_the_work() -> None:
+    jobs = [
+        Job(f"{n}.json", "X", f"Tool {n}.", flatten(tool("x")["inputSchema"], "XInput", "")[0], None) for n in range(40)
+    ]
+    assert list(render_all(jobs, workers=2)) == list(render_all(jobs, workers=1))
+
+
+def test_a_module_that_cannot_be_made_is_told_by_whichever_process() -> None:
+    good = Job("x.json", "X", "", Document("XInput", {"type": "object"}), None)
+    bad = Job("x.json", "X", "", Document("not a name", {"type": "object"}), None)
+    with pytest.raises(GenerationError, match="other classes"):
+        list(render_all([good, bad, good], workers=2))
+
+
+def test_only_much_work_is_shared() -> None:
+    assert workers_for(WORTHWHILE - 1) == 1
+    assert 1 <= workers_for(WORTHWHILE) <= (os.cpu_count() or 1)

@@ -1,0 +1,154 @@
+"""Generated models against JSON Schema: one spec's instances judged by both, and dumped again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from tests.corpus.instances import Instance, instances
+from tests.corpus.specs import outcome, rows
+from tests.modules import load_module
+from toolkit.runtime.reader import Reader
+from toolkit.wire.exact import same_json
+
+ARGUMENTS: Final = "arguments that are no object are refused"
+DECIDED: Final[dict[str, str]] = {
+    ARGUMENTS: "a schema without a type accepts 7, but a call's arguments are an object: the road refuses them earlier",
+}
+"""The classes of difference that stay, each with the reason why it is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One value on which the two differ: its class, and enough to see it again."""
+
+    sort: str
+    key: str
+    schema: Any
+    made_by: str
+    value: Any
+    seen: str
+
+    def __str__(self) -> str:
+        return f"{self.sort}: {self.key} {json.dumps(self.value)[:300]} ({self.made_by}) -> {self.seen[:300]}"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What measuring some specs gave; tallies can be added."""
+
+    specs: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    judged: int = 0
+    dumped: int = 0
+    unjudged: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        self.specs += other.specs
+        self.refused.update(other.refused)
+        self.judged += other.judged
+        self.dumped += other.dumped
+        self.unjudged += other.unjudged
+        self.differences += other.differences
+
+    @property
+    def agreement(self) -> float:
+        """Per cent of the judgements; a difference counts also where it was decided."""
+        return 100 * (1 - len(self.differences) / max(1, self.judged + self.dumped))
+
+    def undecided(self) -> list[Difference]:
+        return [difference for difference in self.differences if difference.sort not in DECIDED]
+
+
+def measure(specs: Iterable[dict[str, Any]]) -> Tally:
+    """Judges the input and the output of every spec."""
+    tally = Tally()
+    for row in specs:
+        tally.specs += 1
+        made = outcome(row)
+        if made.text is None:
+            tally.refused[f"{made.refused_by}: {made.reason}"] += 1
+            continue
+        module = load_module(made.text)
+        for word, model in (("inputSchema", module.XInput), ("outputSchema", module.XOutput)):
+            if row.get(word) is not None:
+                _measure_one(tally, row[word], f"{row['key']} {word}", model)
+    return tally
+
+
+def judge_calls(corpus: Path, every: int = 1) -> tuple[int, list[dict[str, Any]]]:
+    """The published calls to BFCL's functions: how many were judged, and those that got another verdict than theirs."""
+    calls = list(rows(corpus, "bfcl_calls.jsonl"))
+    called = {call["tool_key"] for call in calls}
+    known = [row for row in rows(corpus, "bfcl.jsonl") if row["key"] in called]
+    made = {row["key"]: outcome(row).text for row in known[::every]}
+    readers = {key: Reader(load_module(text).XInput) for key, text in made.items() if text is not None}
+    judged = [call for call in calls if call["tool_key"] in readers]
+    return len(judged), [c for c in judged if _accepts(readers[c["tool_key"]], c["arguments"]) != c["valid"]]
+
+
+def _accepts(reader: Reader, value: Any) -> bool:
+    try:
+        reader.from_wire(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) -> None:
+    found = instances(schema, key)
+    tally.unjudged += not found
+    reader, is_input = Reader(model), key.endswith("inputSchema")
+    for instance in found:
+        tally.judged += 1
+        tally.dumped += bool(instance.verdict.accepted)
+        seen = dict(compare(reader, instance, is_input=is_input))
+        tally.differences += [
+            Difference(sort, key, schema, instance.made_by, instance.value, what) for sort, what in seen.items()
+        ]
+
+
+def compare(reader: Reader, instance: Instance, *, is_input: bool) -> Iterator[tuple[str, str]]:
+    """The classes of difference that one value shows at any of three doors; nothing where model and schema agree."""
+    model, value, text = reader.model, instance.value, json.dumps(instance.value)
+    doors: dict[str, Callable[[], BaseModel]] = {
+        "the road": lambda: reader.from_wire(value),
+        "model_validate": lambda: model.model_validate(value),
+        "model_validate_json": lambda: model.model_validate_json(text),
+    }
+    if instance.made_by.endswith("python name"):
+        # `class_` is a way to write `class` in a user's own code; on the road only the spec's names count.
+        doors = {"the road": doors["the road"]}
+    for door, parse in doors.items():
+        try:
+            parsed = parse()
+        except ValidationError as error:
+            if instance.verdict.accepted:
+                yield _refused(instance, error, is_input=is_input), door
+            continue
+        if instance.verdict.accepted:
+            yield from _dumped(parsed, value, door)
+        else:
+            yield f"accepted, but refused by {instance.verdict.keyword!r}", door
+
+
+def _refused(instance: Instance, error: ValidationError, *, is_input: bool) -> str:
+    if is_input and not isinstance(instance.value, dict):
+        return ARGUMENTS
+    return f"refused as {error.errors()[0]['type']!r}, but accepted"
+
+
+def _dumped(parsed: BaseModel, value: Any, door: str) -> Iterator[tuple[str, str]]:
+    data = parsed.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    if not same_json(data, value):
+        yield "dumped otherwise than parsed", f"{door}: {json.dumps(data)}"
+    again = json.loads(parsed.model_dump_json(by_alias=True, exclude_unset=True))
+    if not same_json(again, value):
+        yield "dumped as text otherwise than parsed", f"{door}: {json.dumps(again)}"

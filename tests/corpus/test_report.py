@@ -1,0 +1,34 @@
+"""The table of ``make corpus``: every refusal and every failure is counted where it belongs, and named."""
+
+from __future__ import annotations
+
+from tests.corpus.project import SharedTool
+from tests.corpus.proof import Proof
+from tests.corpus.report import table
+
+
+def shared(file: str, name: str) -> SharedTool:
+    return SharedTool(file, f"key of {name}", "origin", name, {"name": name})
+
+
+def test_what_falls_short_is_counted_and_named() -> None:
+    proof = Proof(
+        [shared("mcp.jsonl", name) for name in ("good", "refused", "broken")] + [shared("bfcl.jsonl", "wrong")]
+    )
+    proof.refused = {"refused": "no Python can say it"}
+    proof.not_imported = {"broken": "NameError()"}
+    proof.errors = {
+        "mypy": [("wrong", "no overload"), ("facade.py", "no such name")],
+        "pyright": [("wrong", "no overload")],
+    }
+    lines = table(proof)
+    assert [line.split() for line in lines[1:6]] == [
+        ["bfcl.jsonl", "1", "1", "1", "1", "1", "0"],
+        ["cookbooks.jsonl", "0", "0", "0", "0", "0", "0"],
+        ["mcp.jsonl", "3", "2", "1", "0", "0", "1"],
+        ["openapi_ops.jsonl", "0", "0", "0", "0", "0", "0"],
+        ["all", "4", "3", "2", "2", "1", "1"],
+    ]
+    assert "refused: refused: no Python can say it" in lines
+    assert "failed: mypy: facade.py: no such name" in lines
+    assert "failed: broken cannot be imported or refuses valid arguments: NameError()" in lines

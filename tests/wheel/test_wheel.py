@@ -1,0 +1,95 @@
+"""The wheel in an environment of its own: a user's project is generated, checked, typed and run with no source tree about."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.projects import DOWNSTREAM, REPOSITORY
+
+pytestmark = pytest.mark.xdist_group("scale")
+
+ADDED = Path(__file__).with_name("project")
+"""Over the miniature project: a spec as a server lists it, with a keyword that only the validator knows at run time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A virtual environment with the wheel, and a project beside it."""
+
+    environment: Path
+    project: Path
+
+    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A program of the environment in the project's folder; nothing of who runs the tests is handed on."""
+        clean = {"PATH": f"{self.environment / 'bin'}:/usr/bin:/bin", "HOME": str(self.project.parent), "NO_COLOR": "1"}
+        command = [str(self.environment / "bin" / program), *arguments]
+        done = subprocess.run(command, cwd=self.project, env=clean, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, f"{program} {arguments}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+        return done
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    root = tmp_path_factory.mktemp("wheel")
+    made = Installed(root / "environment", root / "project")
+    ours = Path(sys.executable).parent
+    alone = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+    def call(*command: str) -> None:
+        subprocess.run(command, cwd=REPOSITORY, env=alone, check=True, capture_output=True, timeout=600)
+
+    call(str(ours / "hatchling"), "build", "--target", "wheel", "--directory", str(root))
+    call(str(ours / "uv"), "venv", "--offline", "--quiet", "--python", sys.executable, str(made.environment))
+    wheel = next(root.glob("*.whl"))
+    python = str(made.environment / "bin" / "python")
+    call(str(ours / "uv"), "pip", "install", "--offline", "--quiet", "--no-deps", "--python", python, str(wheel))
+    _lend_dependencies(made.environment)
+    _write_project(made.project)
+    return made
+
+
+def _lend_dependencies(environment: Path) -> None:
+    """The locked versions are those of the environment that runs the tests: there is no network to fetch them again.
+
+    A folder named in a .pth file is searched, but the .pth files in it are not read: the source tree, which is installed
+    there through one, stays out.
+    """
+    packages = next(environment.glob("lib/python*/site-packages"))
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+
+def _write_project(project: Path) -> None:
+    shutil.copytree(DOWNSTREAM, project, ignore=shutil.ignore_patterns("generated", "__pycache__"))
+    shutil.copytree(ADDED, project, dirs_exist_ok=True)
+
+
+def test_a_project_lives_on_the_wheel_alone(installed: Installed, tmp_path: Path) -> None:
+    assert "files changed" in installed.run("toolkit", "generate").stdout
+    assert installed.run("toolkit", "check").stdout == "acme/generated: up to date\n"
+    installed.run("python", "-m", "mypy", "--strict", "agent.py", "acme")
+    (tmp_path / "note.txt").write_text("a note\n")
+    told = installed.run("python", "agent.py", str(tmp_path)).stdout.splitlines()
+    assert told[:2] == ["5 a note 6 ['a', 'cat']", "INVALID_TOOL_ARGUMENTS"]
+    assert all(Path(file).is_relative_to(installed.environment) for file in told[2:5])
+    assert str(REPOSITORY) not in told[5:]
+
+
+def test_the_wheel_holds_what_runs_and_nothing_else(installed: Installed) -> None:
+    packages = next(installed.environment.glob("lib/python*/site-packages"))
+    ours = {entry.name for entry in packages.iterdir() if entry.is_dir()}
+    assert {"toolkit", "codegen", "generated"} <= ours
+    assert not ours & {"tests", "examples", "benchmarks", "stubs"}
+    for package in ("toolkit", "codegen", "generated"):
+        committed = subprocess.run(
+            ["git", "ls-files", package], cwd=REPOSITORY, check=True, capture_output=True, text=True
+        ).stdout.split()
+        missing = [file for file in committed if not (packages / file).is_file()]
+        assert missing == []
