@@ -7,16 +7,14 @@ Limit: the list knows common programs; a program of the workspace may obey varia
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed
+from toolkit.errors import InvalidArguments, SandboxViolation
 from toolkit.guard.path import display
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _MAX_VALUE_BYTES: Final = 100_000  # the kernel takes 128 KiB for one, name included
 _MAX_VARIABLES: Final = 256
 
@@ -65,32 +63,6 @@ def build(additions: Mapping[str, str], *, path: str, home: str, tmp: str, trust
         _check(name, value, trusted=trusted)
     fixed = {"PATH": path, "HOME": home, "TMPDIR": tmp, "LANG": "C.UTF-8", "TERM": "dumb"}
     return {**fixed, **additions}
-
-
-def named(names: Iterable[str]) -> dict[str, str]:
-    """Those variables of this process, to be handed on; one that is not set is an error that names it."""
-    return {name: _value(name) for name in names}
-
-
-def filled(text: str) -> str:
-    """``text`` with the value of the variable in the place of each ``${NAME}``."""
-    return _REFERENCE.sub(lambda found: _value(found[1]), text)
-
-
-def references(text: str) -> list[str]:
-    """The variables that ``filled`` would ask for.
-
-    >>> references("Bearer ${TOKEN}")
-    ['TOKEN']
-    """
-    return _REFERENCE.findall(text)
-
-
-def _value(name: str) -> str:
-    value = os.environ.get(name)
-    if value is None:
-        raise ToolFailed("NOT_CONFIGURED", f"the environment variable {name} is needed, and is not set", variable=name)
-    return value
 
 
 def _check(name: object, value: object, *, trusted: bool) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from toolkit.errors import ToolFailed
@@ -17,7 +17,11 @@ _NAMED: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 def read_variables(texts: Iterable[str], owner: str) -> dict[str, str]:
     """The values of all variables that ``texts`` name; one that is not set, or empty, is an error that names it."""
-    names = dict.fromkeys(name for text in texts for name in _NAMED.findall(text))
+    return values_of(dict.fromkeys(name for text in texts for name in _NAMED.findall(text)), owner)
+
+
+def values_of(names: Collection[str], owner: str) -> dict[str, str]:
+    """The same for variables by name."""
     missing = [name for name in names if not os.environ.get(name)]
     if missing:
         words = f"the environment variable{'s' * (len(missing) > 1)} {', '.join(missing)}"

@@ -15,10 +15,10 @@ from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation, Pagina
 from pydantic import ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
-from toolkit.guard import environment
 from toolkit.guard.hosts import Url
 from toolkit.guard.long_process import GRACE, LongProcess
 from toolkit.guard.path import display
+from toolkit.guard.variables import filled, read_variables, values_of
 from toolkit.packs.mcp_http import FAILED_HERE, failed_here, http_streams
 from toolkit.packs.mcp_stdio import Output, stdio_streams
 from toolkit.runtime.workers import Workers
@@ -140,16 +140,14 @@ class Life:
     async def _streams(self) -> AsyncIterator[TransportStreams]:
         server = self._server
         if server.url:
-            self._secrets = environment.named(
-                name for value in server.headers.values() for name in environment.references(value)
-            )
-            headers = {name: environment.filled(value) for name, value in server.headers.items()}
+            self._secrets = read_variables(server.headers.values(), self._name)
+            headers = {name: filled(value, self._secrets) for name, value in server.headers.items()}
             network = self._reach.network
             assert network is not None
             async with http_streams(Url.parse(server.url), headers, network, self._workers) as streams:
                 yield streams
             return
-        self._secrets = environment.named(server.env)
+        self._secrets = values_of(server.env, self._name)
         process = self._process = await self._started()
         output = self._output = Output(process)
         try:
