@@ -173,7 +173,7 @@ def _names(own: list[Row | ToolSpec], included: list[Row]) -> list[ToolNames]:
         if wire in seen:
             problems.append(
                 f"a tool named {wire!r} is there already: {seen[wire]};"
-                f" give one of them another name with 'rename', or a function with name=... @ {place}"
+                f" give one of them another name with 'rename', a function with name=..., or an import a 'prefix' @ {place}"
             )
         seen[wire] = place
     if problems:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 Node: TypeAlias = dict[str, Any] | bool
@@ -25,8 +26,18 @@ SINGLE: Final = (
 # Words that judge the same value as the schema they stand in.
 _IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 _IN_PLACE_SINGLE: Final = ("if", "then", "else", "not")
+_SAYS_MORE: Final = frozenset({"additionalProperties", "patternProperties", "unevaluatedProperties"})
 _BASE_CHANGING: Final = ("$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor")
 _MAX_DEPTH: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The properties of one object."""
+
+    names: frozenset[str]
+    says_more: bool
+    """Whether anything is said of properties without a name."""
 
 
 class Document:
@@ -98,9 +109,10 @@ class Document:
                 return None
         return place if isinstance(place, dict | bool) else None
 
-    def names(self, given: Iterable[Node]) -> set[str]:
+    def named(self, given: Iterable[Node]) -> Named:
         """The properties these schemas name for one object, in whatever alternative."""
         found: set[str] = set()
+        says = False
         seen: set[int] = set()
         pending = list(given)
         while pending:
@@ -109,10 +121,11 @@ class Document:
                     continue
                 seen.add(id(part))
                 found.update(part.get("properties", ()))
+                says = says or not _SAYS_MORE.isdisjoint(part)
                 pending += [branch for word in _IN_PLACE for branch in part.get(word, ())]
                 pending += [part[word] for word in _IN_PLACE_SINGLE if word in part]
                 pending += part.get("dependentSchemas", {}).values()
-        return found
+        return Named(frozenset(found), says)
 
     def types(self, parts: Sequence[Node], depth: int = 0) -> frozenset[str]:
         """The JSON types a value of all these can have; ``number`` here means one that is no integer."""
@@ -162,7 +175,9 @@ def is_well_formed(root: Node) -> bool:
     """Whether every known word has a value of its kind, so that nothing below need look again."""
     for node in nodes(root):
         for word, kind in _KINDS.items():
-            if word in node and (not isinstance(node[word], kind) or kind in (int, _NUMBER) and node[word] is True):
+            if word in node and (
+                not isinstance(node[word], kind) or kind in (int, _NUMBER) and isinstance(node[word], bool)
+            ):
                 return False
         inner = [value for word in (*NAMED, "dependencies") for value in node.get(word, {}).values()]
         inner += [value for word in LISTED for value in node.get(word, ())]

@@ -12,7 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from codegen.subset.document import TYPES, Document, Node, bare, canonical, declared_types, is_well_formed, type_of
+from codegen.subset.document import (
+    TYPES,
+    Document,
+    Named,
+    Node,
+    bare,
+    canonical,
+    declared_types,
+    is_well_formed,
+    type_of,
+)
 from codegen.subset.limits import APPLIES, CHECKS, LENGTHS, LIMITS, OBJECT_WORDS
 from toolkit.spec.problems import below
 
@@ -78,8 +88,8 @@ class _Left:
     given: Sequence[Node]
     parts: Parts
     types: frozenset[str]
-    named: frozenset[str]
-    """The properties that everything said of the value names."""
+    named: Named
+    """By everything that is said of the value, not only in the case at hand."""
 
 
 class _Proof:
@@ -93,7 +103,7 @@ class _Proof:
         self._steps = 0
         self._of_type: dict[str, Node] = {word: {"type": word} for word in TYPES}
 
-    def gaps(self, left: Sequence[Node], right: Node, pointer: str, named: frozenset[str] | None = None) -> list[Gap]:
+    def gaps(self, left: Sequence[Node], right: Node, pointer: str, named: Named | None = None) -> list[Gap]:
         """``left`` are schemas that hold together. ``named``: the properties all of them name for this value, where they
         are only a part of what was said of it."""
         self._steps += 1
@@ -112,7 +122,7 @@ class _Proof:
         if key in self._assumed:
             return []
         plain = [part for part in parts if isinstance(part, dict)]
-        names = frozenset(self._left.names(parts)) if named is None else named
+        names = self._left.named(parts) if named is None else named
         self._assumed.add(key)
         try:
             return self._direct_or_divided(_Left(left, plain, types, names), right, pointer, is_new=named is None)
@@ -231,10 +241,10 @@ class _Proof:
     # -- objects and arrays ------------------------------------------------------------------------------------------
 
     def _properties(self, left: _Left, right: dict[str, Any], pointer: str) -> list[Gap]:
-        parts, named = left.parts, left.named
+        parts = left.parts
         properties, patterns = right.get("properties", {}), right.get("patternProperties", {})
-        says = any("additionalProperties" in part or "patternProperties" in part for part in parts)
-        only = named if self._only_named and named and not says else None
+        counted = self._only_named and left.named.names and not left.named.says_more
+        only = left.named.names if counted else None
         found: list[Gap] = []
         for name, node in properties.items():
             if only is None or name in only:
@@ -281,13 +291,10 @@ class _Proof:
             attempts.append(found)
         return min(attempts, key=len)
 
-    def _unknown_names(self, named: frozenset[str], right: Node, pointer: str) -> list[Gap]:
+    def _unknown_names(self, named: Named, right: Node, pointer: str) -> list[Gap]:
         """Properties the left object names and the right one, which names some and says nothing of others, does not."""
-        conditions = [part for part in self._right.parts([right]) if isinstance(part, dict)]
-        if any("additionalProperties" in part or "patternProperties" in part for part in conditions):
-            return []
-        known = self._right.names(conditions)
-        lost = sorted(named - known) if known else ()
+        known = self._right.named([right])
+        lost = sorted(named.names - known.names) if known.names and not known.says_more else ()
         return [Gap(below(below(pointer, "properties"), name), "properties", name=name) for name in lost]
 
     def _items(self, parts: Parts, right: dict[str, Any], pointer: str) -> list[Gap]:

@@ -173,6 +173,37 @@ def test_a_rename_in_the_file_outlives_the_next_import(tmp_path: Path) -> None:
     assert '"plus"' in made.files()["names.py"].decode()
 
 
+def test_names_that_no_tool_may_have_are_replaced(tmp_path: Path) -> None:
+    source = "from pydantic import BaseModel\nclass Größe(BaseModel): pass\nclass Gräße(BaseModel): pass\n"
+    settings = '[tool.toolkit.imports.shapes]\nmodels = ["acme.shapes:Größe", "acme.shapes:Gräße"]\nprefix = "s_"\n'
+    made = project(tmp_path, settings, shapes=source)
+    assert toolkit(made, "import").returncode == 0
+    one, two = imported(made, "shapes")["tools"]
+    assert (one["name"], one["rename"], two["name"]) == ("größe", "s_gr_e", "gräße")
+    assert two["rename"].startswith("s_gr_e_") and len(two["rename"]) == len("s_gr_e_") + 6
+    made.generate()
+
+
+def test_an_import_makes_the_folder_it_needs(tmp_path: Path) -> None:
+    made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
+    (tmp_path / "acme/tools/tools.json").unlink()
+    (tmp_path / "acme/tools").rmdir()
+    assert toolkit(made, "import").returncode == 0
+    made.generate()
+
+
+def test_two_tools_of_one_name_are_offered_a_prefix(tmp_path: Path) -> None:
+    made = project(tmp_path, MATHS_SETTINGS.replace('prefix = "m_"\n', ""), maths=MATHS)
+    made.write("acme/tools/add.yaml", "name: add\ninputSchema: {}\n")
+    assert toolkit(made, "import").returncode == 0
+    ran = toolkit(made, "generate")
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        "the name 'add' is taken by acme/tools/add.yaml:/name: give one of the two a 'rename', or its import a 'prefix'"
+        " @ acme/tools/maths.json:/tools/0/name\n"
+    )
+
+
 @pytest.mark.parametrize("text", ['{"tools": []}', "no JSON", '{"origin": {"name": "other"}, "tools": []}', "[1]"])
 def test_a_file_of_somebody_elses_is_never_overwritten(tmp_path: Path, text: str) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)

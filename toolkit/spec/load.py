@@ -132,13 +132,14 @@ def _finish(specs: list[ToolSpec], findings: list[Finding]) -> list[ToolSpec]:
 
 def _same_names(specs: Iterable[ToolSpec]) -> list[Finding]:
     findings: list[Finding] = []
-    first: dict[str, str] = {}
+    first: dict[str, tuple[str, bool]] = {}
     for spec in specs:
         pointer = below(spec.pointer, "rename" if spec.rename else "name")
-        place = f"{spec.source}:{pointer}"
-        taken = first.setdefault(spec.wire_name, place)
+        place, imported = f"{spec.source}:{pointer}", spec.origin is not None
+        taken, was_imported = first.setdefault(spec.wire_name, (place, imported))
         # A spec whose name is itself a mistake has none here.
         if spec.wire_name and taken != place:
-            message = f"the name {shown(spec.wire_name)} is taken by {taken}: give one of the two a 'rename'"
+            way_out = ", or its import a 'prefix'" if imported or was_imported else ""
+            message = f"the name {shown(spec.wire_name)} is taken by {taken}: give one of the two a 'rename'{way_out}"
             findings.append(Finding(message, spec.source, pointer))
     return findings

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from codegen.drift import changes
 from codegen.subset.prove import gaps
 from tests.codegen.subset.random_schemas import NAMES, neighbours, schemas, values
 
-TRIALS = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+TRIALS = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def accepts(schema: Any, value: Any) -> bool:
@@ -41,6 +42,33 @@ def test_and_the_other_way_round(pair: tuple[dict[str, Any], dict[str, Any]], sa
 @given(schemas(), schemas(), st.lists(values, min_size=10, max_size=30))
 def test_a_proof_between_strangers_holds(left: dict[str, Any], right: dict[str, Any], samples: list[Any]) -> None:
     judge(left, right, samples)
+
+
+def says_of_others(node: Any) -> Any:
+    """The schema with every object that names properties open in so many words."""
+    if isinstance(node, list):
+        return [says_of_others(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    found = {key: says_of_others(value) for key, value in node.items()}
+    return {"additionalProperties": True, **found} if isinstance(found.get("properties"), dict) else found
+
+
+@TRIALS
+@given(neighbours(), st.lists(st.fixed_dictionaries({"a": values}), min_size=10, max_size=30))
+def test_calls_of_a_tool_outlive_every_change_that_is_not_breaking(
+    pair: tuple[dict[str, Any], dict[str, Any]], calls: list[dict[str, Any]]
+) -> None:
+    old, new = (
+        {
+            "name": "t",
+            "inputSchema": {"type": "object", "properties": {"a": says_of_others(node)}, "$defs": node["$defs"]},
+        }
+        for node in pair
+    )
+    assume(not any(change.kind == "breaking" for change in changes([old], [new])))
+    for call in calls:
+        assert not accepts(old["inputSchema"], call) or accepts(new["inputSchema"], call), call
 
 
 @TRIALS
