@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
 from codegen.accepts import json_type
+from codegen.keywords import LIMITS
 from codegen.references import Schema
 
 
@@ -18,6 +22,32 @@ def kinds_of(schema: Schema) -> list[str] | None:
     if isinstance(kind, list) and all(isinstance(word, str) for word in kind):
         return kind
     return None
+
+
+_MEANT: Final = {
+    "any": "left out",
+    "bool": "'boolean'",
+    "dict": "'object'",
+    "float": "'number'",
+    "double": "'number'",
+    "int": "'integer'",
+    "list": "'array'",
+    "long": "'integer'",
+    "none": "'null'",
+    "str": "'string'",
+    "text": "'string'",
+    "tuple": "'array'",
+}
+
+
+def unknown_type(kinds: Iterable[str]) -> str:
+    """The sentence for types that JSON Schema does not know.
+
+    >>> unknown_type(["float"])
+    "'type' must be one of array, boolean, integer, null, number, object, string, or a list of them; 'float' is 'number'"
+    """
+    meant = next((f"; {kind!r} is {_MEANT[kind.lower()]}" for kind in kinds if kind.lower() in _MEANT), "")
+    return f"'type' must be one of {', '.join(sorted(LIMITS))}, or a list of them{meant}"
 
 
 def is_one_of(value: object, kinds: list[str]) -> bool:

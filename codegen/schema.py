@@ -16,12 +16,13 @@ from codegen.apart import disjoint
 from codegen.enforced import enforced_text, is_valid, mistake_in
 from codegen.enums import flat_enum
 from codegen.keywords import ASSERTIONS, ENFORCED, LIMITS
-from codegen.kinds import kinds_of, takes_only_objects
+from codegen.kinds import kinds_of, takes_only_objects, unknown_type
 from codegen.limits import is_typed, mistake_in_limit
 from codegen.merge import Merged, merge
 from codegen.notes import Notes
 from codegen.parts import UNIONS, Parts
 from codegen.references import References, Schema, escaped
+from codegen.slips import mended
 
 
 @dataclass(slots=True)
@@ -47,7 +48,9 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
 
     Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
     """
-    walk = _Walk(schema, name)
+    notes = Notes()
+    schema = mended(schema, notes)
+    walk = _Walk(schema, name, notes)
     document = Document(name, walk.root_node(is_input=is_input), walk.objects, walk.aliases)
     document.findings = walk.notes.findings
     problems = walk.notes.problems
@@ -66,13 +69,13 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
 class _Walk:
     """The walk over one schema; ``problems`` gathers instead of raising, so that one run tells everything."""
 
-    def __init__(self, root: Schema, name: str) -> None:
+    def __init__(self, root: Schema, name: str, notes: Notes) -> None:
         self.root = root
         self.name = name
         self.references = References(root)
         self.objects: dict[str, Schema] = {}
         self.aliases: dict[str, Schema] = {}
-        self.notes = Notes()
+        self.notes = notes
         self.parts = Parts(self.references, self.notes)
         self.definitions: dict[str, Schema] = {}
         self.open: set[str] = set()
@@ -89,6 +92,7 @@ class _Walk:
             parts = self.parts.of(self.root, "")
             merged = Merged({}, exact=False) if parts is None else merge(parts)
             if is_input or takes_only_objects(merged.schema):
+                self.refuse_all_but_objects(merged.schema)
                 self.root_is_class = True
                 self.building.add(self.name)
                 self.parts.check_keywords({**merged.schema, **self.root}, "")
@@ -98,6 +102,11 @@ class _Walk:
                 enter()
                 return self.object_node(whole, "", self.name)
         return self.node(self.root, "", self.name)
+
+    def refuse_all_but_objects(self, schema: Schema) -> None:
+        kinds = kinds_of(schema)
+        if kinds is not None and "object" not in kinds:
+            self.notes.problem("the arguments of a tool are an object, and this schema takes none", "")
 
     # -- one node ----------------------------------------------------------------------------------------------------
 
@@ -264,8 +273,7 @@ class _Walk:
     def typed(self, schema: Schema, pointer: str, name: str) -> Schema:
         kinds = kinds_of(schema)
         if kinds is None or any(kind not in LIMITS for kind in kinds):
-            words = ", ".join(sorted(LIMITS))
-            return self.notes.problem(f"'type' must be one of {words}, or a list of them", f"{pointer}/type")
+            return self.notes.problem(unknown_type(kinds or ()), f"{pointer}/type")
         if not kinds:
             self.notes.finding("no type is left that a value could have", pointer)
             return self.notes.enforce("type", pointer)
@@ -369,11 +377,6 @@ class _Walk:
 
     def required(self, schema: Schema, properties: Schema, pointer: str) -> list[str]:
         names = schema.get("required", [])
-        if isinstance(names, bool):
-            self.notes.finding(
-                "'required' is a list of names beside 'properties'; on a property itself it has no effect", pointer
-            )
-            return []
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             self.notes.problem("'required' must be a list of property names", f"{pointer}/required")
             return []

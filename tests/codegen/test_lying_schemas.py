@@ -31,7 +31,7 @@ class Lie(NamedTuple):
 def of(node: dict[str, Any], field: str, finding: str, pointer: str, taken: Any, refused: Any) -> Lie:
     """A lie in the schema of the optional property ``a``."""
     schema = {"type": "object", "properties": {"a": node}}
-    return Lie(schema, field, finding, f"/properties/a/{pointer}", taken, {"a": refused})
+    return Lie(schema, field, finding, f"/properties/a/{pointer}".rstrip("/"), taken, {"a": refused})
 
 
 LIES = {
@@ -49,6 +49,14 @@ LIES = {
     "enum_without_values": of({"type": "string", "enum": []}, "a: Any | None = None", NOTHING_FITS, "enum", {}, "x"),
     "enum_of_another_type": of({"type": "integer", "enum": ["1", "2"]}, 'a: Omissible[Literal["1", "2"]] = None', NOTHING_FITS, "enum", {}, "1"),
     "enum_partly_of_another_type": of({"type": "string", "enum": ["x", 1, None]}, 'a: Omissible[Literal["x"]] = None', "'enum' lists values that 'type' refuses", "enum", {"a": "x"}, None),
+    "required_on_the_property": of({"type": "string", "required": True, "not": {"const": ""}}, "a: Omissible[str] = None", "'required' is a list of names beside 'properties'; on a property it has no effect", "", {"a": "x"}, ""),
+    "limit_of_draft_04": of({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "a: Annotated[Omissible[int], Field(gt=1)] = None", "'exclusiveMinimum' is a number since draft-06; it is read as draft-04 meant it", "exclusiveMinimum", {"a": 2}, 1),
+    "null_for_a_list": of({"type": "string", "enum": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'enum' is null, which says nothing", "enum", {"a": "x"}, ""),
+    "null_for_a_format": of({"type": "string", "format": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'format' is no text, which says nothing", "format", {"a": "x"}, ""),
+    "draft_that_nobody_knows": Lie(
+        {"$schema": "https://example.org/x", "type": "object", "required": ["a", "a"], "properties": {"a": {"not": {"const": 1}}}},
+        "a: Any", "'$schema' names no draft from 04 to 2020-12; it is read as 2020-12", "/$schema", {"a": 2}, {"a": 1},
+    ),
     "types_that_exclude_each_other": Lie(
         {"type": "object", "properties": {"a": {"allOf": [{"type": "string"}, {"type": "integer"}]}}},
         "a: Any | None = None", "no type is left that a value could have", "/properties/a", {}, {"a": "x"},
