@@ -16,6 +16,8 @@ from tests.projects import DOWNSTREAM, REPOSITORY
 
 pytestmark = pytest.mark.xdist_group("scale")
 
+IMPORTED = ("library", "maths", "shapes")
+"""Spec files of the miniature project that `toolkit import` makes: provider JSON, functions, models."""
 ADDED = Path(__file__).with_name("project")
 """Over the miniature project: a spec as a server lists it, with a keyword that only the validator knows at run time."""
 
@@ -67,11 +69,16 @@ def _lend_dependencies(environment: Path) -> None:
 
 
 def _write_project(project: Path) -> None:
-    shutil.copytree(DOWNSTREAM, project, ignore=shutil.ignore_patterns("generated", "__pycache__"))
+    made = ("generated", "__pycache__", *(f"{name}.json" for name in IMPORTED))
+    shutil.copytree(DOWNSTREAM, project, ignore=shutil.ignore_patterns(*made))
     shutil.copytree(ADDED, project, dirs_exist_ok=True)
 
 
 def test_a_project_lives_on_the_wheel_alone(installed: Installed, tmp_path: Path) -> None:
+    assert installed.run("toolkit", "import").stdout.count(": new") == len(IMPORTED)
+    for name in IMPORTED:
+        spec = Path("acme", "tools", f"{name}.json")
+        assert (installed.project / spec).read_bytes() == (DOWNSTREAM / spec).read_bytes()
     assert "files changed" in installed.run("toolkit", "generate").stdout
     assert installed.run("toolkit", "check").stdout == "acme/generated: up to date\n"
     installed.run("python", "-m", "mypy", "--strict", "agent.py", "acme")
