@@ -137,7 +137,7 @@ def _plain(node: Any, nodes: Mapping[str, Schema]) -> Any:
             plain[word] = [names.get(key, key) for key in value]
         elif word in ("items", "additionalProperties"):
             # Open is how the base class is: saying it again would only make the code longer.
-            if value is not True:
+            if value not in (True, {}):
                 plain[word] = _plain(value, nodes)
         elif word == "anyOf":
             plain[word] = [_plain(branch, nodes) for branch in value]

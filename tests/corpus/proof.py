@@ -23,7 +23,7 @@ from tests.projects import run
 from tests.typing.checkers import Report, mypy, pyright
 
 A_PACKAGE = 100
-INVOKE_EVERY = 200
+INVOKE_EVERY = 1000
 """Of the tools in the package of all."""
 JUDGES: dict[str, Callable[[Sequence[Path], Path], Report]] = {
     "mypy": lambda files, root: mypy(files, root, "--explicit-package-bases"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, core_schema
@@ -66,6 +66,10 @@ class ToolModel(BaseModel):
     >>> Page.model_validate({"number": 2.0})
     Page(number=2)
     """
+
+    if TYPE_CHECKING:
+        # Not None here, so that a class whose further properties have a type may say which.
+        __pydantic_extra__: dict[str, Any]
 
     model_config = ConfigDict(
         frozen=True,
