@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from codegen.accepts import json_type
 from codegen.enforced import mistake_in
@@ -29,6 +30,21 @@ def is_typed(word: str, value: Any, kind: str) -> bool:
     if word == "multipleOf":
         return 2**-63 <= value <= 2**63 and (kind == "number" or value == int(value))
     return word in ("minLength", "maxLength", "minItems", "maxItems") or abs(value) <= 2**63
+
+
+_PAIRS: Final = (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"))
+
+
+def contradiction(limits: Mapping[str, Any]) -> str | None:
+    """What is said of sound limits that leave nothing between them, or None.
+
+    >>> contradiction({"minLength": 3, "maxLength": 2})
+    "no value fits: 'minLength' is above 'maxLength'"
+    """
+    for least, most in _PAIRS:
+        if least in limits and most in limits and limits[least] > limits[most]:
+            return f"no value fits: {least!r} is above {most!r}"
+    return None
 
 
 def mistake_in_pattern(pattern: object) -> str | None:

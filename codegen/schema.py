@@ -17,7 +17,7 @@ from codegen.enforced import enforced_text, is_valid, mistake_in
 from codegen.enums import flat_enum
 from codegen.keywords import ASSERTIONS, ENFORCED, LIMITS
 from codegen.kinds import kinds_of, takes_only_objects, unknown_type
-from codegen.limits import is_typed, mistake_in_limit
+from codegen.limits import contradiction, is_typed, mistake_in_limit
 from codegen.merge import Merged, merge
 from codegen.notes import Notes
 from codegen.parts import UNIONS, Parts
@@ -309,6 +309,8 @@ class _Walk:
                     found[word] = schema[word]
                 else:
                     self.notes.enforce(word, pointer)
+        if nothing_fits := contradiction(found):
+            self.notes.finding(nothing_fits, pointer)
         return found
 
     def array(self, schema: Schema, pointer: str, name: str) -> Schema:

@@ -57,6 +57,7 @@ LIES = {
         {"$schema": "https://example.org/x", "type": "object", "required": ["a", "a"], "properties": {"a": {"not": {"const": 1}}}},
         "a: Any", "'$schema' names no draft from 04 to 2020-12; it is read as 2020-12", "/$schema", {"a": 2}, {"a": 1},
     ),
+    "limits_that_leave_nothing": of({"type": "string", "minLength": 3, "maxLength": 2}, "a: Annotated[Omissible[str], Field(max_length=2, min_length=3)] = None", "no value fits: 'minLength' is above 'maxLength'", "", {}, "abc"),
     "types_that_exclude_each_other": Lie(
         {"type": "object", "properties": {"a": {"allOf": [{"type": "string"}, {"type": "integer"}]}}},
         "a: Any | None = None", "no type is left that a value could have", "/properties/a", {}, {"a": "x"},
