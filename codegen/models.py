@@ -223,7 +223,12 @@ def _class_edits(
         yield colon, end, "\n" + docstring(schema["description"], "    ") + ("" if only else "\n")
     names = {name: wire for wire, name in naming.field_names(schema.get("properties", {})).items()}
     for field in node.body:
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.target.id in names:
+        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+            continue
+        if field.target.id == "__pydantic_extra__":
+            # Without effect at run time; checkers would take it for an argument.
+            yield span(field)[1], span(field)[1], " = Field(init=False)"
+        elif field.target.id in names:
             wire = names[field.target.id]
             default = _model_default(schema["properties"][wire], nodes)
             yield from _field_edits(field, wire, schema, default, text, span)

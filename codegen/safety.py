@@ -63,11 +63,16 @@ def _allowed_class(node: ast.ClassDef) -> bool:
 def _allowed_member(node: ast.stmt) -> bool:
     if isinstance(node, ast.AnnAssign):
         value = node.value
-        return _is_type(node.annotation) and (value is None or _is_default(value))
+        return _is_type(node.annotation) and (value is None or _is_default(value) or _is_no_argument(node))
     if isinstance(node, ast.Assign):
         targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
         return targets == ["model_config"] and _is_type(node.value)
     return isinstance(node, ast.Pass) or _is_text(node)
+
+
+def _is_no_argument(node: ast.AnnAssign) -> bool:
+    """The types of further properties, kept out of the arguments that checkers see."""
+    return ast.unparse(node.target) == "__pydantic_extra__" and ast.unparse(node.value or node) == "Field(init=False)"
 
 
 def _is_text(node: ast.stmt) -> bool:

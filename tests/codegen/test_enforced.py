@@ -123,6 +123,16 @@ def test_arguments_are_one_class_however_their_schema_is_put_together(what: str)
         assert field in body
 
 
+def test_further_properties_with_a_type_are_no_argument() -> None:
+    schema = {"type": "object", "properties": {"a": TEXT}, "additionalProperties": WHOLE}
+    assert "    __pydantic_extra__: dict[str, int] = Field(init=False)\n" in module_text(schema)
+    model = input_model(schema)
+    assert model(a="x").model_dump(exclude_unset=True) == {"a": "x"}
+    assert model.model_validate({"b": 1}).model_extra == {"b": 1}
+    with pytest.raises(ValidationError):
+        model.model_validate({"b": "x"})
+
+
 def test_what_is_refused_is_told_without_the_value() -> None:
     model = input_model(schema_of("uniqueItems"))
     with pytest.raises(ValidationError) as failure:

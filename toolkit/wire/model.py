@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel, ValidatorFunctionWrapHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, core_schema
 
 from toolkit.wire.enforce import Enforced
@@ -69,7 +69,7 @@ class ToolModel(BaseModel):
 
     if TYPE_CHECKING:
         # Not None here, so that a class whose further properties have a type may say which.
-        __pydantic_extra__: dict[str, Any]
+        __pydantic_extra__: dict[str, Any] = Field(init=False)
 
     model_config = ConfigDict(
         frozen=True,
