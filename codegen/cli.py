@@ -20,7 +20,7 @@ from codegen.settings import find_settings
 from codegen.stale import not_imported
 from toolkit.errors import GenerationError, SetupError, SpecError
 
-Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml holds [tool.toolkit].")]
+Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml has the table tool.toolkit.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Live = Annotated[bool, typer.Option("--live", help="Ask the origins of imports what they tell now.")]
 Allowed: TypeAlias = Literal["compatible", "widening"]
@@ -48,7 +48,7 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
         else:
             typer.echo(f"{folder}: nothing to do")
         if missing and not as_json:
-            typer.echo(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`", err=True)
+            _tell_not_imported(missing)
 
 
 @app.command()
@@ -73,14 +73,23 @@ def check(
         with progress_bar() as progress:
             difference = run.check(settings, progress, parallel=True)
         folder = run.shown(settings.output, settings.root)
+        missing = not_imported(settings)
         if as_json:
-            print_json({"package": settings.package, "current": not difference, "diff": difference})
+            print_json(
+                {"package": settings.package, "current": not difference, "diff": difference, "notImported": missing}
+            )
         elif difference:
             typer.echo(f"{difference}\n{folder} is not what its specs give: run `toolkit generate`", nl=True)
         else:
             typer.echo(f"{folder}: up to date")
+        if missing and not as_json:
+            _tell_not_imported(missing)
         if difference:
             raise typer.Exit(1)
+
+
+def _tell_not_imported(names: list[str]) -> None:
+    typer.echo(f"not imported yet: {', '.join(names)}; run `toolkit import {' '.join(names)}`", err=True)
 
 
 def _check_live(names: list[str], allow: Allowed | None, project: Path, as_json: bool) -> None:
@@ -97,11 +106,13 @@ def _check_live(names: list[str], allow: Allowed | None, project: Path, as_json:
     else:
         for item in found:
             change = item.change
-            typer.echo(
-                f"{item.name}: {change.tool or 'the origin'}: {change.kind}: {change.sentence} @ {change.pointer}"
-            )
+            place = f" @ {change.pointer}" if change.pointer else ""
+            typer.echo(f"{item.name}: {change.tool or 'the origin'}: {change.kind}: {change.sentence}{place}")
         counts = [f"{sum(item.change.kind == kind for item in found)} {kind}" for kind in KINDS]
         typer.echo(", ".join(counts) if found else "nothing changed")
+        if refused:
+            again = " ".join(dict.fromkeys(item.name for item in found))
+            typer.echo(f"to take them over: `toolkit import {again}`, then `toolkit generate`", err=True)
     if refused:
         raise typer.Exit(1)
 

@@ -65,7 +65,10 @@ class Settings:
 
     @property
     def spec_paths(self) -> list[Path]:
-        return [self.root / spec for spec in self.specs]
+        paths = [self.root / spec for spec in self.specs]
+        # The first import makes the folder it is kept in.
+        made_later = self.import_file("").parent if self.imports else None
+        return [path for path in paths if path != made_later or path.exists()]
 
     def import_file(self, name: str) -> Path:
         """Where the specs of an import stand: in the first folder of ``specs``."""

@@ -28,7 +28,7 @@ app.add_typer(policy_app, name="policy")
 audit_app = typer.Typer(no_args_is_help=True, help="What an audit log says of itself.")
 app.add_typer(audit_app, name="audit")
 
-Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml holds [tool.toolkit].")]
+Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml has the table tool.toolkit.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 ImportNames = Annotated[list[str] | None, typer.Argument(help="Imports of the settings; by default all of them.")]
 Package = Annotated[

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from codegen.import_settings import ImportSettings
 from codegen.importers.imported import Imported
-from toolkit.errors import SetupError, ToolkitError
+from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
 from toolkit.guard.net import Network
 from toolkit.guard.process import ProcessGuard
 from toolkit.packs.mcp import McpServer
@@ -22,6 +22,12 @@ _KEPT: Final = ("name", "title", "description", "inputSchema", "outputSchema", "
 _OF_A_WRAPPER: Final = frozenset(
     {"$schema", "$defs", "definitions", "type", "title", "description", "properties", "required"}
     | {"additionalProperties", "x-fastmcp-wrap-result"}
+)
+
+_IT_RAN: Final = ("SERVER_NOT_READY", "SERVER_DIED", "REMOTE")
+_WHERE_PROGRAMS_ARE: Final = (
+    "; the sandbox has the system's programs, those beside this Python and the project's folder:"
+    " install it there, or set sandbox = false"
 )
 
 
@@ -40,7 +46,7 @@ def import_mcp(settings: ImportSettings, root: Path) -> Imported:
     try:
         identity, tools = asyncio.run(_listed(server, root))
     except ToolkitError as error:
-        raise SetupError(f"{error.message}{_where_it_ran(settings)} @ {settings.pointer}") from None
+        raise SetupError(f"{error.message}{_what_helps(settings, error)} @ {settings.pointer}") from None
     except ImportError as error:
         raise SetupError(
             f"MCP servers are read with the package {error.name!r}: pip install 'typed-toolkit[mcp]' @ {settings.pointer}"
@@ -60,13 +66,24 @@ async def _listed(server: McpServer, root: Path) -> tuple[dict[str, str], list[d
             await link.close()
 
 
-def _where_it_ran(settings: ImportSettings) -> str:
+def _what_helps(settings: ImportSettings, error: ToolkitError) -> str:
+    """Where a command ran, or why it could not, and the setting that may change it."""
     if not settings.command:
+        return ""
+    reason = error.details.get("reason")
+    if reason == "COMMAND_NOT_FOUND":
+        names = error.details.get("near")
+        near = nearest(settings.command[0], names) if isinstance(names, list) else ""
+        return f"{_WHERE_PROGRAMS_ARE if settings.sandbox else ''}{near and '.'}{near}"
+    if reason not in _IT_RAN and not isinstance(error, ToolTimeout):
         return ""
     if not settings.sandbox:
         return "; it ran in the project's folder, without a sandbox"
-    network = "with" if settings.network else "without"
-    return f"; it ran in the project's folder, in the sandbox: read-only, {network} the network"
+    if settings.network:
+        return "; it ran in the project's folder, in the sandbox: read-only, with the network"
+    waits = reason == "SERVER_NOT_READY"
+    hint = "; one that is downloaded when it starts (npx, uvx) needs network = true" if waits else ""
+    return f"; it ran in the project's folder, in the sandbox: read-only, without the network{hint}"
 
 
 def as_spec(tool: dict[str, Any], permissions: tuple[str, ...]) -> dict[str, Any]:

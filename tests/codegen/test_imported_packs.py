@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -141,6 +142,16 @@ def test_what_is_not_imported_yet_is_told_and_leaves_no_trace(tmp_path: Path) ->
     assert ran.stderr == "not imported yet: files; run `toolkit import files`\n"
     assert "imported.py" not in made.files() and "PACKS: tuple[str, ...] = ()" in made.files()["facade.py"].decode()
     assert json.loads(toolkit(made, "generate", "--json").stdout)["notImported"] == ["files"]
+    checked = toolkit(made, "check")
+    assert (checked.returncode, checked.stderr) == (0, ran.stderr)
+    assert json.loads(toolkit(made, "check", "--json").stdout)["notImported"] == ["files"]
+
+
+def test_the_folder_of_imports_need_not_be_there_before_the_first(tmp_path: Path) -> None:
+    made = project(tmp_path, {"files": SERVER}, {})
+    shutil.rmtree(tmp_path / "acme/tools")
+    ran = toolkit(made, "generate")
+    assert (ran.returncode, ran.stderr) == (0, "not imported yet: files; run `toolkit import files`\n")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,15 @@ def test_each_class_has_its_exit_code(
     ]
     assert {run.stdout for run in ran} == {told}
     assert tuple(run.returncode for run in ran) == codes
+    way_out = "to take them over: `toolkit import maths`, then `toolkit generate`\n"
+    assert [run.stderr for run in ran] == [way_out if code else "" for code in codes]
     assert file.read_bytes() == committed
+
+
+def test_a_tool_that_is_gone_has_no_place(project: Project) -> None:
+    project.write("acme/maths.py", MATHS.replace("def add", "def plus"))
+    told = toolkit(project, "check", "--live").stdout.splitlines()
+    assert told[:2] == ["maths: add: breaking: the tool is gone", "maths: plus: widening: the tool is new"]
 
 
 def test_json_for_scripts(project: Project) -> None:

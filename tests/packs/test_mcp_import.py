@@ -104,6 +104,30 @@ def test_a_list_that_cannot_be_had_is_told(habit: str, words: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            ImportSettings("gone", command=("no-such-server",)),
+            "'no-such-server' does not exist, or cannot be seen from inside the sandbox; the sandbox has the system's"
+            " programs, those beside this Python and the project's folder: install it there, or set sandbox = false",
+        ),
+        (ImportSettings("gone", command=("pyhton3",)), "or set sandbox = false. Did you mean 'python3'?"),
+        (
+            ImportSettings("gone", command=("python", "-c", "import time; time.sleep(60)"), timeout=1),
+            "the MCP server 'gone' was not ready within 1 s; it ran in the project's folder, in the sandbox: read-only,"
+            " without the network; one that is downloaded when it starts (npx, uvx) needs network = true",
+        ),
+    ],
+)
+def test_what_keeps_a_server_from_starting_is_told_with_the_way_out(
+    settings: ImportSettings, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SetupError) as caught:
+        import_mcp(settings, tmp_path)
+    assert str(caught.value).endswith(f"{words} @ pyproject.toml:/tool/toolkit/imports/gone")
+
+
 def test_being_asked_for_a_list_changes_nothing(tmp_path: Path) -> None:
     script = "open('written', 'w')"
     for sandbox, there in ((True, False), (False, True)):  # without a sandbox, the same succeeds

@@ -25,7 +25,7 @@ def test_text_that_says_more_than_the_structure_is_kept_beside_it(make_sync: Doo
 REFUSED = {
     "long line": ("SERVER_DIED", "a line of more than 32 MiB"),
     "garbage": ("SERVER_DIED", "10001 lines in a row that are no JSON-RPC"),
-    "no result": ("REMOTE", "answered what the protocol does not know"),
+    "no result": ("REMOTE", "answered what the protocol does not know: "),
     "refuses": ("REMOTE", r"refuses: no such tool\u202e here"),
     "half a character": ("REMOTE", "its answer cannot be read"),
     "fails": ("TOOL_ERROR", "it is broken"),

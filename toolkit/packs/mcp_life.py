@@ -97,7 +97,9 @@ class Life:
         """What went wrong in a request, in our words."""
         if isinstance(error, ValidationError):
             return ToolFailed(
-                "REMOTE", f"{self._name} answered what the protocol does not know", server=self._server.name
+                "REMOTE",
+                f"{self._name} answered what the protocol does not know: {self._shown(_place(error))}",
+                server=self._server.name,
             )
         if not isinstance(error, MCPError):
             return ToolFailed("REMOTE", f"{self._name} asks for more than a call: {self._shown(str(error))}")
@@ -216,7 +218,9 @@ class Life:
         if self._process is None:
             return []
         ending = self._process.ending()
-        notes = [f"exit code {ending.exit_code}" if ending.exit_code is not None else f"signal {ending.signal}"]
+        how = f"exit code {ending.exit_code}" if ending.exit_code is not None else f"signal {ending.signal}"
+        # One whose time was up was ended by us: how it took that tells nobody anything.
+        notes = [] if self._patience.cancelled_caught else [how]
         if self._output is not None and self._output.complaint:
             notes.append(self._shown(self._output.complaint))
         if said := self._process.said().strip():
@@ -249,6 +253,12 @@ async def _learn_headers(session: ClientSession) -> None:
 @asynccontextmanager
 async def _given(streams: TransportStreams) -> AsyncIterator[TransportStreams]:
     yield streams
+
+
+def _place(error: ValidationError) -> str:
+    """The first thing that was wrong, without the value."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'/'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _first(error: BaseException | None) -> BaseException | None:
