@@ -84,7 +84,7 @@ def check(
             typer.echo(f"{folder}: up to date")
         if missing and not as_json:
             _tell_not_imported(missing)
-        if difference:
+        if difference or missing:
             raise typer.Exit(1)
 
 

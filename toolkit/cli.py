@@ -108,7 +108,9 @@ def lint(
         specs += [spec for some in read_functions(settings).values() for spec in some] if settings else []
         found: list[tuple[dict[str, str], Finding]]
         if target is None:
-            found = [({}, finding) for spec in specs for finding in (*lint_spec(spec, count), *schema_findings(spec))]
+            found = [({}, finding) for spec in specs for finding in schema_findings(spec)]
+            # What an origin says of its tools is not in the hands of who reads this.
+            found += [({}, finding) for spec in specs if spec.origin is None for finding in lint_spec(spec, count)]
         else:
             found = [row for spec in specs for row in _target_findings(spec, target)]
     if as_json:
@@ -415,3 +417,7 @@ def _callable(name: str) -> Callable[[str], int]:
 
 def main() -> None:
     app()
+
+
+if __name__ == "__main__":
+    main()

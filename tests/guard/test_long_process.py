@@ -60,7 +60,8 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "ws"
     folder.mkdir()
     (folder / "hold.py").write_text(HOLD)
-    (folder / "server.py").write_text(SERVER)
+    for place in (folder, tmp_path):  # what is let out must not be what tools could have changed
+        (place / "server.py").write_text(SERVER)
     return folder
 
 
@@ -227,7 +228,7 @@ def test_it_reads_the_workspace_and_nothing_outside_unless_it_was_let_out(worksp
         inside = guard.start(["python", "server.py"])
         assert ask(inside, "read inside") == "a file of the workspace"
         assert ask(inside, f"read {outside}") in ("FileNotFoundError", "PermissionError")
-        let_out = guard.start(["python", "server.py"], sandbox=False)
+        let_out = guard.start(["python", "../server.py"], sandbox=False)
         assert ask(let_out, f"read {outside}") == "a secret of the host"
         assert (inside.sandboxed, let_out.sandboxed) == (True, False)
 
@@ -244,7 +245,7 @@ def test_only_who_is_let_out_may_be_given_a_home(workspace: Path, sandboxed: Way
     with guard_in(sandboxed, workspace) as guard:
         with pytest.raises(SandboxViolation, match="HOME"):
             guard.start(["python", "server.py"], env={"HOME": "/elsewhere"})
-        process = guard.start(["python", "server.py"], env={"HOME": "/elsewhere"}, sandbox=False)
+        process = guard.start(["python", "../server.py"], env={"HOME": "/elsewhere"}, sandbox=False)
         assert "HOME=/elsewhere" in ask(process, "env").split()
 
 
@@ -256,6 +257,9 @@ def test_a_program_of_the_workspace_is_never_let_out(workspace: Path, sandboxed:
         for program in ("./run", str(workspace / "run"), "./linked"):
             with pytest.raises(SandboxViolation, match="may not run without a sandbox"):
                 guard.start([program], sandbox=False)
+        for word in ("server.py", "./server.py", "--file=server.py", str(workspace / "server.py"), "linked"):
+            with pytest.raises(SandboxViolation, match="is a file in the workspace"):
+                guard.start(["python", word], sandbox=False)
         assert ask(guard.start(["./run"]), "echo fine") == "fine"
     with guard_in(sandboxed, workspace, mode="read-only") as guard:  # where no tool could have written it
         assert ask(guard.start(["./run"], sandbox=False), "echo fine") == "fine"
@@ -266,4 +270,4 @@ def test_where_no_command_runs_only_the_named_way_out_does(workspace: Path, monk
     with ProcessGuard(str(workspace), sandbox="full", carrier="own") as guard:
         with pytest.raises(ToolNotAllowed, match="this machine gives none"):
             guard.start(["python", "server.py"])
-        assert ask(guard.start(["python", "server.py"], sandbox=False), "echo fine") == "fine"
+        assert ask(guard.start(["python", "../server.py"], sandbox=False), "echo fine") == "fine"

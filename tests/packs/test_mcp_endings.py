@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.guard.test_process_ends import wait_for
-from tests.packs.conftest import Doors, servers_in
+from tests.packs.conftest import SERVERS, Doors, servers_in
 from tests.runtime.conftest import Door
 from toolkit import CancelSignal, JsonObject, ToolCall
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
@@ -23,7 +23,9 @@ from toolkit.runtime.table import Pack
 
 def odd(habit: str, *, timeout: float = 60.0, env: tuple[str, ...] = (), sandbox: bool = True) -> Pack:
     """A pack whose server has that habit."""
-    server = McpServer(name="odd", command=("python", "odd.py", habit), timeout=timeout, env=env, sandbox=sandbox)
+    # What is let out must not be what tools could have changed.
+    program = "odd.py" if sandbox else str(SERVERS / "odd.py")
+    server = McpServer(name="odd", command=("python", program, habit), timeout=timeout, env=env, sandbox=sandbox)
     models = "served.generated.models"
     return mcp_pack(
         server,

@@ -119,9 +119,10 @@ class Sandbox:
             yield command, stdout, stderr
 
     def check_not_writable(self, plan: Plan) -> None:
-        """Refuse to run ``plan`` without a sandbox where a command could have changed its program.
+        """Refuse to run ``plan`` without a sandbox where a command could have changed its program, or a file it is given:
+        a script, say.
 
-        Limit: says nothing about what the program reads or loads.
+        Limit: says nothing about what the program finds by itself, such as ``python -m name`` or packages beside it.
         """
         try:
             program = os.path.realpath(find(plan.argv[0], plan.env["PATH"], os.path.join(self.workspace, plan.cwd)))
@@ -134,6 +135,13 @@ class Sandbox:
                 "a program that lies in the workspace may not run without a sandbox: tools could have changed it; "
                 "install it elsewhere, or let it have the sandbox"
             )
+        for word in plan.argv[1:]:
+            place = os.path.realpath(os.path.join(self.workspace, plan.cwd, word.partition("=")[2] or word))
+            if os.path.isfile(place) and any(is_below(place, root) for root in writable):
+                raise SandboxViolation(
+                    f"{word!r} is a file in the workspace, where tools could have changed it, and may not be given to a "
+                    "program without a sandbox; keep it elsewhere, or let the program have the sandbox"
+                )
 
     def close(self) -> None:
         """Kill what runs; a second time does nothing."""
