@@ -8,6 +8,7 @@ no proxies, no ``.netrc``. What fails here fails one request, in words, and not 
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 FAILED_HERE: Final = -32099
 """The code of errors that are ours, in the place of an answer; their data say which of our errors."""
 
+# A server may use the same code, and must not be believed: this never leaves the process.
+_OURS: Final = secrets.token_hex(16)
+
 _SECONDS_TO_CONNECT: Final = 30.0
 _IDLE: Final = 300.0
 
@@ -53,9 +57,11 @@ async def http_streams(
 def failed_here(data: object, message: str) -> ToolkitError | None:
     """The error of ours that an answer with the code ``FAILED_HERE`` stands for."""
     match data:
-        case {"code": "SANDBOX_VIOLATION"}:
+        case {"mark": mark} if mark != _OURS:
+            return None
+        case {"mark": _, "code": "SANDBOX_VIOLATION"}:
             return SandboxViolation(message)
-        case {"reason": str() as reason}:
+        case {"mark": _, "reason": str() as reason}:
             return ToolFailed(reason, message)
     return None
 
@@ -193,7 +199,7 @@ def _is_rpc(body: bytes) -> bool:
 
 def _in_words(error: ToolkitError, status: int = 502) -> httpx2.Response:
     """An error of ours as the answer to one request: raised, it would end the whole session."""
-    data = {"code": error.code, "reason": error.reason if isinstance(error, ToolFailed) else None}
+    data = {"mark": _OURS, "code": error.code, "reason": error.reason if isinstance(error, ToolFailed) else None}
     told = {"code": FAILED_HERE, "message": error.message, "data": data}
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": 0, "error": told})
 

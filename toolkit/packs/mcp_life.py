@@ -109,6 +109,13 @@ class Life:
             return SessionOver()
         return ToolFailed("REMOTE", f"{self._name} refuses: {self._shown(error.message)}", rpc_code=error.code)
 
+    def without_secrets(self, text: str) -> str:
+        """The text with the names of variables in the place of the values the server was handed."""
+        for name, value in self._secrets.items():
+            if len(value) >= _SHORTEST_SECRET:
+                text = text.replace(value, f"${{{name}}}")
+        return text
+
     @property
     def _name(self) -> str:
         return f"the MCP server {self._server.name!r}"
@@ -227,10 +234,7 @@ class Life:
 
     def _shown(self, text: str) -> str:
         """The server's words, without the values it was handed."""
-        for name, value in self._secrets.items():
-            if len(value) >= _SHORTEST_SECRET:
-                text = text.replace(value, f"${{{name}}}")
-        lines = map(display, text[-_SHOWN:].splitlines())
+        lines = map(display, self.without_secrets(text)[-_SHOWN:].splitlines())
         return "\n".join(lines)
 
 
