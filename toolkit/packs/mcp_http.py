@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import httpcore2
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
@@ -37,6 +38,7 @@ _OURS: Final = secrets.token_hex(16)
 
 _SECONDS_TO_CONNECT: Final = 30.0
 _IDLE: Final = 300.0
+_BETWEEN_STREAMS: Final = 0.1
 
 
 @asynccontextmanager
@@ -69,6 +71,7 @@ def failed_here(data: object, message: str) -> ToolkitError | None:
 class _OneOrigin(httpx2.AsyncBaseTransport):
     def __init__(self, url: Url, network: Network, workers: Workers) -> None:
         self._url = url
+        self._next_stream = 0.0
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=network.context if url.scheme == "https" else None,
             network_backend=_Judged(url, network, workers),
@@ -78,11 +81,19 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
         try:
             if _origin(request.url) != _origin(httpx2.URL(self._url.text)):
                 raise SandboxViolation("the session asks for another origin than the one configured")
+            if request.method == "GET":
+                await self._wait_for_turn()
             return await self._answered(request)
         except ToolkitError as error:
             return _in_words(error)
         except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
             return _in_words(ToolFailed("NETWORK", f"'{self._url.authority}': {_named(error)}"))
+
+    async def _wait_for_turn(self) -> None:
+        """A server says how soon its streams are opened again, which may be at once and for ever."""
+        now = anyio.current_time()
+        self._next_stream = max(self._next_stream, now) + _BETWEEN_STREAMS
+        await anyio.sleep(self._next_stream - _BETWEEN_STREAMS - now)
 
     async def _answered(self, request: httpx2.Request) -> httpx2.Response:
         target = httpcore2.URL(

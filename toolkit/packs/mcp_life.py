@@ -98,7 +98,7 @@ class Life:
             )
         if not isinstance(error, MCPError):
             return ToolFailed("REMOTE", f"{self._name} asks for more than a call: {self._shown(str(error))}")
-        if error.code == FAILED_HERE and (own := failed_here(error.error.data, error.message)):
+        if error.code == FAILED_HERE and (own := failed_here(error.error.data, self.without_secrets(error.message))):
             return own
         if error.code == CONNECTION_CLOSED and (self.over or self._server.url):
             await asyncio.wait({self._task}, timeout=None if self.over else 0)
@@ -197,7 +197,7 @@ class Life:
         if isinstance(cause, ToolkitError):
             return cause
         if isinstance(cause, MCPError) and cause.code == FAILED_HERE:
-            own = failed_here(cause.error.data, cause.message)
+            own = failed_here(cause.error.data, self.without_secrets(cause.message))
             if own is not None:
                 return own
         try:
