@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from codegen.accepts import json_type
 from codegen.keywords import LIMITS
-from toolkit.wire.exact import same_json
+from toolkit.wire.exact import json_key
 
 Flat: TypeAlias = dict[str, Any]
 Lookup: TypeAlias = Callable[[str], Flat | None]
@@ -22,9 +22,13 @@ def _apart(one: Flat, other: Flat, lookup: Lookup) -> bool:
     if set(_kinds(one, lookup)).isdisjoint(_kinds(other, lookup)):
         return True
     if "enum" in one and "enum" in other:
-        return not any(same_json(a, b) for a in one["enum"] for b in other["enum"])
+        return _none_in_common(one["enum"], other["enum"])
     mine, theirs = _constants(one, lookup), _constants(other, lookup)
-    return any(not any(same_json(a, b) for a in mine[key] for b in theirs[key]) for key in mine.keys() & theirs.keys())
+    return any(_none_in_common(mine[key], theirs[key]) for key in mine.keys() & theirs.keys())
+
+
+def _none_in_common(one: list[object], other: list[object]) -> bool:
+    return set(map(json_key, one)).isdisjoint(map(json_key, other))
 
 
 def _kinds(flat: Flat, lookup: Lookup) -> Iterator[str]:

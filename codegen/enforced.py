@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from codegen.keywords import SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
@@ -15,6 +16,9 @@ from toolkit.wire.enforce import new_validator
 _PROSE: Final = frozenset(
     {"$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly"}
 )
+MAX_PATTERNS: Final = 500
+"""Each may take megabytes once it is compiled."""
+
 _ELSEWHERE: Final = re.compile(r"Resource ('.*?') is not present in a registry")
 
 
@@ -25,6 +29,9 @@ def enforced_text(schema: Schema) -> str:
 
 def mistake_in(schema: Schema) -> str | None:
     """Why the validator takes no such schema, or None: a reference to elsewhere, a pattern that is not linear, …"""
+    patterns = set(_patterns(schema))
+    if len(patterns) > MAX_PATTERNS:
+        return f"it has {len(patterns)} different patterns, more than {MAX_PATTERNS}"
     try:
         new_validator(_bare(schema))
     except ImportError:
@@ -32,6 +39,20 @@ def mistake_in(schema: Schema) -> str | None:
     except ValueError as error:
         return _told(error)
     return None
+
+
+def _patterns(node: object) -> Iterator[str]:
+    """All patterns, also where no keyword leads: a reference may."""
+    if isinstance(node, list):
+        for item in node:
+            yield from _patterns(item)
+    elif isinstance(node, dict):
+        for word, value in node.items():
+            if word == "pattern" and isinstance(value, str):
+                yield value
+            elif word == "patternProperties" and isinstance(value, dict):
+                yield from value
+            yield from _patterns(value)
 
 
 def _told(error: ValueError) -> str:

@@ -7,7 +7,7 @@ from codegen.keywords import ASSERTIONS
 from codegen.kinds import is_one_of, kinds_of
 from codegen.notes import Notes
 from codegen.references import Schema
-from toolkit.wire.exact import same_json
+from toolkit.wire.exact import json_key, same_json
 
 
 def flat_enum(schema: Schema, pointer: str, notes: Notes) -> Schema:
@@ -17,7 +17,7 @@ def flat_enum(schema: Schema, pointer: str, notes: Notes) -> Schema:
         return notes.problem("'enum' must be a list of values", f"{pointer}/enum")
     if any(word in ASSERTIONS and word not in ("enum", "const", "type") for word in schema):
         notes.enforce("enum", pointer)
-    values = [v for i, v in enumerate(listed) if not any(same_json(v, other) for other in listed[:i])]
+    values = list({json_key(value): value for value in reversed(listed)}.values())[::-1]
     if "const" in schema:
         values = [value for value in values if same_json(value, schema["const"])]
     kinds = kinds_of(schema)

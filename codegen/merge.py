@@ -12,7 +12,7 @@ from typing import Any, Final
 from codegen.accepts import json_type
 from codegen.keywords import ASSERTIONS, ENFORCED
 from codegen.references import Schema
-from toolkit.wire.exact import same_json
+from toolkit.wire.exact import json_key, same_json
 
 _LOWEST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems")
 _HIGHEST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
@@ -78,7 +78,8 @@ def _both(one: object, other: object) -> object:
 
 
 def _common(one: list[Any], other: list[Any]) -> list[Any]:
-    return [value for value in one if any(same_json(value, wanted) for wanted in other)]
+    wanted = set(map(json_key, other))
+    return [value for value in one if json_key(value) in wanted]
 
 
 def _tighter(one: Any, other: Any, choose: Callable[[Any, Any], Any]) -> Any:

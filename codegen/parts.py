@@ -75,6 +75,7 @@ class Parts:
         circle, or where types cannot follow."""
         if not isinstance(schema, dict):
             return [{}] if schema is True else None
+        self._notes.step(pointer)
         seen = self._around if seen is None else seen
         found: list[Schema] = []
         siblings = "$ref" not in schema or not self._references.ignores_siblings

@@ -9,6 +9,7 @@ reported at its pointer, all at once; what a schema says wrongly of itself, and 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from codegen import naming
 from codegen.accepts import accepts, settled
@@ -19,10 +20,16 @@ from codegen.keywords import ASSERTIONS, ENFORCED, LIMITS
 from codegen.kinds import kinds_of, takes_only_objects, unknown_type
 from codegen.limits import contradiction, is_typed, mistake_in_limit
 from codegen.merge import Merged, merge
-from codegen.notes import Notes
+from codegen.notes import Notes, TooManySteps
 from codegen.parts import UNIONS, Parts
 from codegen.references import References, Schema, escaped
 from codegen.slips import mended
+
+MAX_BRANCHES: Final = 500
+"""A union of more is left to the validator as a whole: no reader, type checker or compiler has any use for its type."""
+
+STEPS_OF_A_CLASS: Final = 30
+"""What writing a class costs the generator beneath, as so many steps of ours."""
 
 
 @dataclass(slots=True)
@@ -51,7 +58,14 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
     notes = Notes()
     schema = mended(schema, notes)
     walk = _Walk(schema, name, notes)
-    document = Document(name, walk.root_node(is_input=is_input), walk.objects, walk.aliases)
+    root: Schema = {"type": "object"}
+    try:
+        root = walk.root_node(is_input=is_input)
+    except RecursionError:
+        notes.problem("its references lead from one to the next too often to be followed; write fewer of them", "")
+    except TooManySteps:
+        assert notes.problems
+    document = Document(name, root, walk.objects, walk.aliases)
     document.findings = walk.notes.findings
     problems = walk.notes.problems
     if walk.notes.enforced and not problems:
@@ -118,6 +132,7 @@ class _Walk:
             return self.notes.enforce("false", pointer)
         if not isinstance(schema, dict):
             return self.notes.problem("a schema must be an object, true or false", pointer)
+        self.notes.step(pointer)
         self.parts.check_keywords(schema, pointer)
         flat = self.shaped(schema, pointer, name)
         if nested and _carries_limits(flat):
@@ -176,6 +191,7 @@ class _Walk:
 
     def lookup(self, ref: str) -> Schema | None:
         name = ref.rpartition("/")[2]
+        self.notes.step("")
         if name == self.name:
             return {"type": "object"}
         return self.objects.get(name) or self.aliases.get(name)
@@ -204,7 +220,9 @@ class _Walk:
             self.open.add(place)
             self.definitions[place] = self.node(target, place, self.name + naming.camel(place.rpartition("/")[2]))
             self.open.discard(place)
-        return _bare(self.definitions[place])
+        found = _bare(self.definitions[place])
+        self.notes.step(pointer, _size(found))
+        return found
 
     def recursion(self, place: str, pointer: str) -> Schema:
         """A reference to what is being read: a class has its name already, anything else is left to the validator."""
@@ -255,6 +273,8 @@ class _Walk:
         return self.shaped({key: value for key, value in schema.items() if key != word}, pointer, name)
 
     def branches(self, branches: list[object], word: str, pointer: str, name: str) -> Schema:
+        if len(branches) > MAX_BRANCHES:
+            return self.notes.enforce(word, pointer)
         named = sum(1 for branch in branches if not _is_null(branch)) == 1
         flat = [
             _bare(
@@ -268,6 +288,8 @@ class _Walk:
             self.notes.enforce("oneOf", pointer)
         if {} in flat:
             return {}
+        if _size({"anyOf": flat}) > 2 * MAX_BRANCHES:
+            return self.notes.enforce(word, pointer)
         return flat[0] if len(flat) == 1 else {"anyOf": flat}
 
     def typed(self, schema: Schema, pointer: str, name: str) -> Schema:
@@ -395,6 +417,7 @@ class _Walk:
 
     def unused(self, name: str, pointer: str) -> str:
         """The name, with a digest of the place where another place of this tool has it already."""
+        self.notes.step(pointer, STEPS_OF_A_CLASS)
         if name == self.name:
             # That is the class around this one: a model of a value that is an object or null, say.
             name = f"{name}Root"
@@ -406,6 +429,14 @@ class _Walk:
 def _bare(flat: Schema) -> Schema:
     """A node without what describes another place."""
     return {word: value for word, value in flat.items() if word not in ("default", "description")}
+
+
+def _size(flat: object) -> int:
+    """How many nodes stand in a flat one; what has a name counts once, wherever it is named."""
+    if not isinstance(flat, dict):
+        return 0
+    inner = [flat.get("items"), flat.get("additionalProperties"), *flat.get("anyOf", ())]
+    return 1 + sum(map(_size, [*inner, *flat.get("properties", {}).values()]))
 
 
 def _carries_limits(flat: Schema) -> bool:

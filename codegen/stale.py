@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from codegen.import_settings import ImportSettings, url_mistake
 from codegen.rows import Row
 from codegen.settings import Settings
-from toolkit.errors import SpecError
+from toolkit.errors import SpecError, ToolkitError
+from toolkit.guard.addresses import AddressRules
+from toolkit.guard.hosts import Url
 
 
 def not_imported(settings: Settings) -> list[str]:
@@ -61,6 +63,22 @@ def _address_mistakes(item: ImportSettings, row: Row) -> Iterator[str]:
         yield (
             f"the document names no server that can be called; say where the service is with 'url' @ {item.pointer}/url"
         )
+    elif not item.url and not _is_public(url):
+        yield (
+            f"the document says that its service is at {url!r}, which is no public address; if that is where it is, say so"
+            f" with 'url' @ {item.pointer}/url"
+        )
+
+
+def _is_public(url: str) -> bool:
+    """Whether a document may name an address by itself: one inside this machine or network is for its owner to name."""
+    try:
+        host = Url.parse(url).host
+    except ToolkitError:
+        return False
+    if host.address is not None:
+        return AddressRules(()).permits(host.address)
+    return host.text.rpartition(".")[2] not in ("localhost", "internal", "local")
 
 
 def service_url(item: ImportSettings, rows: Iterable[Row]) -> str:

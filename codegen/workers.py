@@ -12,6 +12,7 @@ from typing import Final
 
 from codegen.models import render_models
 from codegen.schema import Document
+from toolkit.errors import GenerationError
 
 WORTHWHILE: Final = 300
 """With fewer modules the processes would take longer to start than they save."""
@@ -49,4 +50,7 @@ def workers_for(modules: int) -> int:
 
 
 def _render(job: Job) -> str:
-    return render_models(job.source, job.prefix, job.description, job.inputs, job.outputs)
+    try:
+        return render_models(job.source, job.prefix, job.description, job.inputs, job.outputs)
+    except RecursionError:
+        raise GenerationError(f"the types of {job.prefix!r} nest deeper than Python reads @ {job.source}") from None

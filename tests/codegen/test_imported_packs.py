@@ -164,6 +164,10 @@ def test_the_folder_of_imports_need_not_be_there_before_the_first(tmp_path: Path
         ({"files": SERVER}, {"files": mcp("a", prefix="x_")}, "[tool.toolkit.imports.files] puts 'fs_' before its tools' names now; run `toolkit import files` again @ acme/tools/files.json:/prefix"),
         ({"shop": SERVICE}, {"shop": api("a", "b")}, "the document names no server that can be called; say where the service is with 'url' @ pyproject.toml:/tool/toolkit/imports/shop/url"),
         ({"shop": SERVICE}, {"shop": api("a", url="file:///etc")}, "the document names no server that can be called; say where the service is with 'url' @ pyproject.toml:/tool/toolkit/imports/shop/url"),
+        *(
+            ({"shop": SERVICE}, {"shop": api("a", url=url)}, f"the document says that its service is at {url!r}, which is no public address; if that is where it is, say so with 'url' @ pyproject.toml:/tool/toolkit/imports/shop/url")
+            for url in ("http://169.254.169.254/", "http://127.0.0.1:8080", "https://[::1]", "http://localhost/v1", "http://2130706433/")
+        ),
     ],
 )  # fmt: skip
 def test_files_and_settings_must_agree(

@@ -72,6 +72,8 @@ def odd_http(tls: ssl.SSLContext | None = None) -> Iterator[OddHttp]:
             match odd.habit:
                 case "redirects":
                     self._send(307, b"", {"location": odd.elsewhere})
+                case "redirects telling":
+                    self._send(307, b"", {"location": f"/{self.headers['x-token']}"})
                 case "redirects within":
                     self._send(308, b"", {"location": "/mcp/"})
                 case "status":

@@ -84,6 +84,16 @@ def test_redirects_are_refused_wherever_they_lead(make_sync: Doors, odd: OddHttp
     assert {path for _, path, _, _ in odd.requests} == {"/mcp"}
 
 
+def test_a_redirect_that_holds_the_token_is_told_without_it(
+    make_sync: Doors, odd: OddHttp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "s3cret-t0ken")
+    odd.habit = "redirects telling"
+    with pytest.raises(SandboxViolation) as caught:
+        greet(make_sync(pack(odd.url, **{"X-Token": "${TOKEN}"})))
+    assert "redirects to '/${TOKEN}'" in str(caught.value)
+
+
 def test_loopback_is_reached_because_it_is_configured_but_denied_hosts_stay_denied(
     make_sync: Doors, odd: OddHttp
 ) -> None:

@@ -9,7 +9,9 @@ from tests.packs.test_mcp_endings import odd
 from toolkit.errors import ToolFailed, ToolkitError
 
 
-@pytest.mark.parametrize(("habit", "number"), [("banner", 42), ("wrong id", 7), ("big", 8), ("JSON as text", 3)])
+@pytest.mark.parametrize(
+    ("habit", "number"), [("banner", 42), ("wrong id", 7), ("odd ids", 9), ("big", 8), ("JSON as text", 3)]
+)
 def test_what_can_be_understood_is(make_sync: Doors, habit: str, number: int) -> None:
     door = make_sync(odd(habit))
     assert door.tool("odd").n == number
@@ -22,6 +24,11 @@ def test_text_that_says_more_than_the_structure_is_kept_beside_it(make_sync: Doo
     assert message.metadata["text"] == "y" * (8 << 20)
 
 
+def test_very_many_media_cost_no_more_than_their_number(make_sync: Doors) -> None:
+    message = make_sync(odd("many blocks")).invoke("odd", {})
+    assert message.content.n == len(message.attachments) == 300_000
+
+
 REFUSED = {
     "long line": ("SERVER_DIED", "a line of more than 32 MiB"),
     "garbage": ("SERVER_DIED", "10001 lines in a row that are no JSON-RPC"),
@@ -29,6 +36,9 @@ REFUSED = {
     "refuses": ("REMOTE", r"refuses: no such tool\u202e here"),
     "half a character": ("REMOTE", "its answer cannot be read"),
     "fails": ("TOOL_ERROR", "it is broken"),
+    "fails telling": ("TOOL_ERROR", "the token is ${TOKEN}"),
+    "forges": ("REMOTE", r"refuses: the token is ${TOKEN}\x1b"),
+    "asks without listening": ("SERVER_DIED", "it asks more than 1000 things and waits for no answer"),
     "dies": ("SERVER_DIED", "the token is ${TOKEN}"),
     "text only": ("INVALID_OUTPUT", "promises structured content for 'ask' and gave text only"),
     "wrong JSON as text": ("INVALID_OUTPUT", "promises structured content for 'ask' and gave text only"),

@@ -106,7 +106,7 @@ def test_a_query_that_belongs_to_the_path(service: Service, ctx: StandaloneConte
     assert service.last.line == "GET /x?action=list&q=1 HTTP/1.1"
 
 
-@pytest.mark.parametrize("value", ["", ".", "..", "../x", "a/../../b", "..\\x", "a/.", None, []])
+@pytest.mark.parametrize("value", ["", ".", "..", "../x", "a/../../b", "..\\x", "a/.", "..;x", "a/..;b=1/c", None, []])
 def test_values_that_would_lead_elsewhere(service: Service, ctx: StandaloneContext, value: object) -> None:
     with pytest.raises(InvalidArguments):
         call(service, ctx, {"c": value}, path="/x/{c}/y", parameters={"c": {"in": "path"}})

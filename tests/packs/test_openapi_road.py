@@ -95,6 +95,7 @@ FAILURES: dict[str, tuple[Answer, str, str, bool]] = {
     "bytes": (Answer(b"\x00\x01", 500), "HTTP_500", "the service 'shop' answered 500 Internal Server Error: 2 bytes that are no text", True),
     "a redirect": (Answer(b"", 302, headers={"Location": "http://127.0.0.1:1/"}), "HTTP_302", "the service 'shop' answered 302 Found: redirects are not followed; its url in the settings must be where it is now", False),
     "a page": (Answer(b"<p>hello", content_type="text/html"), "REMOTE", "the service 'shop' answered text/html where its document promises JSON: <p>hello", True),
+    "the token as a type": (Answer(b"x", content_type=f"text/{SECRET}"), "REMOTE", "the service 'shop' answered text/[secret] where its document promises JSON: x", True),
     "broken JSON": (Answer(b'{"id": 1'), "REMOTE", "the service 'shop' answered what is no JSON", True),
     "JSON without end": (Answer(b"[" * 100_000), "REMOTE", "the service 'shop' answered what is no JSON", True),
     "a lie": (Answer(b'{"name": 7}'), "INVALID_OUTPUT", "the service 'shop' answered what its own document rules out: id: Field required; name: Input should be a valid string", False),

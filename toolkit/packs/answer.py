@@ -87,19 +87,24 @@ def _told(response: Response, secrets: Iterable[str]) -> str:
     """The beginning of a body as text on which somebody can act, without what only the service may know."""
     if b"\0" in response.body[:_MAX_TOLD]:
         return f"{len(response.body)} bytes that are no text"
-    text = response.text().strip()
+    text = _without(secrets, response.text().strip())
+    return text if len(text) <= _MAX_TOLD else f"{text[:_MAX_TOLD]}... ({len(text)} characters)"
+
+
+def _without(secrets: Iterable[str], text: str) -> str:
     for secret in secrets:
         # A short one would be found everywhere, and tell more by its gaps.
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "[secret]")
-    return text if len(text) <= _MAX_TOLD else f"{text[:_MAX_TOLD]}... ({len(text)} characters)"
+    return text
 
 
 def _json(owner: str, response: Response, secrets: Iterable[str]) -> object:
     if not response.body.strip():
         return None
     if response.content_type and not is_json(response.content_type):
-        words = f"{owner} answered {response.content_type[:100]} where its document promises JSON"
+        kind = _without(secrets, response.content_type)[:100]
+        words = f"{owner} answered {kind} where its document promises JSON"
         raise ToolFailed("REMOTE", f"{words}: {_told(response, secrets)[:200]}", status=response.status)
     try:
         return from_json(response.body.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)

@@ -130,7 +130,7 @@ class _Handler:
             timeout=self._server.timeout if left is None else min(left, self._server.timeout),
             on_progress=_telling(ctx) if ctx.watched else None,
         )
-        return output_of(result, self._tool, self._output(), ctx)
+        return output_of(result, self._tool, self._output(), ctx, link.without_secrets)
 
     def _reach(self, ctx: ToolContext) -> Reach:
         """As far as the tool may reach; the server outlives the call that starts it, and must not end with it."""

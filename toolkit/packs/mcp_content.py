@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
@@ -22,22 +22,28 @@ _MAX_ERROR_TEXT: Final = 20_000
 _WEB: Final = ("http://", "https://")
 
 
-def output_of(result: CallToolResult, tool: McpTool, model: type[BaseModel], ctx: ToolContext) -> object:
-    """The output of one call; ``ToolFailed`` where the server says that the tool failed.
+def output_of(
+    result: CallToolResult,
+    tool: McpTool,
+    model: type[BaseModel],
+    ctx: ToolContext,
+    without_secrets: Callable[[str], str],
+) -> object:
+    """The output of one call; ``ToolFailed`` where the server says that the tool failed, ``without_secrets``.
 
     What fits the model is given as one. What does not is given as it came: the road judges it, as its context says.
     """
     text, media = text_of(result.content), tuple(_media(result.content))
     if result.is_error:
         said = text if text or result.structured_content is None else json.dumps(result.structured_content)
-        raise ToolFailed("TOOL_ERROR", said[:_MAX_ERROR_TEXT] or "the tool failed, and its server does not say why")
+        said = without_secrets(said)[:_MAX_ERROR_TEXT]
+        raise ToolFailed("TOOL_ERROR", said or "the tool failed, and its server does not say why")
     if issubclass(model, ContentOutput):
         given = {"text": text, "blocks": media, "structured": result.structured_content}
         return model(**{name: value for name, value in given.items() if name == "text" or value})
-    for block in media:
-        ctx.attach(block)
+    ctx.attach(*media)
     if result.structured_content is None:
-        return _from_text(text, tool, model)
+        return _from_text(text, tool, model, without_secrets)
     value = _unwrapped(result.structured_content, tool)
     if text and not _says_the_same(text, result.structured_content, value):
         ctx.metadata(text=text)
@@ -52,7 +58,7 @@ def text_of(content: Iterable[McpBlock]) -> str:
     return "\n".join(block.text for block in content if block.type == "text")
 
 
-def _from_text(text: str, tool: McpTool, model: type[BaseModel]) -> BaseModel:
+def _from_text(text: str, tool: McpTool, model: type[BaseModel], without_secrets: Callable[[str], str]) -> BaseModel:
     """For servers that promise structured content and write it as text only."""
     try:
         return model.model_validate(_unwrapped(json.loads(text), tool))
@@ -60,7 +66,7 @@ def _from_text(text: str, tool: McpTool, model: type[BaseModel]) -> BaseModel:
         raise ToolFailed(
             "INVALID_OUTPUT",
             f"the server promises structured content for {tool.name!r} and gave text only, which is no such JSON",
-            text=text[:_MAX_ERROR_TEXT],
+            text=without_secrets(text)[:_MAX_ERROR_TEXT],
         ) from None
 
 

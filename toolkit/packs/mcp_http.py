@@ -8,11 +8,13 @@ no proxies, no ``.netrc``. What fails here fails one request, in words, and not 
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import httpcore2
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
@@ -32,8 +34,12 @@ FAILED_HERE: Final = -32099
 """The code of errors that are ours, in the place of an answer; their data say which of our errors."""
 
 _MAX_STREAM: Final = 8 * MAX_MESSAGE
+# A server may use the same code, and must not be believed: this never leaves the process.
+_OURS: Final = secrets.token_hex(16)
+
 _SECONDS_TO_CONNECT: Final = 30.0
 _IDLE: Final = 300.0
+_BETWEEN_STREAMS: Final = 0.1
 
 
 @asynccontextmanager
@@ -54,9 +60,11 @@ async def http_streams(
 def failed_here(data: object, message: str) -> ToolkitError | None:
     """The error of ours that an answer with the code ``FAILED_HERE`` stands for."""
     match data:
-        case {"code": "SANDBOX_VIOLATION"}:
+        case {"mark": mark} if mark != _OURS:
+            return None
+        case {"mark": _, "code": "SANDBOX_VIOLATION"}:
             return SandboxViolation(message)
-        case {"reason": str() as reason}:
+        case {"mark": _, "reason": str() as reason}:
             return ToolFailed(reason, message)
     return None
 
@@ -64,6 +72,7 @@ def failed_here(data: object, message: str) -> ToolkitError | None:
 class _OneOrigin(httpx2.AsyncBaseTransport):
     def __init__(self, url: Url, network: Network, workers: Workers) -> None:
         self._url = url
+        self._next_stream = 0.0
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=network.context if url.scheme == "https" else None,
             network_backend=_Judged(url, network, workers),
@@ -73,11 +82,19 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
         try:
             if _origin(request.url) != _origin(httpx2.URL(self._url.text)):
                 raise SandboxViolation("the session asks for another origin than the one configured")
+            if request.method == "GET":
+                await self._wait_for_turn()
             return await self._answered(request)
         except ToolkitError as error:
             return _in_words(error)
         except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
             return _in_words(ToolFailed("NETWORK", f"'{self._url.authority}': {_named(error)}"))
+
+    async def _wait_for_turn(self) -> None:
+        """A server says how soon its streams are opened again, which may be at once and for ever."""
+        now = anyio.current_time()
+        self._next_stream = max(self._next_stream, now) + _BETWEEN_STREAMS
+        await anyio.sleep(self._next_stream - _BETWEEN_STREAMS - now)
 
     async def _answered(self, request: httpx2.Request) -> httpx2.Response:
         target = httpcore2.URL(
@@ -198,7 +215,7 @@ def _is_rpc(body: bytes) -> bool:
 
 def _in_words(error: ToolkitError, status: int = 502) -> httpx2.Response:
     """An error of ours as the answer to one request: raised, it would end the whole session."""
-    data = {"code": error.code, "reason": error.reason if isinstance(error, ToolFailed) else None}
+    data = {"mark": _OURS, "code": error.code, "reason": error.reason if isinstance(error, ToolFailed) else None}
     told = {"code": FAILED_HERE, "message": error.message, "data": data}
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": 0, "error": told})
 

@@ -103,7 +103,7 @@ class Life:
             )
         if not isinstance(error, MCPError):
             return ToolFailed("REMOTE", f"{self._name} asks for more than a call: {self._shown(str(error))}")
-        if error.code == FAILED_HERE and (own := failed_here(error.error.data, error.message)):
+        if error.code == FAILED_HERE and (own := failed_here(error.error.data, self.without_secrets(error.message))):
             return own
         if error.code == CONNECTION_CLOSED and (self.over or self._server.url):
             await asyncio.wait({self._task}, timeout=None if self.over else 0)
@@ -113,6 +113,13 @@ class Life:
         if self._server.url and error.message == _SESSION_OVER:
             return SessionOver()
         return ToolFailed("REMOTE", f"{self._name} refuses: {self._shown(error.message)}", rpc_code=error.code)
+
+    def without_secrets(self, text: str) -> str:
+        """The text with the names of variables in the place of the values the server was handed."""
+        for name, value in self._secrets.items():
+            if len(value) >= _SHORTEST_SECRET:
+                text = text.replace(value, f"${{{name}}}")
+        return text
 
     @property
     def _name(self) -> str:
@@ -194,7 +201,7 @@ class Life:
         if isinstance(cause, ToolkitError):
             return cause
         if isinstance(cause, MCPError) and cause.code == FAILED_HERE:
-            own = failed_here(cause.error.data, cause.message)
+            own = failed_here(cause.error.data, self.without_secrets(cause.message))
             if own is not None:
                 return own
         try:
@@ -233,10 +240,7 @@ class Life:
 
     def _shown(self, text: str) -> str:
         """The server's words, without the values it was handed."""
-        for name, value in self._secrets.items():
-            if len(value) >= _SHORTEST_SECRET:
-                text = text.replace(value, f"${{{name}}}")
-        lines = map(display, text[-_SHOWN:].splitlines())
+        lines = map(display, self.without_secrets(text)[-_SHOWN:].splitlines())
         return "\n".join(lines)
 
 

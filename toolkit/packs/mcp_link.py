@@ -45,6 +45,9 @@ MAX_PAGES: Final = 1000
 _PATIENCE: Final = 2.0
 """Seconds a request, or word that it is cancelled, may take to be written, beyond those it has for its answer."""
 
+_MAX_UNHEARD: Final = 1000
+_MAX_WORDS: Final = 2000
+
 _ANSWER: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 
 
@@ -79,10 +82,20 @@ class McpLink:
         ``on_progress`` is called in the caller's loop.
         """
         here = asyncio.get_running_loop()
+        sent = heard = 0  # each counted in one thread only
+
+        def hear(*words: Any) -> None:
+            nonlocal heard
+            heard += 1
+            assert on_progress is not None
+            on_progress(*words)
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
-            assert on_progress is not None
-            here.call_soon_threadsafe(on_progress, progress, total, message)
+            nonlocal sent
+            # Whoever listens more slowly than a server talks misses some of it, or memory would grow without end.
+            if sent - heard < _MAX_UNHEARD:
+                sent += 1
+                here.call_soon_threadsafe(hear, progress, total, message and message[:_MAX_WORDS])
 
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
 
@@ -103,6 +116,10 @@ class McpLink:
     async def list_tools(self, reach: Reach) -> tuple[dict[str, str], list[dict[str, Any]]]:
         """Name and version of the server, and all of its tools, as it tells them."""
         return await self._there(self._listed(reach))
+
+    def without_secrets(self, text: str) -> str:
+        """The server's words without the values it was handed."""
+        return text if self._life is None else self._life.without_secrets(text)
 
     async def close(self) -> None:
         """End the server and what belongs to it; come back when nothing of it is left."""

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
 
 from toolkit.guard.long_process import LongProcess
 
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE: Final = 32 << 20
 _MAX_UNREADABLE: Final = 10_000
+_MAX_UNANSWERED: Final = 1000
 _SHOWN: Final = 200
 
 
@@ -35,6 +46,7 @@ class Output:
         self._unreadable = 0
         self._last = b""
         self._fatal = ""
+        self._unanswered = 0
 
     async def messages(self) -> AsyncIterator[JSONRPCMessage]:
         """What can be read, until the end of it, or until there is no use in going on."""
@@ -42,11 +54,28 @@ class Output:
             message = _message(line)
             if message is not None:
                 self._unreadable = 0
+                self._count(message)
+                if self._fatal:
+                    return
                 yield message
             elif line.strip():
                 self._note(line)
                 if self._fatal:
                     return
+
+    def answered(self, message: JSONRPCMessage) -> None:
+        """Takes note of what was sent to the server."""
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._unanswered -= 1
+
+    def _count(self, message: JSONRPCMessage) -> None:
+        """Every request of the server waits in memory until its answer is taken; one it cancels gets none."""
+        if isinstance(message, JSONRPCRequest):
+            self._unanswered += 1
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._unanswered = max(self._unanswered - 1, 0)
+        if self._unanswered > _MAX_UNANSWERED:
+            self._fatal = f"it asks more than {_MAX_UNANSWERED} things and waits for no answer"
 
     @property
     def complaint(self) -> str:
@@ -83,7 +112,7 @@ def _message(line: bytes) -> JSONRPCMessage | None:
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError as error:
-        words = str(error).splitlines()[-1].strip()
+        words = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else "it is no text"
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -91,7 +120,10 @@ def _message(line: bytes) -> JSONRPCMessage | None:
     if not isinstance(found, dict) or not isinstance(found.get("id"), int | str) or "method" in found:
         return None
     told = ErrorData(code=PARSE_ERROR, message=f"its answer cannot be read: {words[:_SHOWN]}")
-    return JSONRPCError(jsonrpc="2.0", id=found["id"], error=told)
+    try:
+        return JSONRPCError(jsonrpc="2.0", id=found["id"], error=told)
+    except ValueError:  # no such id was ever given out
+        return None
 
 
 @asynccontextmanager
@@ -115,6 +147,7 @@ async def stdio_streams(process: LongProcess, output: Output, gone: anyio.Event)
                 data = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
                 try:
                     await _send(process, data)
+                    output.answered(item.message)
                 except OSError:
                     gone.set()
                     to_session.close()

@@ -143,6 +143,6 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def _refuse_dots(segment: str) -> None:
-    """``..`` is not encoded by anybody, and some servers look for it behind ``%2F`` too."""
-    if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(segment))):
+    """``..`` is not encoded by anybody, and some servers look for it behind ``%2F``, and without what follows a ``;``."""
+    if any(part.partition(";")[0] in (".", "..") for part in re.split(r"[/\\]", unquote(segment))):
         raise InvalidArguments("'.' and '..' as steps of a path would lead to another place of the service")

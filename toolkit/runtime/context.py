@@ -353,9 +353,9 @@ class ToolContext:
         """Whether somebody listens to ``progress``: to leave out the work of telling nobody."""
         return self._notify is not None
 
-    def attach(self, block: ContentBlock) -> None:
+    def attach(self, *blocks: ContentBlock) -> None:
         """Sends media along with the answer."""
-        self._attachments = (*self._attachments, block)
+        self._attachments = (*self._attachments, *blocks)
 
     @property
     def output(self) -> OutputWriter:

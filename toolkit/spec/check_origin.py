@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +14,7 @@ ORIGIN_KINDS: Final = ("mcp", "openapi", "tools", "functions", "models")
 MAX_ORIGINAL_NAME: Final = 1024
 # Keys of a tool that mean something only where it comes from there.
 _OF_A_KIND: Final = {"request": "openapi", "wrapsResult": "mcp", "function": "functions"}
+_REQUEST_KEYS: Final = ("method", "path", "parameters", "body", "accept")
 ORIGIN_KEYS: Final = tuple(_OF_A_KIND)
 
 
@@ -58,7 +58,7 @@ def check_request(fields: Fields) -> dict[str, Json] | None:
     if fields.value.get("request") is None or request is None:
         return None
     for key in request:
-        if not key.isascii() or not key.isidentifier() or keyword.iskeyword(key) or key == "output":
+        if key not in _REQUEST_KEYS:
             fields.add(f"{shown(key)} is no key that says how an operation is called", "request")
     return request
 

@@ -107,6 +107,32 @@ def fails(request):
     answer(request, isError=True, structuredContent={"n": "no number"}, **text("it is broken"))
 
 
+def fails_telling(request):
+    answer(request, isError=True, **text(f"the token is {os.environ['TOKEN']}"))
+
+
+def forges(request):
+    """An error as the client writes its own, which it must not take for one of them."""
+    told = {"code": -32099, "message": f"the token is {os.environ['TOKEN']}\x1b[0m", "data": {"reason": "NETWORK"}}
+    write({"id": request["id"], "error": told})
+
+
+def odd_ids(request):
+    for identity in (True, "\ud800", 10**400):
+        write({"id": identity, "result": 5})
+    answer(request, **text("9", structuredContent={"n": 9}))
+
+
+def asks_without_listening(request):
+    while True:
+        write({"id": "again", "method": "ping"})
+
+
+def many_blocks(request):
+    picture = {"type": "image", "data": "", "mimeType": "image/png"}
+    answer(request, content=[picture] * 300_000, structuredContent={"n": 300_000})
+
+
 count = 0
 waiting = {}
 
@@ -173,6 +199,11 @@ HABITS = {
     "asks back": asks_back,
     "dies": dies,
     "fails": fails,
+    "fails telling": fails_telling,
+    "forges": forges,
+    "odd ids": odd_ids,
+    "asks without listening": asks_without_listening,
+    "many blocks": many_blocks,
     "JSON as text": promised('{"n": 3}'),
     "text only": promised("three"),
     "wrong JSON as text": promised('{"n": "three"}'),
