@@ -22,12 +22,12 @@ ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"
 POINTER: Final = "/tool/toolkit/imports"
 # The key that decides what an import is, and the keys that go with it. `url` decides only where no other of them does.
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "command": ("prefix", "env", "sandbox", "network", "timeout"),
+    "command": ("prefix", "without", "env", "sandbox", "network", "timeout"),
     "openapi": ("prefix", "url", "headers", "operations", "timeout"),
-    "tools": ("prefix",),
+    "tools": ("prefix", "without"),
     "functions": ("prefix",),
     "models": ("prefix",),
-    "url": ("prefix", "headers", "timeout"),
+    "url": ("prefix", "without", "headers", "timeout"),
 }
 _ALL_KEYS: Final = tuple(dict.fromkeys([*_KEYS, *(key for keys in _KEYS.values() for key in keys)]))
 _MAX_PREFIX: Final = 64
@@ -69,6 +69,8 @@ class ImportSettings:
     """The document, below the project's folder."""
     operations: tuple[str, ...] = ()
     """Only these of the document; all of them if empty."""
+    without: tuple[str, ...] = ()
+    """Tools of a server or a file that are not imported, as they are called there."""
     tools: str = ""
     """A file of tools as a provider is told of them, below the project's folder."""
     functions: tuple[str, ...] = ()
@@ -163,6 +165,7 @@ def _read_import(name: str, value: object, problems: list[str]) -> ImportSetting
         timeout=reader.seconds("timeout", default=60.0),
         openapi=reader.text("openapi"),
         operations=reader.texts("operations"),
+        without=reader.texts("without"),
         tools=reader.text("tools"),
         functions=reader.texts("functions", _FUNCTIONS, "written 'acme.math' or 'acme.math:REGISTRY'"),
         models=reader.texts(
@@ -227,7 +230,7 @@ class _Reader:
         if not isinstance(values, list) or not all(isinstance(item, str) and "\0" not in item for item in values):
             self.add(f"{key!r} must be a list of texts", key)
             return ()
-        if key in self._table and (not all(values) or not values and key != "env"):
+        if key in self._table and (not all(values) or not values and key not in ("env", "without")):
             self.add(f"{key!r} must name something: it, or a text in it, is empty", key)
         for item in values:
             if rule is not None and item and not rule.fullmatch(item):

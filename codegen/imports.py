@@ -18,9 +18,10 @@ from codegen.import_settings import ImportSettings
 from codegen.importers.imported import Imported
 from codegen.importers.registry import importer_of
 from codegen.naming import digest
+from codegen.offered import loaded, refusals, without_unwanted
 from codegen.settings import Settings
 from toolkit.errors import GenerationError, SetupError, SpecError, nearest
-from toolkit.spec.load import load_spec_text
+from toolkit.spec.model import ToolSpec
 from toolkit.spec.names import is_wire_name
 
 _MAX_NAME: Final = 128
@@ -45,6 +46,7 @@ class Now:
     """What an import gives now: the file as it would be written, and what is to be said of it."""
 
     document: dict[str, Any]
+    specs: list[ToolSpec]
     notes: tuple[str, ...]
 
 
@@ -124,10 +126,10 @@ def read_imports_now(
     failures: list[SetupError] = []
     for done, item in enumerate(chosen):
         try:
-            imported = importer_of(item.kind)(item, settings.root)
+            imported = without_unwanted(item, importer_of(item.kind)(item, settings.root))
             document = _document(item, imported, before[item.name])
-            load_spec_text(_text(document), _shown(settings, item), None)
-            found[item.name] = Now(document, imported.notes)
+            specs = loaded(item, _text(document), _shown(settings, item), document["tools"])
+            found[item.name] = Now(document, specs, imported.notes)
         except SetupError as error:
             failures.append(error)
         if progress is not None:
@@ -201,7 +203,7 @@ def _report(settings: Settings, item: ImportSettings, before: dict[str, Any] | N
         added=tuple(name for name in new if name not in old),
         removed=tuple(name for name in old if name not in new),
         changed=tuple(name for name in new if name in old and new[name] != old[name]),
-        notes=now.notes,
+        notes=(*now.notes, *refusals(item, now.specs)),
     )
 
 
