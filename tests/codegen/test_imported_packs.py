@@ -158,6 +158,8 @@ def test_the_folder_of_imports_need_not_be_there_before_the_first(tmp_path: Path
     ("imports", "files", "told"),
     [
         ({}, {"files": mcp("a", "b")}, "this file was imported as 'files', and the settings have no [tool.toolkit.imports.files] any more; put it back, or delete the file @ acme/tools/files.json:/origin/name"),
+        ({"renamed": SERVER}, {"files": mcp("a"), "renamed": {**mcp("a"), "origin": {"kind": "mcp", "name": "renamed"}}}, "this file was imported as 'files', and the settings have no [tool.toolkit.imports.files] any more; put it back, or delete the file @ acme/tools/files.json:/origin/name"),
+        ({"files": {**SERVER, "without": ["b"]}}, {"files": mcp("a", "b")}, "[tool.toolkit.imports.files] leaves out 'b' now; run `toolkit import files` again @ acme/tools/files.json:/tools/1"),
         ({"files": {"tools": "x.json"}}, {"files": mcp("a")}, "[tool.toolkit.imports.files] is of the kind 'tools' now, not 'mcp'; run `toolkit import files` again @ acme/tools/files.json:/origin/kind"),
         ({"files": {**SERVER, "network": True}}, {"files": mcp("a")}, "'fs_a' must ask for the permission 'network'; run `toolkit import files` again @ acme/tools/files.json:/tools"),
         ({"files": SERVER}, {"files": mcp("a", permissions=())}, "'fs_a' must ask for the permission 'execute'; run `toolkit import files` again @ acme/tools/files.json:/tools"),
