@@ -148,8 +148,14 @@ def committed(settings: Settings, item: ImportSettings) -> dict[str, Any] | None
         found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):
-        found = None
+    except OSError as error:
+        raise SetupError(f"the file cannot be read: {error.strerror or error} @ {_shown(settings, item)}") from None
+    except (ValueError, RecursionError) as error:
+        reason = f"{error.msg} (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else "it is no text"
+        raise SetupError(
+            f"the file of [tool.toolkit.imports.{item.name}] is no JSON any more: {reason}; resolve the conflict if a merge"
+            f" left one in it, else delete it and run `toolkit import {item.name}` again @ {_shown(settings, item)}"
+        ) from None
     origin = found.get("origin") if isinstance(found, dict) else None
     tools = found.get("tools") if isinstance(found, dict) else None
     ours = isinstance(origin, dict) and origin.get("name") == item.name

@@ -110,6 +110,8 @@ AT = "@ pyproject.toml:/tool/toolkit/imports"
         ('[imports.a]\nurl = "https://x.org"\nheaders = {A = "${B"}', f"the header 'A' holds '${{' without the name of a variable and '}}' {AT}/a/headers/A"),
         ('[imports.a]\nopenapi = "x.yaml"\noperations = [1]', f"'operations' must be a list of texts {AT}/a/operations"),
         ('[imports.a]\nfunctions = ["acme/math.py"]', f"'acme/math.py' in 'functions' is not written 'acme.math' or 'acme.math:REGISTRY' {AT}/a/functions"),
+        ('[imports.a]\nopenapi = "https://x.org/openapi.json"', f"'openapi' names a file, and nothing is fetched: download it, and name the file {AT}/a/openapi"),
+        ('[imports.a]\ntools = "file:/tools.json"', f"'tools' names a file, and nothing is fetched: download it, and name the file {AT}/a/tools"),
         ('[imports.a]\ncommand = ["x"]\nwithout = [1]', f"'without' must be a list of texts {AT}/a/without"),
         ('[imports.a]\nurl = "https://x.org"\nwithout = [""]', f"'without' must name something: it, or a text in it, is empty {AT}/a/without"),
         ('[imports.a]\nopenapi = "x.yaml"\nwithout = ["x"]', f"'without' means nothing beside 'openapi' {AT}/a/without"),
