@@ -134,22 +134,26 @@ class _Words:
     """Where one side lists values and the other does not."""
 
 
-_TAKEN: Final = ("no longer taken", "taken now as well")
-_GIVEN: Final = ("given now as well", "no longer given")
-_INPUT_LOST: Final = _Words("is required now", "is no longer taken", *_TAKEN, "only {} taken now")
+_INPUT_LOST: Final = _Words(
+    "is required now", "is no longer taken", "no longer taken", "taken now as well", "only {} taken now"
+)
 _INPUT_GAINED: Final = _Words(
     "is no longer required",
     "is new",
-    *reversed(_TAKEN),
+    "taken now as well",
+    "no longer taken",
     "any value that fits the rest of the schema is taken now, not only {}",
 )
 _OUTPUT_LOST: Final = _Words(
     "may be missing now",
     "is new, and the committed type is closed",
-    *_GIVEN,
+    "given now as well",
+    "no longer given",
     "any value that fits the rest of the schema may be given now, not only {}",
 )
-_OUTPUT_GAINED: Final = _Words("is always there now", "is no longer given", *reversed(_GIVEN), "only {} given now")
+_OUTPUT_GAINED: Final = _Words(
+    "is always there now", "is no longer given", "no longer given", "given now as well", "only {} given now"
+)
 
 
 def _sentence(gap: Gap, old: Any, new: Any, words: _Words) -> str:
