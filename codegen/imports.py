@@ -29,7 +29,7 @@ _MAX_NAME: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What an import made of its file; tools are called as at their origin."""
+    """What an import made of its file; tools are called as in the generated package."""
 
     name: str
     file: str
@@ -197,6 +197,7 @@ def _report(settings: Settings, item: ImportSettings, before: dict[str, Any] | N
     old, new = (
         {tool["name"]: tool for tool in (document or {}).get("tools", ())} for document in (before, now.document)
     )
+    wire = {**_wire_names(before), **_wire_names(now.document)}
     file = settings.import_file(item.name)
     if before is None:
         state: Literal["new", "changed", "unchanged"] = "new"
@@ -206,11 +207,19 @@ def _report(settings: Settings, item: ImportSettings, before: dict[str, Any] | N
         item.name,
         _shown(settings, item),
         state,
-        added=tuple(name for name in new if name not in old),
-        removed=tuple(name for name in old if name not in new),
-        changed=tuple(name for name in new if name in old and new[name] != old[name]),
+        added=tuple(wire[name] for name in new if name not in old),
+        removed=tuple(wire[name] for name in old if name not in new),
+        changed=tuple(wire[name] for name in new if name in old and new[name] != old[name]),
         notes=(*now.notes, *refusals(item, now.specs)),
     )
+
+
+def _wire_names(document: dict[str, Any] | None) -> dict[str, str]:
+    """What the tools of a file are called by models, by their names at the origin."""
+    if document is None:
+        return {}
+    prefix = document.get("prefix", "")
+    return {tool["name"]: tool.get("rename") or f"{prefix}{tool['name']}" for tool in document["tools"]}
 
 
 def _text(document: dict[str, Any]) -> str:

@@ -216,7 +216,9 @@ def _read(
         mistakes += more
     problems += mistakes
     if not problems:
-        rows.append(make_row(spec, name, settings.package, inputs))
+        item = settings.import_named(spec.origin.name) if spec.origin else None
+        unconfined = item is not None and not item.sandbox
+        rows.append(make_row(spec, name, settings.package, inputs, unconfined=unconfined))
         jobs[path] = Job(spec.source, name.prefix, spec.description, inputs, outputs)
 
 

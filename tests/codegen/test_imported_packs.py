@@ -113,6 +113,17 @@ def test_packs_say_how_to_reach_what_runs_the_tools(tmp_path: Path) -> None:
     assert made.generate() == []
 
 
+def test_a_server_without_a_sandbox_is_shown_as_one(tmp_path: Path) -> None:
+    made = project(tmp_path, {"files": SERVER}, {"files": mcp("a")})
+    made.generate()
+    assert "without a sandbox" not in toolkit(made, "describe", "fs_a").stdout + toolkit(made, "tools").stdout
+    made = project(tmp_path, {"files": {**SERVER, "sandbox": False}}, {"files": mcp("a")})
+    made.generate()
+    assert "imported: as 'a' of 'files' (mcp, without a sandbox)\n" in toolkit(made, "describe", "fs_a").stdout
+    own, imported = sorted(toolkit(made, "tools").stdout.splitlines(), key=lambda line: line.startswith("fs_a"))
+    assert imported.endswith("[without a sandbox]") and "sandbox" not in own
+
+
 def test_a_server_over_http(tmp_path: Path) -> None:
     table = {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "${KEY}"}}
     made = project(tmp_path, {"files": table}, {"files": mcp("read", prefix="", permissions=("network",))})

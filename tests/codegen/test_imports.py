@@ -83,7 +83,7 @@ SHAPES_SETTINGS = (
 def test_functions_are_imported_generated_and_run_under_a_prefix(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     ran = toolkit(made, "import")
-    assert (ran.returncode, ran.stdout) == (0, "acme/tools/maths.json: new\n  added: add, double it, halve\n")
+    assert (ran.returncode, ran.stdout) == (0, "acme/tools/maths.json: new\n  added: m_add, m_double it, m_halve\n")
     file = imported(made, "maths")
     assert (file["origin"], file["prefix"]) == ({"kind": "functions", "name": "maths"}, "m_")
     assert [tool["function"] for tool in file["tools"]][:2] == ["acme.maths:add", "acme.maths:double"]
