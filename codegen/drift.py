@@ -29,6 +29,7 @@ ChangeKind: TypeAlias = Literal["compatible", "widening", "breaking"]
 KINDS: Final[tuple[ChangeKind, ...]] = ("compatible", "widening", "breaking")
 
 _MAX_SHOWN: Final = 80
+_MAX_VALUES: Final = 8
 _JUDGED: Final = ("name", "rename", "inputSchema", "outputSchema", "annotations", "permissions", "request")
 # Keys that say how committed code reaches the tool or reads its answer.
 _BINDING: Final = {"wrapsResult": "wraps its result", "function": "runs it"}
@@ -127,12 +128,32 @@ class _Words:
     required: str
     properties: str
     values: str
+    """Of listed values that only one side has; ``others`` of those that only the other side has."""
+    others: str
+    unlisted: str
+    """Where one side lists values and the other does not."""
 
 
-_INPUT_LOST: Final = _Words("is required now", "is no longer taken", "no longer taken")
-_INPUT_GAINED: Final = _Words("is no longer required", "is new", "taken now as well")
-_OUTPUT_LOST: Final = _Words("may be missing now", "is new, and the committed type is closed", "given now as well")
-_OUTPUT_GAINED: Final = _Words("is always there now", "is no longer given", "no longer given")
+_INPUT_LOST: Final = _Words(
+    "is required now", "is no longer taken", "no longer taken", "taken now as well", "only {} taken now"
+)
+_INPUT_GAINED: Final = _Words(
+    "is no longer required",
+    "is new",
+    "taken now as well",
+    "no longer taken",
+    "any value that fits the rest of the schema is taken now, not only {}",
+)
+_OUTPUT_LOST: Final = _Words(
+    "may be missing now",
+    "is new, and the committed type is closed",
+    "given now as well",
+    "no longer given",
+    "any value that fits the rest of the schema may be given now, not only {}",
+)
+_OUTPUT_GAINED: Final = _Words(
+    "is always there now", "is no longer given", "no longer given", "given now as well", "only {} given now"
+)
 
 
 def _sentence(gap: Gap, old: Any, new: Any, words: _Words) -> str:
@@ -143,12 +164,32 @@ def _sentence(gap: Gap, old: Any, new: Any, words: _Words) -> str:
     if gap.word == "properties":
         return f"{gap.name!r} {words.properties}" if gap.name is not None else "it is another now"
     if gap.word == "enum":
-        known = {canonical(value) for value in gap.right}
-        more = None if gap.left is None else [value for value in gap.left if canonical(value) not in known]
-        return f"{_shown(more)[1:-1]} {words.values}" if more else "the values are listed otherwise"
+        return _values_sentence(gap.left, gap.right, words)
     if gap.word == "type":
         return f"the type was {_types(old)}, is {_types(new)}"
     return f"{gap.word!r} was {_shown(old)}, is {_shown(new)}"
+
+
+def _values_sentence(left: list[Any] | None, right: list[Any], words: _Words) -> str:
+    if left is None:
+        return words.unlisted.format(_values(right))
+    more, less = _missing(left, right), _missing(right, left)
+    told = [f"{_values(values)} {word}" for values, word in ((more, words.values), (less, words.others)) if values]
+    return "; ".join(told) if more else "the values are listed otherwise"
+
+
+def _missing(values: list[Any], others: list[Any]) -> list[Any]:
+    known = {canonical(value) for value in others}
+    return [value for value in values if canonical(value) not in known]
+
+
+def _values(values: list[Any]) -> str:
+    more = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
+    return ", ".join(map(_shown_value, values[:_MAX_VALUES])) + more
+
+
+def _shown_value(value: Any) -> str:
+    return "null" if value is None else _shown(value)
 
 
 def _types(words: Any) -> str:

@@ -22,18 +22,19 @@ ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"
 POINTER: Final = "/tool/toolkit/imports"
 # The key that decides what an import is, and the keys that go with it. `url` decides only where no other of them does.
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "command": ("prefix", "env", "sandbox", "network", "timeout"),
+    "command": ("prefix", "without", "env", "sandbox", "network", "timeout"),
     "openapi": ("prefix", "url", "headers", "operations", "timeout"),
-    "tools": ("prefix",),
+    "tools": ("prefix", "without"),
     "functions": ("prefix",),
     "models": ("prefix",),
-    "url": ("prefix", "headers", "timeout"),
+    "url": ("prefix", "without", "headers", "timeout"),
 }
 _ALL_KEYS: Final = tuple(dict.fromkeys([*_KEYS, *(key for keys in _KEYS.values() for key in keys)]))
 _MAX_PREFIX: Final = 64
 
 # Becomes a file's name and, in capitals, a Python name.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -66,11 +67,13 @@ class ImportSettings:
     timeout: float = 60.0
     """Seconds for one call."""
     openapi: str = ""
-    """The document, below the project's folder."""
+    """The document's file, seen from the project's folder. It may lie elsewhere: another project's, beside this one, say."""
     operations: tuple[str, ...] = ()
     """Only these of the document; all of them if empty."""
+    without: tuple[str, ...] = ()
+    """Tools of a server or a file that are not imported, as they are called there."""
     tools: str = ""
-    """A file of tools as a provider is told of them, below the project's folder."""
+    """A file of tools as a provider is told of them, seen from the project's folder."""
     functions: tuple[str, ...] = ()
     """Modules of code-first tools, or ``module:name`` of a registry or pack of some."""
     models: tuple[str, ...] = ()
@@ -161,9 +164,10 @@ def _read_import(name: str, value: object, problems: list[str]) -> ImportSetting
         sandbox=reader.flag("sandbox", default=True),
         network=reader.flag("network", default=False),
         timeout=reader.seconds("timeout", default=60.0),
-        openapi=reader.text("openapi"),
+        openapi=reader.file("openapi"),
         operations=reader.texts("operations"),
-        tools=reader.text("tools"),
+        without=reader.texts("without"),
+        tools=reader.file("tools"),
         functions=reader.texts("functions", _FUNCTIONS, "written 'acme.math' or 'acme.math:REGISTRY'"),
         models=reader.texts(
             "models", _MODELS, "written 'acme.shapes:Query' or 'acme.shapes:Query -> acme.shapes:Answer'"
@@ -221,13 +225,20 @@ class _Reader:
         self.add(f"{key!r} must be a text that is not empty", key)
         return ""
 
+    def file(self, key: str) -> str:
+        value = self.text(key)
+        if _ADDRESS.match(value):
+            # Not shown: an address may hold a secret.
+            self.add(f"{key!r} names a file, and nothing is fetched: download it, and name the file", key)
+        return value
+
     def texts(self, key: str, rule: re.Pattern[str] | None = None, words: str = "") -> tuple[str, ...]:
         value = self._table.get(key, [])
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list) or not all(isinstance(item, str) and "\0" not in item for item in values):
             self.add(f"{key!r} must be a list of texts", key)
             return ()
-        if key in self._table and (not all(values) or not values and key != "env"):
+        if key in self._table and (not all(values) or not values and key not in ("env", "without")):
             self.add(f"{key!r} must name something: it, or a text in it, is empty", key)
         for item in values:
             if rule is not None and item and not rule.fullmatch(item):

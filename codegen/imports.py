@@ -18,9 +18,10 @@ from codegen.import_settings import ImportSettings
 from codegen.importers.imported import Imported
 from codegen.importers.registry import importer_of
 from codegen.naming import digest
+from codegen.offered import loaded, refusals, without_unwanted
 from codegen.settings import Settings
 from toolkit.errors import GenerationError, SetupError, SpecError, nearest
-from toolkit.spec.load import load_spec_text
+from toolkit.spec.model import ToolSpec
 from toolkit.spec.names import is_wire_name
 
 _MAX_NAME: Final = 128
@@ -28,7 +29,7 @@ _MAX_NAME: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What an import made of its file; tools are called as at their origin."""
+    """What an import made of its file; tools are called as in the generated package."""
 
     name: str
     file: str
@@ -45,6 +46,7 @@ class Now:
     """What an import gives now: the file as it would be written, and what is to be said of it."""
 
     document: dict[str, Any]
+    specs: list[ToolSpec]
     notes: tuple[str, ...]
 
 
@@ -124,10 +126,10 @@ def read_imports_now(
     failures: list[SetupError] = []
     for done, item in enumerate(chosen):
         try:
-            imported = importer_of(item.kind)(item, settings.root)
+            imported = without_unwanted(item, importer_of(item.kind)(item, settings.root))
             document = _document(item, imported, before[item.name])
-            load_spec_text(_text(document), _shown(settings, item), None)
-            found[item.name] = Now(document, imported.notes)
+            specs = loaded(item, _text(document), _shown(settings, item), document["tools"])
+            found[item.name] = Now(document, specs, imported.notes)
         except SetupError as error:
             failures.append(error)
         if progress is not None:
@@ -146,8 +148,14 @@ def committed(settings: Settings, item: ImportSettings) -> dict[str, Any] | None
         found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):
-        found = None
+    except OSError as error:
+        raise SetupError(f"the file cannot be read: {error.strerror or error} @ {_shown(settings, item)}") from None
+    except (ValueError, RecursionError) as error:
+        reason = f"{error.msg} (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else "it is no text"
+        raise SetupError(
+            f"the file of [tool.toolkit.imports.{item.name}] is no JSON any more: {reason}; resolve the conflict if a merge"
+            f" left one in it, else delete it and run `toolkit import {item.name}` again @ {_shown(settings, item)}"
+        ) from None
     origin = found.get("origin") if isinstance(found, dict) else None
     tools = found.get("tools") if isinstance(found, dict) else None
     ours = isinstance(origin, dict) and origin.get("name") == item.name
@@ -189,6 +197,7 @@ def _report(settings: Settings, item: ImportSettings, before: dict[str, Any] | N
     old, new = (
         {tool["name"]: tool for tool in (document or {}).get("tools", ())} for document in (before, now.document)
     )
+    wire = {**_wire_names(before), **_wire_names(now.document)}
     file = settings.import_file(item.name)
     if before is None:
         state: Literal["new", "changed", "unchanged"] = "new"
@@ -198,11 +207,19 @@ def _report(settings: Settings, item: ImportSettings, before: dict[str, Any] | N
         item.name,
         _shown(settings, item),
         state,
-        added=tuple(name for name in new if name not in old),
-        removed=tuple(name for name in old if name not in new),
-        changed=tuple(name for name in new if name in old and new[name] != old[name]),
-        notes=now.notes,
+        added=tuple(wire[name] for name in new if name not in old),
+        removed=tuple(wire[name] for name in old if name not in new),
+        changed=tuple(wire[name] for name in new if name in old and new[name] != old[name]),
+        notes=(*now.notes, *refusals(item, now.specs)),
     )
+
+
+def _wire_names(document: dict[str, Any] | None) -> dict[str, str]:
+    """What the tools of a file are called by models, by their names at the origin."""
+    if document is None:
+        return {}
+    prefix = document.get("prefix", "")
+    return {tool["name"]: tool.get("rename") or f"{prefix}{tool['name']}" for tool in document["tools"]}
 
 
 def _text(document: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from codegen import manifest as manifests
 from codegen.importers.functions import read_functions
 from codegen.manifest import Manifest, digest
 from codegen.naming import ToolNames, name_tools
+from codegen.offered import schema_mistakes
 from codegen.render import modules
 from codegen.render.facade import ASYNC, SYNC, render_facade
 from codegen.render.imported import imports_with_tools, packs_of, render_imported
@@ -124,7 +125,6 @@ def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = No
             _read(settings, spec, name, path, jobs, rows, problems)
     if problems:
         raise SpecError(problems)
-    refuse_stale_imports(settings, rows)
     texts = render_all(list(jobs.values()), workers_for(len(jobs)) if parallel else 1)
     for path, text in zip(jobs, texts, strict=True):
         files[path] = text
@@ -138,6 +138,8 @@ def make_plan(settings: Settings, inputs: Inputs, progress: Progress | None = No
 def _changed_specs(settings: Settings, inputs: Inputs, reusable: dict[str, list[Row]]) -> dict[str, list[ToolSpec]]:
     paths = [path for source, path in inputs.files.items() if source not in reusable]
     specs, findings = read_specs(paths, base=settings.root)
+    # First: whatever else is wrong with a file that is out of date may be gone with it.
+    refuse_stale_imports(settings, specs)
     if findings:
         raise SpecError(_with_schema_mistakes(list(map(str, findings)), specs))
     found: dict[str, list[ToolSpec]] = {}
@@ -149,11 +151,7 @@ def _changed_specs(settings: Settings, inputs: Inputs, reusable: dict[str, list[
 def _with_schema_mistakes(problems: list[str], specs: list[ToolSpec]) -> list[str]:
     """What the loader found, and what the schemas hold besides, so that one run tells everything."""
     told = [f"{problem.rpartition(' @ ')[2]}/" for problem in problems if re.search("/(in|out)putSchema", problem)]
-    more: list[str] = []
-    for spec in specs:
-        more += flatten(spec.input_schema, "Input", f"{spec.source}:{spec.pointer}/inputSchema", is_input=True)[1]
-        if spec.output_schema is not None:
-            more += flatten(spec.output_schema, "Output", f"{spec.source}:{spec.pointer}/outputSchema")[1]
+    more = [text for spec in specs for text in schema_mistakes(spec)]
     # At or below a place in a schema that the loader complained of, it would only be said again.
     return problems + [text for text in more if not f"{text.rpartition(' @ ')[2]}/".startswith(tuple(told))]
 
@@ -218,7 +216,9 @@ def _read(
         mistakes += more
     problems += mistakes
     if not problems:
-        rows.append(make_row(spec, name, settings.package, inputs))
+        item = settings.import_named(spec.origin.name) if spec.origin else None
+        unconfined = item is not None and not item.sandbox
+        rows.append(make_row(spec, name, settings.package, inputs, unconfined=unconfined))
         jobs[path] = Job(spec.source, name.prefix, spec.description, inputs, outputs)
 
 

@@ -67,6 +67,8 @@ class Row:
     """How to call an operation of an OpenAPI document."""
     wrapsResult: bool = False
     """Whether the server answers ``{"result": ...}`` around the output."""
+    unconfined: bool = False
+    """Whether its server runs without a sandbox, as the settings of its import say."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -79,7 +81,7 @@ class Row:
         return Row(**{**data, **lists, "parameters": parameters, "resources": resources})
 
 
-def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document) -> Row:
+def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document, *, unconfined: bool) -> Row:
     """The row of a spec whose input schema has been made flat."""
     used: set[str] = set()
     parameters = tuple(_parameters(inputs, names.prefix, used))
@@ -109,6 +111,7 @@ def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document) -
         originalName=None if spec.origin is None else spec.name,
         request=spec.request,
         wrapsResult=spec.wraps_result,
+        unconfined=unconfined,
     )
 
 

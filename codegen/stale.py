@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from codegen.import_settings import ImportSettings, url_mistake
 from codegen.rows import Row
@@ -10,6 +10,7 @@ from codegen.settings import Settings
 from toolkit.errors import SpecError, ToolkitError
 from toolkit.guard.addresses import AddressRules
 from toolkit.guard.hosts import Url
+from toolkit.spec.model import Origin, ToolSpec
 
 
 def not_imported(settings: Settings) -> list[str]:
@@ -17,49 +18,50 @@ def not_imported(settings: Settings) -> list[str]:
     return [item.name for item in settings.imports if not settings.import_file(item.name).is_file()]
 
 
-def refuse_stale_imports(settings: Settings, rows: Sequence[Row]) -> None:
+def refuse_stale_imports(settings: Settings, specs: Iterable[ToolSpec]) -> None:
     """Stops where a file says it was imported by settings that are gone, or that say something else now."""
-    problems = list(dict.fromkeys(text for row in rows for text in _mistakes(settings, row)))
+    mistakes = (text for spec in specs if spec.origin for text in _mistakes(settings, spec, spec.origin))
+    problems = list(dict.fromkeys(mistakes))
     if problems:
         raise SpecError(problems)
 
 
-def _mistakes(settings: Settings, row: Row) -> Iterator[str]:
-    if row.origin is None:
-        return
-    kind, name = row.origin["kind"], row.origin["name"]
+def _mistakes(settings: Settings, spec: ToolSpec, origin: Origin) -> Iterator[str]:
+    kind, name = origin.kind, origin.name
     item = settings.import_named(name)
     if item is None:
         yield (
             f"this file was imported as {name!r}, and the settings have no [tool.toolkit.imports.{name}] any more;"
-            f" put it back, or delete the file @ {row.source}:/origin/name"
+            f" put it back, or delete the file @ {spec.source}:/origin/name"
         )
         return
     if item.kind != kind:
         yield (
             f"[tool.toolkit.imports.{name}] is of the kind {item.kind!r} now, not {kind!r}{_again(name)}"
-            f" @ {row.source}:/origin/kind"
+            f" @ {spec.source}:/origin/kind"
         )
         return
-    if row.namePointer.endswith("/name") and row.name != f"{item.prefix}{row.originalName}":
+    if spec.prefix != item.prefix and not spec.rename:
         yield (
             f"[tool.toolkit.imports.{name}] puts {item.prefix!r} before its tools' names now{_again(name)}"
-            f" @ {row.source}:/prefix"
+            f" @ {spec.source}:/prefix"
         )
+    if spec.name in item.without:
+        yield f"[tool.toolkit.imports.{name}] leaves out {spec.name!r} now{_again(name)} @ {spec.source}:{spec.pointer}"
     # Permissions are what a policy judges: nothing may be started or called without them.
     for permission in item.permissions:
-        if permission not in row.required:
-            yield f"{row.name!r} must ask for the permission {permission!r}{_again(name)} @ {row.source}:/tools"
+        if permission not in spec.required:
+            words = f"{spec.wire_name!r} must ask for the permission {permission!r}"
+            yield f"{words}{_again(name)} @ {spec.source}:/tools"
     if kind == "openapi":
-        yield from _address_mistakes(item, row)
+        yield from _address_mistakes(item, spec, origin)
 
 
-def _address_mistakes(item: ImportSettings, row: Row) -> Iterator[str]:
-    if row.request is None:
-        yield f"an operation of an OpenAPI document needs 'request'{_again(item.name)} @ {row.source}:/tools"
-    url = service_url(item, [row])
-    mistake = url_mistake(url) if url else "which is empty"
-    if mistake:
+def _address_mistakes(item: ImportSettings, spec: ToolSpec, origin: Origin) -> Iterator[str]:
+    if spec.request is None:
+        yield f"an operation of an OpenAPI document needs 'request'{_again(item.name)} @ {spec.source}:/tools"
+    url = item.url or origin.details.get("url")
+    if not isinstance(url, str) or not url or url_mistake(url):
         yield (
             f"the document names no server that can be called; say where the service is with 'url' @ {item.pointer}/url"
         )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
@@ -38,6 +38,10 @@ Arguments = Annotated[str, typer.Argument(help="JSON text, or - to read it from 
 AuditFile = Annotated[Path, typer.Argument(help="The log, as given to ToolkitContext(audit=...).")]
 Workspace = Annotated[Path, typer.Option(help="The folder the tool may work in.")]
 Target: TypeAlias = Literal["openai", "anthropic", "gemini", "ollama"]
+
+_UNCONFINED: Final = "without a sandbox"
+# Schemas that name no type and yet mean one.
+_IMPLIED: Final = (("properties", "object"), ("additionalProperties", "object"), ("items", "array"))
 
 
 @app.command()
@@ -140,7 +144,7 @@ def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str,
 
 @app.command()
 def tools(package: Package = None, as_json: AsJson = False) -> None:
-    """List the tools of a generated package, with what they say of themselves in brackets."""
+    """List the tools of a generated package; in brackets what they say of themselves, and whether no sandbox holds them."""
     from toolkit.guard.hints import told_hints
 
     with _told(as_json):
@@ -152,7 +156,7 @@ def tools(package: Package = None, as_json: AsJson = False) -> None:
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         words = ",".join(row["required"]) or "-"
-        said = ", ".join(told_hints(row["annotations"]))
+        said = ", ".join([*told_hints(row["annotations"]), *([_UNCONFINED] if row.get("unconfined") else [])])
         typer.echo(f"{row['name']:<{width}}  {words:<8}  {row['description']}{f' [{said}]' if said else ''}")
 
 
@@ -171,7 +175,8 @@ def describe(name: str, package: Package = None, as_json: AsJson = False) -> Non
     if said := told_hints(row["annotations"]):
         typer.echo(f"says of itself: {', '.join(said)}")
     if origin := row.get("origin"):
-        typer.echo(f"imported: as {row['originalName']!r} of {origin['name']!r} ({origin['kind']})")
+        confined = f", {_UNCONFINED}" if row.get("unconfined") else ""
+        typer.echo(f"imported: as {row['originalName']!r} of {origin['name']!r} ({origin['kind']}{confined})")
     for title, schema in (("takes", row["inputSchema"]), ("gives", row["outputSchema"])):
         typer.echo(f"\n{title}:")
         for line in _fields(schema):
@@ -365,9 +370,7 @@ def _fields(schema: dict[str, Any] | None) -> list[str]:
     """One line a property: name, whether it is needed, type, default, description; the type of what has none."""
     if schema is None:
         return ["text"]
-    if "$ref" in schema:
-        section, _, key = schema["$ref"].removeprefix("#/").partition("/")
-        schema = schema.get(section, {}).get(key, {})
+    schema = _referred(schema, schema)
     if "properties" not in schema:
         return ["nothing"] if schema.get("additionalProperties") is False else [_type(schema)]
     required = schema.get("required", ())
@@ -380,6 +383,20 @@ def _fields(schema: dict[str, Any] | None) -> list[str]:
     return lines or ["nothing"]
 
 
+def _referred(node: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """What a schema's references lead to, as far as they lead anywhere new."""
+    passed: list[str] = []
+    while "$ref" in node and node["$ref"] not in passed:
+        passed.append(node["$ref"])
+        found: Any = root
+        for key in passed[-1].removeprefix("#/").split("/"):
+            found = found.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+        if not isinstance(found, dict):
+            return node
+        node = found
+    return node
+
+
 def _type(node: Any) -> str:
     """The type of a schema in a few words.
 
@@ -387,7 +404,7 @@ def _type(node: Any) -> str:
     'array of string or null'
     """
     if not isinstance(node, dict):
-        return "value"
+        return "any value"
     if "$ref" in node:
         return str(node["$ref"]).rpartition("/")[2]
     if "enum" in node or "const" in node:
@@ -395,7 +412,9 @@ def _type(node: Any) -> str:
     for word in ("anyOf", "oneOf"):
         if word in node:
             return " or ".join(map(_type, node[word]))
-    kind = node.get("type", "value")
+    if "allOf" in node and "type" not in node:
+        return " and ".join(dict.fromkeys(map(_type, node["allOf"])))
+    kind = node.get("type") or next((kind for word, kind in _IMPLIED if word in node), "any value")
     if kind == "array" and "items" in node:
         return f"array of {_type(node['items'])}"
     if kind == "object" and isinstance(node.get("additionalProperties"), dict):

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from codegen.import_settings import ImportSettings
 from codegen.importers.imported import Imported
+from codegen.importers.named_file import named_file
 from codegen.importers.openapi_documents import Documents, Node
 from codegen.importers.openapi_request import read_input
 from codegen.importers.openapi_response import read_output
@@ -81,7 +82,7 @@ class Service:
 def import_openapi(settings: ImportSettings, root: Path) -> Imported:
     """The document that an import of the settings names, as tools."""
     service = read_openapi(
-        root / settings.openapi, root, url=settings.url, headers=settings.headers, operations=settings.operations
+        named_file(settings, root), root, url=settings.url, headers=settings.headers, operations=settings.operations
     )
     origin: dict[str, Any] = {"service": {"title": service.title, "version": service.version}}
     if not settings.url:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from codegen.import_settings import ImportSettings
 from codegen.importers.imported import Imported
+from codegen.importers.named_file import named_file
 from toolkit.adapters.anthropic.decode import decode_tools as decode_anthropic
 from toolkit.adapters.bedrock.decode import decode_tools as decode_bedrock
 from toolkit.adapters.gemini.decode import decode_tools as decode_gemini
@@ -43,9 +44,10 @@ _FORMS: Final = "tools of OpenAI (chat, Responses, functions), Anthropic, Gemini
 
 def import_provider_json(settings: ImportSettings, root: Path) -> Imported:
     """The tools of the file that an import of the settings names; all mistakes are raised at once."""
+    file = named_file(settings, root)
     reading = _Reading(Problems(settings.tools))
     try:
-        reading.read(read_json(read_plain_file(root / settings.tools, MAX_FILE_BYTES), reading.problems), "")
+        reading.read(read_json(read_plain_file(file, MAX_FILE_BYTES), reading.problems), "")
         if not reading.tools and not reading.problems.found:
             reading.problems.add(f"there are no tools in it: {_FORMS}", "")
     except Unreadable as reason:
@@ -123,7 +125,8 @@ class _Reading:
             self.forms.add(form)
             first = self._places.setdefault(definition.name, pointer)
             if first != pointer:
-                self.problems.add(f"the name {shown(definition.name)} is taken by {first or 'the first'}", pointer)
+                twins = f"the file itself has two tools named {shown(definition.name)}"
+                self.problems.add(f"{twins}, the other at {first or 'its top'}: keep one", pointer)
             tool = _spec(definition)
             if form == "gemini":
                 tool["inputSchema"] = _with_numbers(tool["inputSchema"])

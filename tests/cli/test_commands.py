@@ -192,7 +192,11 @@ def test_describe_tells_outputs_that_are_no_objects(tmp_path: Path) -> None:
         "word": ({"type": "string"}, "string"),
         "map": ({"type": "object", "additionalProperties": {"type": ["integer", "null"]}}, "object of integer or null"),
         "some": ({"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}, "one of a, b or null"),
-        "free": ({}, "value"),
+        "free": ({}, "any value"),
+        "both": ({"allOf": [{"type": "string"}, {"type": "string", "minLength": 1}]}, "string"),
+        "untyped rows": ({"items": {"type": "string"}}, "array of string"),
+        "untyped map": ({"additionalProperties": {"type": "integer"}}, "object of integer"),
+        "far": ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "boolean"}}}, "boolean"),
         "empty": ({"type": "object", "additionalProperties": False}, "nothing"),
         "named": (
             {"$ref": "#/$defs/p", "$defs": {"p": {"type": "object", "properties": {"x": {"type": "integer"}}}}},

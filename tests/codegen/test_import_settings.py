@@ -43,6 +43,7 @@ def test_every_kind_is_read() -> None:
         operations = ["listPets"]
         [imports.legacy]
         tools = "openai_tools.json"
+        without = ["old one"]
         [imports.maths]
         functions = ["acme.math", "acme.more:REGISTRY"]
         [imports.shapes]
@@ -61,7 +62,8 @@ def test_every_kind_is_read() -> None:
         "https://petstore.example.org/v1",
         ("listPets",),
     )
-    assert (legacy.tools, maths.functions) == ("openai_tools.json", ("acme.math", "acme.more:REGISTRY"))
+    assert (legacy.tools, legacy.without) == ("openai_tools.json", ("old one",))
+    assert maths.functions == ("acme.math", "acme.more:REGISTRY")
     assert len(shapes.models) == 2
     assert settings.import_file("files") == Path("acme/tools/files.json")
 
@@ -96,7 +98,7 @@ AT = "@ pyproject.toml:/tool/toolkit/imports"
         ('[imports.a]\ncommand = ["x"]\ntimeout = 0', f"'timeout' must be a number of seconds above 0 {AT}/a/timeout"),
         ('[imports.a]\ncommand = ["x"]\ntimeout = inf', f"'timeout' must be a number of seconds above 0 {AT}/a/timeout"),
         ('[imports.a]\ncommand = ["x"]\nenv = ["A=1"]', f"'A=1' in 'env' is not the name of a variable {AT}/a/env"),
-        ('[imports.a]\ncommand = ["x"]\nprefix = "__"', f"'prefix' must be the beginning of a tool's name, of at most 64 characters, such as 'fs_' {AT}/a/prefix"),
+        ('[imports.a]\ncommand = ["x"]\nprefix = "!"', f"'prefix' must be the beginning of a tool's name, of at most 64 characters, such as 'fs_' {AT}/a/prefix"),
         ('[imports.a]\nurl = "ftp://x.org"', f"'url' holds a text which is no absolute http or https URL {AT}/a/url"),
         ('[imports.a]\nurl = "https://me:secret@x.org"', f"'url' holds a text which holds credentials: send them in 'headers', as ${{NAME}} {AT}/a/url"),
         ('[imports.a]\nurl = "https://x.org/#top"', f"'url' holds a text which has a fragment {AT}/a/url"),
@@ -108,6 +110,12 @@ AT = "@ pyproject.toml:/tool/toolkit/imports"
         ('[imports.a]\nurl = "https://x.org"\nheaders = {A = "${B"}', f"the header 'A' holds '${{' without the name of a variable and '}}' {AT}/a/headers/A"),
         ('[imports.a]\nopenapi = "x.yaml"\noperations = [1]', f"'operations' must be a list of texts {AT}/a/operations"),
         ('[imports.a]\nfunctions = ["acme/math.py"]', f"'acme/math.py' in 'functions' is not written 'acme.math' or 'acme.math:REGISTRY' {AT}/a/functions"),
+        ('[imports.a]\nopenapi = "https://x.org/openapi.json"', f"'openapi' names a file, and nothing is fetched: download it, and name the file {AT}/a/openapi"),
+        ('[imports.a]\ntools = "file:/tools.json"', f"'tools' names a file, and nothing is fetched: download it, and name the file {AT}/a/tools"),
+        ('[imports.a]\ncommand = ["x"]\nwithout = [1]', f"'without' must be a list of texts {AT}/a/without"),
+        ('[imports.a]\nurl = "https://x.org"\nwithout = [""]', f"'without' must name something: it, or a text in it, is empty {AT}/a/without"),
+        ('[imports.a]\nopenapi = "x.yaml"\nwithout = ["x"]', f"'without' means nothing beside 'openapi' {AT}/a/without"),
+        ('[imports.a]\nfunctions = "acme.math"\nwithout = ["x"]', f"'without' means nothing beside 'functions' {AT}/a/without"),
         ("[imports.a]\nfunctions = []", f"'functions' must name something: it, or a text in it, is empty {AT}/a/functions"),
         ('[imports.a]\nmodels = ["Query"]', f"'Query' in 'models' is not written 'acme.shapes:Query' or 'acme.shapes:Query -> acme.shapes:Answer' {AT}/a/models"),
         ('[imports."../a"]\ntools = "a.json"', f"an import's name is a letter, then letters, digits, '_' and '-', not '../a' {AT}/..~1a"),

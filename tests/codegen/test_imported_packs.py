@@ -113,6 +113,17 @@ def test_packs_say_how_to_reach_what_runs_the_tools(tmp_path: Path) -> None:
     assert made.generate() == []
 
 
+def test_a_server_without_a_sandbox_is_shown_as_one(tmp_path: Path) -> None:
+    made = project(tmp_path, {"files": SERVER}, {"files": mcp("a")})
+    made.generate()
+    assert "without a sandbox" not in toolkit(made, "describe", "fs_a").stdout + toolkit(made, "tools").stdout
+    made = project(tmp_path, {"files": {**SERVER, "sandbox": False}}, {"files": mcp("a")})
+    made.generate()
+    assert "imported: as 'a' of 'files' (mcp, without a sandbox)\n" in toolkit(made, "describe", "fs_a").stdout
+    own, imported = sorted(toolkit(made, "tools").stdout.splitlines(), key=lambda line: line.startswith("fs_a"))
+    assert imported.endswith("[without a sandbox]") and "sandbox" not in own
+
+
 def test_a_server_over_http(tmp_path: Path) -> None:
     table = {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "${KEY}"}}
     made = project(tmp_path, {"files": table}, {"files": mcp("read", prefix="", permissions=("network",))})
@@ -158,6 +169,8 @@ def test_the_folder_of_imports_need_not_be_there_before_the_first(tmp_path: Path
     ("imports", "files", "told"),
     [
         ({}, {"files": mcp("a", "b")}, "this file was imported as 'files', and the settings have no [tool.toolkit.imports.files] any more; put it back, or delete the file @ acme/tools/files.json:/origin/name"),
+        ({"renamed": SERVER}, {"files": mcp("a"), "renamed": {**mcp("a"), "origin": {"kind": "mcp", "name": "renamed"}}}, "this file was imported as 'files', and the settings have no [tool.toolkit.imports.files] any more; put it back, or delete the file @ acme/tools/files.json:/origin/name"),
+        ({"files": {**SERVER, "without": ["b"]}}, {"files": mcp("a", "b")}, "[tool.toolkit.imports.files] leaves out 'b' now; run `toolkit import files` again @ acme/tools/files.json:/tools/1"),
         ({"files": {"tools": "x.json"}}, {"files": mcp("a")}, "[tool.toolkit.imports.files] is of the kind 'tools' now, not 'mcp'; run `toolkit import files` again @ acme/tools/files.json:/origin/kind"),
         ({"files": {**SERVER, "network": True}}, {"files": mcp("a")}, "'fs_a' must ask for the permission 'network'; run `toolkit import files` again @ acme/tools/files.json:/tools"),
         ({"files": SERVER}, {"files": mcp("a", permissions=())}, "'fs_a' must ask for the permission 'execute'; run `toolkit import files` again @ acme/tools/files.json:/tools"),

@@ -83,7 +83,7 @@ SHAPES_SETTINGS = (
 def test_functions_are_imported_generated_and_run_under_a_prefix(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     ran = toolkit(made, "import")
-    assert (ran.returncode, ran.stdout) == (0, "acme/tools/maths.json: new\n  added: add, double it, halve\n")
+    assert (ran.returncode, ran.stdout) == (0, "acme/tools/maths.json: new\n  added: m_add, m_double it, m_halve\n")
     file = imported(made, "maths")
     assert (file["origin"], file["prefix"]) == ({"kind": "functions", "name": "maths"}, "m_")
     assert [tool["function"] for tool in file["tools"]][:2] == ["acme.maths:add", "acme.maths:double"]
@@ -204,7 +204,7 @@ def test_two_tools_of_one_name_are_offered_a_prefix(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ['{"tools": []}', "no JSON", '{"origin": {"name": "other"}, "tools": []}', "[1]"])
+@pytest.mark.parametrize("text", ['{"tools": []}', '{"origin": {"name": "other"}, "tools": []}', "[1]"])
 def test_a_file_of_somebody_elses_is_never_overwritten(tmp_path: Path, text: str) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     made.write("acme/tools/maths.json", text)
@@ -212,6 +212,21 @@ def test_a_file_of_somebody_elses_is_never_overwritten(tmp_path: Path, text: str
     assert ran.returncode == 2
     assert "was not imported by it; move the file, or call the import otherwise @ acme/tools/maths.json" in ran.stderr
     assert (tmp_path / "acme/tools/maths.json").read_text() == text
+
+
+@pytest.mark.parametrize("command", [["import"], ["check", "--live"]])
+def test_a_file_that_is_no_json_any_more_is_told_as_what_it_is(tmp_path: Path, command: list[str]) -> None:
+    made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
+    assert toolkit(made, "import").returncode == 0
+    file = tmp_path / "acme/tools/maths.json"
+    whole = file.read_text()
+    for text, line in ((whole[:20], 3), (f"{whole[:2]}<<<<<<< ours\n{whole[2:]}", 2), ("", 1)):
+        file.write_text(text)
+        ran = toolkit(made, *command)
+        assert ran.returncode == 2 and file.read_text() == text
+        assert ran.stderr.startswith("the file of [tool.toolkit.imports.maths] is no JSON any more: ")
+        assert f" (line {line}); resolve the conflict if a merge left one in it, else delete it and run" in ran.stderr
+        assert ran.stderr.endswith("run `toolkit import maths` again @ acme/tools/maths.json\n")
 
 
 @pytest.mark.parametrize(
@@ -257,3 +272,26 @@ def test_a_long_description_is_not_lost_silently(tmp_path: Path) -> None:
     assert ran.stderr.startswith(
         "'add' has a description file, which an imported file cannot hold; name its module under"
     )
+
+
+DOCUMENT = """
+openapi: 3.1.0
+info: {title: Shop, version: "1"}
+servers: [{url: "https://shop.example.org"}]
+paths: {/pets: {get: {operationId: pets, responses: {"200": {description: Fine.}}}}}
+"""
+
+
+def test_a_document_may_lie_beside_the_project(tmp_path: Path) -> None:
+    tmp_path.joinpath("shop").mkdir()
+    tmp_path.joinpath("shop/shop.yaml").write_text(DOCUMENT)
+    made = project(tmp_path / "mine", '[tool.toolkit.imports.shop]\nopenapi = "../shop/shop.yaml"\n')
+    ran = toolkit(made, "import")
+    assert (ran.returncode, ran.stdout) == (0, "acme/tools/shop.json: new\n  added: pets\n"), ran.stderr
+
+
+@pytest.mark.parametrize("key", ["openapi", "tools"])
+def test_a_file_that_is_not_there_is_a_mistake_of_the_settings(tmp_path: Path, key: str) -> None:
+    ran = toolkit(project(tmp_path, f'[tool.toolkit.imports.shop]\n{key} = "nope.json"\n'), "import")
+    told = f"there is no file 'nope.json' @ pyproject.toml:/tool/toolkit/imports/shop/{key}\n"
+    assert (ran.returncode, ran.stderr) == (2, told)

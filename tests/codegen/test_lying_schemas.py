@@ -48,6 +48,7 @@ LIES = {
     ),
     "enum_without_values": of({"type": "string", "enum": []}, "a: Any | None = None", NOTHING_FITS, "enum", {}, "x"),
     "enum_of_another_type": of({"type": "integer", "enum": ["1", "2"]}, 'a: Omissible[Literal["1", "2"]] = None', NOTHING_FITS, "enum", {}, "1"),
+    "const_of_another_type": of({"type": "string", "const": 5}, "a: Omissible[Literal[5]] = None", "no value fits: 'type' refuses 'const'", "const", {}, 5),
     "enum_partly_of_another_type": of({"type": "string", "enum": ["x", 1, None]}, 'a: Omissible[Literal["x"]] = None', "'enum' lists values that 'type' refuses", "enum", {"a": "x"}, None),
     "required_on_the_property": of({"type": "string", "required": True, "not": {"const": ""}}, "a: Omissible[str] = None", "'required' is a list of names beside 'properties'; on a property it has no effect", "", {"a": "x"}, ""),
     "limit_of_draft_04": of({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "a: Annotated[Omissible[int], Field(gt=1)] = None", "'exclusiveMinimum' is a number since draft-06; it is read as draft-04 meant it", "exclusiveMinimum", {"a": 2}, 1),

@@ -13,7 +13,7 @@ from codegen.import_settings import ImportSettings
 from codegen.importers.imported import Imported
 from codegen.importers.provider_json import import_provider_json
 from tests.projects import Project
-from toolkit.errors import SpecError
+from toolkit.errors import SetupError, SpecError
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 SPEC = {"name": "weather", "description": "How it is.", "inputSchema": SCHEMA}
@@ -135,7 +135,7 @@ MISTAKES: list[tuple[Any, tuple[str, ...]]] = [
     ([], (f"there are no tools in it: {FORMS_READ} @ tools.json:",)),
     ([7, "x"], ("a tool must be an object, not a number @ tools.json:/0", "a tool must be an object, not a string @ tools.json:/1")),
     ([{"foo": 1}], (f"no provider's tool is written like this: {FORMS_READ} @ tools.json:/0",)),
-    ([FUNCTION, FUNCTION], ("the name 'weather' is taken by /0 @ tools.json:/1",)),
+    ([FUNCTION, FUNCTION], ("the file itself has two tools named 'weather', the other at /0: keep one @ tools.json:/1",)),
     ([{"type": "function", "function": {"description": "x"}}], (f"a tool of this form has a name and a schema: {FORMS_READ} @ tools.json:/0",)),
     ([SPEC], ("this is a spec already: put the file into the folder of 'specs' @ tools.json:/0",)),
     ('[{"name": "a", "name": "b"}]', ("the key 'name' is there twice @ tools.json:/0/name",)),
@@ -148,7 +148,7 @@ def test_mistakes(tmp_path: Path, content: Any, told: tuple[str, ...]) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"no such file @ tools\.json:"):
+    with pytest.raises(SetupError, match=r"no file 'tools\.json' @ pyproject\.toml:.*/legacy/tools"):
         import_provider_json(ImportSettings("legacy", tools="tools.json"), tmp_path)
 
 

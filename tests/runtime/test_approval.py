@@ -93,7 +93,8 @@ def test_a_response_takes_the_place_of_the_run(make_door: MakeDoor, kind: Any) -
     assert door.invoke("add", {"a": 1, "b": 2}).content == AddOutput(sum=42)
     wrong = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(Respond("nonsense")))
     assert code(wrong, "add", {"a": 1, "b": 2}) == (
-        "TOOL_FAILED: INVALID_OUTPUT: the approver answered in the tool's place what its output schema refuses (1 place)"
+        "TOOL_FAILED: INVALID_OUTPUT: the approver answered in the tool's place what its output schema refuses:"
+        " the answer: Input should be a valid dictionary or instance of AddOutput"
     )
 
 

@@ -136,7 +136,7 @@ ANSWERS: dict[str, tuple[Any, object]] = {
     "respond": (Respond(7), 7),
     "respond with nonsense": (
         Respond("7"),
-        "TOOL_FAILED: INVALID_OUTPUT: the approver answered in the tool's place what its output schema refuses (1 place)",
+        "TOOL_FAILED: INVALID_OUTPUT: the approver answered in the tool's place what its output schema refuses: the answer: Input should be a valid integer",
     ),
 }
 

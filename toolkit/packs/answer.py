@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.packs.body import is_json
-from toolkit.runtime.reader import Reader
+from toolkit.runtime.reader import Reader, refused_places
 from toolkit.wire.content import BlockType, ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _MAX_TOLD: Final = 2000
 _MAX_ERRORS: Final = 50
-_MAX_NAMED: Final = 5
 # Worth another try: too early, too often, or somebody on the way was not there.
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _SHORTEST_SECRET: Final = 4
@@ -113,18 +112,12 @@ def _json(owner: str, response: Response, secrets: Iterable[str]) -> object:
 
 
 def _untrue(owner: str, response: Response, error: ValidationError) -> ToolFailed:
-    count = error.error_count()
-    errors = error.errors(include_input=False, include_url=False)
-    places = "; ".join(
-        f"{'.'.join(map(str, each['loc'])) or 'the answer'}: {each['msg']}" for each in errors[:_MAX_NAMED]
-    )
-    more = f"; and {count - _MAX_NAMED} more" if count > _MAX_NAMED else ""
     return ToolFailed(
         "INVALID_OUTPUT",
-        f"{owner} answered what its own document rules out: {places}{more}",
+        f"{owner} answered what its own document rules out: {refused_places(error)}",
         status=response.status,
-        errors=errors[:_MAX_ERRORS],
-        error_count=count,
+        errors=error.errors(include_input=False, include_url=False)[:_MAX_ERRORS],
+        error_count=error.error_count(),
     )
 
 

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
 
 from toolkit.wire.enforce import require_validator
+
+_MAX_NAMED: Final = 5
+_MAX_KEY: Final = 100
 
 
 class Reader:
@@ -46,6 +49,18 @@ class Reader:
         extra = value.__pydantic_extra__
         checked = self._by_python_name({**content, **extra} if extra else content)
         return checked
+
+
+def refused_places(error: ValidationError) -> str:
+    """What an output's schema refuses, each place with its reason; the refused values are not repeated."""
+    count = error.error_count()
+    errors = error.errors(include_input=False, include_url=False)[:_MAX_NAMED]
+    told = "; ".join(f"{_place(each['loc'])}: {each['msg']}" for each in errors)
+    return f"{told}; and {count - _MAX_NAMED} more" if count > _MAX_NAMED else told
+
+
+def _place(keys: tuple[int | str, ...]) -> str:
+    return ".".join(str(key)[:_MAX_KEY] for key in keys) or "the answer"
 
 
 def _has_aliases(model: type[BaseModel]) -> bool:

@@ -29,6 +29,7 @@ from toolkit.runtime.coerce import Repair, repaired
 from toolkit.runtime.context import ToolContext, logger
 from toolkit.runtime.keeping import Kept
 from toolkit.runtime.message import ToolMessage
+from toolkit.runtime.reader import refused_places
 from toolkit.runtime.table import Tool
 
 MAX_LISTED_ERRORS: Final = 50
@@ -126,7 +127,8 @@ def _sentence(error: Any, known: list[str]) -> str:
 
 def no_handler(tool: Tool) -> ToolFailed:
     """The error for a tool that none of the toolkit's packs handles."""
-    failed = ToolFailed("NO_HANDLER", f"none of this toolkit's packs handles {tool.name!r}")
+    words = f"none of this toolkit's packs handles {tool.name!r}; bind a handler, and name its pack in 'packs'"
+    failed = ToolFailed("NO_HANDLER", words)
     failed.tool_name = tool.name
     return failed
 
@@ -165,7 +167,7 @@ def _checked_output(tool: Tool, value: object, of: str) -> object:
     except ValidationError as error:
         count = error.error_count()
         who = f"{of} answered in the tool's place" if of else "the tool answered"
-        words = f"{who} what its output schema refuses ({count} place{'s' * (count > 1)})"
+        words = f"{who} what its output schema refuses: {refused_places(error)}"
         errors = error.errors(include_input=False, include_url=False)[:MAX_LISTED_ERRORS]
         if tool.output_check == "warn":
             logger.warning("%s: %s: %s", tool.name, words, errors)

@@ -179,6 +179,8 @@ def page(number):
         return {"tools": [TOOL], "nextCursor": "again"}
     if HABIT == "endless":
         return {"tools": [], "nextCursor": str(number + 1)}
+    if HABIT == "twins":
+        return {"tools": [TOOL, {**TOOL, "name": "other"}, TOOL]}
     if number < 4:
         return {"tools": [{**TOOL, "name": f"tool_{number}"}], "nextCursor": str(number + 1)}
     return {"tools": [{**TOOL, "name": "last", "outputSchema": OUTPUT}]}
@@ -211,6 +213,7 @@ HABITS = {
     "pages": promised(""),
     "loop": promised(""),
     "endless": promised(""),
+    "twins": promised(""),
     "dies at once": None,
     "never ready": None,
     "speaks nonsense": None,

@@ -1,0 +1,92 @@
+"""One tool that a project cannot have, or does not want, must not cost it all the others of its origin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.codegen.test_imports import imported, project, toolkit
+from tests.projects import REPOSITORY, Project
+
+PLAIN = {"type": "object", "properties": {"q": {"type": "string"}}}
+REFUSED = {"type": "object", "properties": {"q": {"$ref": "https://example.org/elsewhere.json"}}}
+AT = "pyproject.toml:/tool/toolkit/imports/legacy"
+
+
+def legacy(root: Path, settings: str = "", **schemas: Any) -> Project:
+    made = project(root, f'[tool.toolkit.imports.legacy]\ntools = "tools.json"\nprefix = "l_"\n{settings}')
+    tools = [{"name": name, "description": "Does.", "input_schema": schema} for name, schema in schemas.items()]
+    made.write("tools.json", json.dumps(tools))
+    return made
+
+
+def set_without(made: Project, names: str) -> None:
+    made.write("pyproject.toml", (made.root / "pyproject.toml").read_text() + f"without = {names}\n")
+
+
+def test_what_generation_would_refuse_is_told_at_import_with_the_way_out(tmp_path: Path) -> None:
+    made = legacy(tmp_path, good=PLAIN, bad=REFUSED)
+    ran = toolkit(made, "import")
+    first, second = ran.stderr.splitlines()
+    assert ran.returncode == 0
+    assert first == (
+        f'  note: not every tool can be generated: leave out what you cannot have with without = ["bad"] @ {AT}'
+    )
+    assert second.startswith("  note: `toolkit generate` will refuse 'bad': ")
+    assert second.endswith(" @ acme/tools/legacy.json:/tools/1/inputSchema/properties/q/$ref")
+    assert toolkit(made, "generate").returncode == 1
+    set_without(made, '["bad"]')
+    ran = toolkit(made, "import")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [tool["name"] for tool in imported(made, "legacy")["tools"]] == ["good"]
+    assert toolkit(made, "generate").returncode == 0
+    ran = toolkit(made, "check", "--live")
+    assert (ran.returncode, ran.stdout) == (0, "nothing changed\n")
+
+
+def test_what_no_file_can_hold_is_told_with_the_way_out(tmp_path: Path) -> None:
+    made = legacy(tmp_path, good=PLAIN, bad={"type": "array"}, worse={"type": "string"})
+    ran = toolkit(made, "import")
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[-1] == (
+        f'nothing was imported: leave out what you cannot have with without = ["bad", "worse"] @ {AT}'
+    )
+    set_without(made, '["bad", "worse"]')
+    assert toolkit(made, "import").returncode == 0
+
+
+def test_a_name_that_is_not_there_is_a_note(tmp_path: Path) -> None:
+    made = legacy(tmp_path, 'without = ["goof", "nothing like it"]\n', good=PLAIN)
+    ran = toolkit(made, "import")
+    assert ran.returncode == 0
+    assert ran.stderr == (
+        f"  note: there is no tool 'goof' that 'without' could leave out. Did you mean 'good'? @ {AT}/without\n"
+        f"  note: there is no tool 'nothing like it' that 'without' could leave out. @ {AT}/without\n"
+    )
+
+
+def test_what_is_left_out_later_is_imported_again_first(tmp_path: Path) -> None:
+    made = legacy(tmp_path, good=PLAIN, bad=REFUSED)
+    assert toolkit(made, "import").returncode == 0
+    set_without(made, '["bad"]')
+    ran = toolkit(made, "generate")
+    assert ran.stderr == (
+        "[tool.toolkit.imports.legacy] leaves out 'bad' now; run `toolkit import legacy` again"
+        " @ acme/tools/legacy.json:/tools/1\n"
+    )
+
+
+def test_a_server_with_two_tools_of_one_name(tmp_path: Path) -> None:
+    command = json.dumps(["python", "odd.py", "twins"])
+    made = project(tmp_path, f"[tool.toolkit.imports.odd]\ncommand = {command}\n")
+    made.write("odd.py", (REPOSITORY / "tests/packs/servers/odd.py").read_text())
+    ran = toolkit(made, "import")
+    assert (ran.returncode, ran.stderr) == (
+        2,
+        "the server itself lists more than one tool named 'ask': only it can tell them apart; leave out what you cannot"
+        ' have with without = ["ask"] @ pyproject.toml:/tool/toolkit/imports/odd\n',
+    )
+    set_without(made, '["ask"]')
+    assert toolkit(made, "import").returncode == 0
+    assert [tool["name"] for tool in imported(made, "odd")["tools"]] == ["other"]
