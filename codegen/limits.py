@@ -7,6 +7,26 @@ from typing import Any, Final
 
 from codegen.accepts import json_type
 from codegen.enforced import mistake_in
+from codegen.keywords import LIMITS
+from codegen.notes import Notes
+from codegen.references import Schema
+
+
+def typed_limits(kind: str, schema: Schema, pointer: str, notes: Notes) -> Schema:
+    """The limits beside a type; a wrong one is told and left out, so that defaults are judged by sound ones only."""
+    found: Schema = {}
+    for word in LIMITS[kind]:
+        if word in schema and word != "items":
+            mistake = mistake_in_limit(word, schema[word], kind)
+            if mistake is not None:
+                notes.problem(mistake, f"{pointer}/{word}")
+            elif is_typed(word, schema[word], kind):
+                found[word] = schema[word]
+            else:
+                notes.enforce(word, pointer)
+    if nothing_fits := contradiction(found):
+        notes.finding(nothing_fits, pointer)
+    return found
 
 
 def mistake_in_limit(word: str, value: Any, kind: str) -> str | None:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from codegen import naming
 from codegen.accepts import branch_for
+from codegen.document import Document
 from codegen.references import Schema
 from codegen.render.literal import docstring, literal, text_literal
 from codegen.render.typed_dicts import render_args
 from codegen.safety import check_module
-from codegen.schema import Document
 from toolkit.errors import GenerationError
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from codegen import naming
+from codegen.document import Document
 from codegen.naming import ToolNames
 from codegen.render.literal import literal
 from codegen.render.typed_dicts import args_name
 from codegen.render.typeexpr import TypeText
-from codegen.schema import Document
 from toolkit.errors import SpecError
 from toolkit.spec.model import ToolSpec
 

@@ -8,20 +8,21 @@ reported at its pointer, all at once; what a schema says wrongly of itself, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from codegen import naming
 from codegen.accepts import accepts, settled
 from codegen.apart import disjoint
+from codegen.document import Document
 from codegen.enforced import enforced_text, is_valid, mistake_in
 from codegen.enums import flat_enum
 from codegen.keywords import ASSERTIONS, ENFORCED, LIMITS
 from codegen.kinds import kinds_of, takes_only_objects, unknown_type
-from codegen.limits import contradiction, is_typed, mistake_in_limit
+from codegen.limits import typed_limits
 from codegen.merge import Merged, merge
 from codegen.notes import Notes, TooManySteps
 from codegen.parts import UNIONS, Parts
+from codegen.pieces import further, items_of, required_names
 from codegen.references import References, Schema, escaped
 from codegen.slips import mended
 
@@ -30,24 +31,6 @@ MAX_BRANCHES: Final = 500
 
 STEPS_OF_A_CLASS: Final = 30
 """What writing a class costs the generator beneath, as so many steps of ours."""
-
-
-@dataclass(slots=True)
-class Document:
-    """A flat schema: the root, the named objects, and the named scalars and arrays that carry limits."""
-
-    name: str
-    root: Schema
-    objects: dict[str, Schema] = field(default_factory=dict)
-    aliases: dict[str, Schema] = field(default_factory=dict)
-    enforced: str | None = None
-    """The schema as JSON text, where the types alone would accept more than it does."""
-    findings: list[tuple[str, str]] = field(default_factory=list)
-    """What the schema says wrongly of itself, each with its pointer."""
-
-    def nodes(self) -> dict[str, Schema]:
-        """Everything that has a name."""
-        return {**self.objects, **self.aliases, self.name: self.root}
 
 
 def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> tuple[Document, list[str]]:
@@ -315,50 +298,22 @@ class _Walk:
         flat = (
             self.array(schema, pointer, name)
             if kind == "array"
-            else {"type": kind, **self.limits(kind, schema, pointer)}
+            else {"type": kind, **typed_limits(kind, schema, pointer, self.notes)}
         )
         return self.alias(flat, pointer, name) if nested and _carries_limits(flat) else flat
 
-    def limits(self, kind: str, schema: Schema, pointer: str) -> Schema:
-        """The limits beside a type; a wrong one is told and left out, so that defaults are judged by sound ones only."""
-        found: Schema = {}
-        for word in LIMITS[kind]:
-            if word in schema and word != "items":
-                mistake = mistake_in_limit(word, schema[word], kind)
-                if mistake is not None:
-                    self.notes.problem(mistake, f"{pointer}/{word}")
-                elif is_typed(word, schema[word], kind):
-                    found[word] = schema[word]
-                else:
-                    self.notes.enforce(word, pointer)
-        if nothing_fits := contradiction(found):
-            self.notes.finding(nothing_fits, pointer)
-        return found
-
     def array(self, schema: Schema, pointer: str, name: str) -> Schema:
-        flat: Schema = {"type": "array", **self.limits("array", schema, pointer)}
-        items = self.items(schema, pointer)
+        flat: Schema = {"type": "array", **typed_limits("array", schema, pointer, self.notes)}
+        items = items_of(schema, pointer, self.notes)
         if items is not None:
             flat["items"] = _bare(self.node(items, f"{pointer}/items", naming.singular(name), nested=True))
         return flat
-
-    def items(self, schema: Schema, pointer: str) -> object | None:
-        """The schema that every item of an array fits, whatever its place; None where none is known."""
-        items, first = schema.get("items"), schema.get("prefixItems")
-        if isinstance(items, list):
-            self.notes.enforce("items", pointer)
-            first, items = items, schema.get("additionalItems")
-        if not isinstance(first, list):
-            return items
-        if items is None or items is True:
-            return None
-        return {"anyOf": [*first, *([items] if items is not False else [])]} if first or items else items
 
     # -- objects -----------------------------------------------------------------------------------------------------
 
     def named_object(self, schema: Schema, pointer: str, name: str) -> Schema:
         """A map stays in place; an object with properties, or a closed one, becomes a class of its own."""
-        closed = self.extra(schema) is False
+        closed = further(schema) is False
         if not schema.get("properties") and not schema.get("required") and not closed:
             return self.object_node(schema, pointer, name)
         name = self.classes[pointer] = self.unused(name, pointer)
@@ -373,7 +328,7 @@ class _Walk:
         properties = schema.get("properties", {})
         if not isinstance(properties, dict):
             return self.notes.problem("'properties' must be an object", f"{pointer}/properties")
-        required = self.required(schema, properties, pointer)
+        required = required_names(schema, properties, pointer, self.notes)
         # A name that is required and not declared may hold anything; that it must be there is still true.
         properties = {**properties, **{key: True for key in required if key not in properties}}
         if properties:
@@ -382,7 +337,7 @@ class _Walk:
                 for key, value in properties.items()
             }
         flat["required"] = required
-        extra = self.extra(schema)
+        extra = further(schema)
         flat["additionalProperties"] = (
             extra
             if isinstance(extra, bool)
@@ -391,24 +346,6 @@ class _Walk:
         if isinstance(schema.get("description"), str):
             flat["description"] = schema["description"]
         return flat
-
-    def extra(self, schema: Schema) -> object:
-        """What further properties may hold: by their patterns, else as ``additionalProperties`` says."""
-        extra, patterns = schema.get("additionalProperties", True), schema.get("patternProperties")
-        if not isinstance(patterns, dict) or not patterns or extra is True:
-            return extra
-        return {"anyOf": [*patterns.values(), *([extra] if extra is not False else [])]}
-
-    def required(self, schema: Schema, properties: Schema, pointer: str) -> list[str]:
-        names = schema.get("required", [])
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            self.notes.problem("'required' must be a list of property names", f"{pointer}/required")
-            return []
-        for name in (name for name in names if name not in properties):
-            self.notes.finding(f"'required' names {name!r}, which 'properties' does not declare", f"{pointer}/required")
-            if schema.get("additionalProperties", True) is not True:
-                self.notes.enforce("additionalProperties", pointer)
-        return list(dict.fromkeys(names))
 
     def alias(self, flat: Schema, pointer: str, name: str) -> Schema:
         name = self.unused(name, pointer)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from codegen.document import Document
 from codegen.models import render_models
-from codegen.schema import Document
 from toolkit.errors import GenerationError
 
 WORTHWHILE: Final = 300

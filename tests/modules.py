@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from codegen.document import Document
 from codegen.models import render_models
-from codegen.schema import Document, flatten
+from codegen.schema import flatten
 from toolkit.errors import SpecError
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from codegen import naming
+from codegen.document import Document
 from codegen.render.literal import text_literal
 from codegen.render.typeexpr import TypeText
-from codegen.schema import Document
 
 
 def args_name(class_name: str, prefix: str) -> str:

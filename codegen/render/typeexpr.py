@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from codegen.document import Document
 from codegen.render.literal import literal
-from codegen.schema import Document
 
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 

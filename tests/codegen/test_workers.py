@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from codegen.schema import Document, flatten
+from codegen.document import Document
+from codegen.schema import flatten
 from codegen.workers import WORTHWHILE, Job, render_all, workers_for
 from tests.projects import tool
 from toolkit.errors import GenerationError
