@@ -222,7 +222,7 @@ def test_81_input_ends_at_once(toolkit: Toolkit, run: Run) -> None:
 # Beside others, so many processes would fill the limit of one user.
 @pytest.mark.xdist_group("many-processes")
 def test_86_processes_are_bounded_and_none_survives(tmp_path: Path, toolkit: Toolkit, run: Run) -> None:
-    code = "import os, time\nn = 0\ntry:\n    while n < 2000:\n        os.fork() or time.sleep(10000)\n        n += 1\nexcept OSError: pass\nprint(n, flush=True)"
+    code = "import os, time\nn = 0\ntry:\n    while n < 2000:\n        os.fork() or time.sleep(10000)\n        n += 1\n    time.sleep(10000)\nexcept OSError: pass\nprint(n, flush=True)"
 
     with line_in(tmp_path) as line:
         output = run(toolkit, f"{OPEN_LINE}echo ready >&9; python3 - <<'E'\n{code}\nE")

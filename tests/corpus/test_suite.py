@@ -14,6 +14,8 @@ from tests.corpus.suite import EXCEPTIONS, Result
 from tests.corpus.suite_report import document, results
 from tests.projects import REPOSITORY
 
+# One worker for all of it: what they look at takes ten seconds to make.
+pytestmark = pytest.mark.xdist_group("suite")
 DOCUMENT = REPOSITORY / "docs" / "json-schema.md"
 
 

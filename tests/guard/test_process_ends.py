@@ -174,7 +174,7 @@ def test_an_exception_of_the_listener_kills_first(workspace: Path, way: Way) -> 
 
 @pytest.mark.xdist_group("many-processes")
 def test_86_processes_are_bounded(workspace: Path, way: Way) -> None:
-    code = "import os, sys, time\nn = 0\ntry:\n    while n < int(sys.argv[1]):\n        if os.fork() == 0: time.sleep(10000)\n        n += 1\nexcept OSError: pass\nprint(n, flush=True)\n"
+    code = "import os, sys, time\nn = 0\ntry:\n    while n < int(sys.argv[1]):\n        if os.fork() == 0: time.sleep(10000)\n        n += 1\n    time.sleep(float(sys.argv[2]))\nexcept OSError: pass\nprint(n, flush=True)\n"
     # A name of its own: the same test may be running beside this one, for another tier.
     script = f"bomb-{uuid.uuid4().hex}.py"
     (workspace / script).write_text(code)
@@ -184,7 +184,7 @@ def test_86_processes_are_bounded(workspace: Path, way: Way) -> None:
         heard[name] += data
 
     with guard_in(way, workspace) as guard:
-        result = guard.run(["python", script, "2000"], timeout=WATCHDOG, on_output=listen)
+        result = guard.run(["python", script, "2000", str(NEVER)], timeout=WATCHDOG, on_output=listen)
         if way == "full" or (way == "bubblewrap" and os.geteuid() != 0):
             assert result.exit_code == 0 and 0 < int(result.stdout) < 1100
         else:  # counted now and then, and ended as a whole
@@ -193,7 +193,7 @@ def test_86_processes_are_bounded(workspace: Path, way: Way) -> None:
         assert guard.run(["true"]).exit_code == 0
     assert not [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if runs(pid, script)]
     with guard_in("unsafe-none", workspace) as guard:
-        assert guard.run(["python", script, "1200"], timeout=WATCHDOG).stdout == b"1200\n"
+        assert guard.run(["python", script, "1200", "0"], timeout=WATCHDOG).stdout == b"1200\n"
 
 
 def runs(pid: int, script: str) -> bool:

@@ -159,6 +159,8 @@ for n in range(2000):
         if os.fork() == 0: time.sleep(10000)
     except OSError:
         break
+else:
+    time.sleep(10000)  # whoever counts processes now and then gets the time to
 print(n)
 """
 with ProcessGuard(workspace, sandbox=sandbox, carrier=carrier) as guard:

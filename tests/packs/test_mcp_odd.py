@@ -26,7 +26,7 @@ def test_text_that_says_more_than_the_structure_is_kept_beside_it(make_sync: Doo
 
 def test_very_many_media_cost_no_more_than_their_number(make_sync: Doors) -> None:
     message = make_sync(odd("many blocks")).invoke("odd", {})
-    assert message.content.n == len(message.attachments) == 300_000
+    assert message.content.n == len(message.attachments) == 60_000
 
 
 REFUSED = {

@@ -13,7 +13,7 @@ from codegen.drift import changes
 from codegen.subset.prove import gaps
 from tests.codegen.subset.random_schemas import NAMES, neighbours, schemas, values
 
-TRIALS = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+TRIALS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def accepts(schema: Any, value: Any) -> bool:
