@@ -26,7 +26,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from toolkit.errors import ToolFailed, ToolTimeout
+from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
 from toolkit.packs.mcp_life import Life, Reach, SessionOver
 from toolkit.runtime.progress import logger
 from toolkit.runtime.workers import LoopThread, Workers
@@ -134,6 +134,9 @@ class McpLink:
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
+            if waiting.cancelled():
+                # Not this task but the work was: its loop was closed under it.
+                raise ToolCancelled("the toolkit was closed") from None
             stop()
             # Nobody asks what becomes of it.
             waiting.add_done_callback(lambda done: None if done.cancelled() else done.exception())

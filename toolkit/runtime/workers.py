@@ -6,6 +6,7 @@ then keep the process alive. These threads are daemons, reused while idle.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import inspect
 import threading
@@ -128,7 +129,9 @@ class LoopThread:
                 future.set_result(task.result())
 
         def stop() -> None:
-            loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+            # A loop that is closed by now has cancelled it already.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(lambda: tasks[0].cancel())
 
         loop.call_soon_threadsafe(start)
         return future, stop
