@@ -120,7 +120,9 @@ class LoopThread:
 
         def finish(task: asyncio.Task[T]) -> None:
             self._waiting.discard(future)
-            if task.cancelled():
+            if task.cancelled() and self._loop is not loop:
+                future.set_exception(ToolCancelled("the toolkit was closed"))
+            elif task.cancelled():
                 future.cancel()
                 future.set_running_or_notify_cancel()
             elif (error := task.exception()) is not None:
