@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 from toolkit.guard.permission import CarrierChoice, SandboxChoice
 from toolkit.guard.process import ProcessGuard
@@ -42,7 +43,7 @@ def report() -> str:
                 continue
             guard = stack.enter_context(ProcessGuard(folder, sandbox=sandbox, carrier=carrier))
             name = f"ProcessGuard.run, {sandbox}" + (" by bubblewrap" if choice.bubblewrap else "")
-            contenders[name] = lambda guard=guard: guard.run(["true"])  # type: ignore[misc]
+            contenders[name] = partial(guard.run, ["true"])
         bubblewrap = shutil.which("bwrap")
         if bubblewrap:
             command = [bubblewrap, *BUBBLEWRAP, program]

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import table
@@ -139,10 +140,10 @@ def report(files: int = FILES, rounds: int = 3) -> str:
                 ("an expression without a text", r"[A-Z]\w+\("),
             ):
                 contenders: dict[str, Callable[[], object]] = {
-                    "rg": lambda p=pattern: ripgrep("-n", "-e", p),  # type: ignore[misc]
-                    "rg, one thread": lambda p=pattern: ripgrep("-j1", "-n", "-e", p),  # type: ignore[misc]
-                    "re on the bytes of each file": lambda p=pattern: re_on_bytes(folder, p),  # type: ignore[misc]
-                    "toolkit.tools.grep": lambda p=pattern: toolkit.tools.grep(pattern=p, limit=1000),  # type: ignore[misc]
+                    "rg": partial(ripgrep, "-n", "-e", pattern),
+                    "rg, one thread": partial(ripgrep, "-j1", "-n", "-e", pattern),
+                    "re on the bytes of each file": partial(re_on_bytes, folder, pattern),
+                    "toolkit.tools.grep": partial(toolkit.tools.grep, pattern=pattern, limit=1000),
                 }
                 parts.append(table(f"grep {files} files, {title}: {pattern}", least(contenders, rounds), "rg", "ms"))
             contenders = {

@@ -14,7 +14,7 @@ def flat_enum(schema: Schema, pointer: str, notes: Notes) -> Schema:
     """The flat node of a schema that lists its values."""
     listed = schema.get("enum", [schema.get("const")])
     # What is not in the file cannot be pointed at.
-    word = "enum" if "enum" in schema else "const"
+    listing = "enum" if "enum" in schema else "const"
     if not isinstance(listed, list):
         return notes.problem("'enum' must be a list of values", f"{pointer}/enum")
     if any(word in ASSERTIONS and word not in ("enum", "const", "type") for word in schema):
@@ -26,7 +26,8 @@ def flat_enum(schema: Schema, pointer: str, notes: Notes) -> Schema:
     fitting = [value for value in values if kinds is None or is_one_of(value, kinds)]
     if not fitting:
         mistake = "no value fits: 'enum' is empty, or lists only what 'type' refuses"
-        notes.finding(mistake if word == "enum" else "no value fits: 'type' refuses 'const'", f"{pointer}/{word}")
+        words = mistake if listing == "enum" else "no value fits: 'type' refuses 'const'"
+        notes.finding(words, f"{pointer}/{listing}")
         notes.enforce("enum", pointer)
     elif len(fitting) < len(values):
         notes.finding("'enum' lists values that 'type' refuses", f"{pointer}/enum")

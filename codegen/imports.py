@@ -55,8 +55,8 @@ def chosen_imports(settings: Settings, names: Sequence[str]) -> list[ImportSetti
     known = [item.name for item in settings.imports]
     if not known:
         raise SetupError(
-            "the settings import nothing: add a table such as\n\n    [tool.toolkit.imports.files]\n"
-            '    command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."]\n\n'
+            "the settings import nothing: add a table such as\n\n    [tool.toolkit.imports.time]\n"
+            '    command = ["mcp-server-time"]\n\n'
             "@ pyproject.toml:/tool/toolkit/imports"
         )
     for name in names:

@@ -1,23 +1,33 @@
-"""What is weak in the schemas of a spec: what stops generation, and what they say wrongly of themselves."""
+"""What is wrong or weak in the schemas of a spec: what stops generation, and what they say wrongly of themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codegen.document import Document
 from codegen.schema import flatten
 from toolkit.spec.model import ToolSpec
 from toolkit.spec.problems import Finding
 
 
+def schema_mistakes(spec: ToolSpec) -> list[str]:
+    """What keeps a tool's schemas from becoming types, each ``message @ file:pointer``."""
+    return [text for _, _, mistakes in _flattened(spec) for text in mistakes]
+
+
 def schema_findings(spec: ToolSpec) -> Iterator[Finding]:
-    """Findings at their pointers, in the order of the schemas."""
-    for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema)):
-        if schema is None:
-            continue
-        place = f"{spec.pointer}/{key}"
-        document, problems = flatten(schema, "X", "", is_input=key == "inputSchema")
-        for problem in problems:
-            message, _, pointer = problem.rpartition(" @ ")
-            yield Finding(message, spec.source, place + pointer)
+    """Mistakes and findings at their pointers, in the order of the schemas."""
+    for place, document, mistakes in _flattened(spec):
+        for problem in mistakes:
+            message, _, pointer = problem.rpartition(f" @ {spec.source}:")
+            yield Finding(message, spec.source, pointer)
         for message, pointer in document.findings:
             yield Finding(message, spec.source, place + pointer)
+
+
+def _flattened(spec: ToolSpec) -> Iterator[tuple[str, Document, list[str]]]:
+    """Each schema of a tool: its pointer, its document, and its mistakes."""
+    for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema)):
+        if schema is not None:
+            place = f"{spec.pointer}/{key}"
+            yield place, *flatten(schema, "X", f"{spec.source}:{place}", is_input=key == "inputSchema")

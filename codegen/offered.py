@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from codegen.import_settings import ImportKind, ImportSettings
 from codegen.importers.imported import Imported
-from codegen.schema import flatten
+from codegen.lint import schema_mistakes
 from toolkit.errors import SetupError, SpecError, nearest
 from toolkit.spec.load import load_spec_text
 from toolkit.spec.model import ToolSpec
@@ -65,15 +65,6 @@ def loaded(item: ImportSettings, text: str, source: str, tools: Sequence[dict[st
             raise
         told = f"nothing was imported: {way_out(item, list(names))} @ {item.pointer}"
         raise SpecError([*error.problems, told]) from None
-
-
-def schema_mistakes(spec: ToolSpec) -> list[str]:
-    """What keeps a tool's schemas from becoming types, each ``message @ file:pointer``."""
-    place = f"{spec.source}:{spec.pointer}"
-    found = flatten(spec.input_schema, "Input", f"{place}/inputSchema", is_input=True)[1]
-    if spec.output_schema is not None:
-        found += flatten(spec.output_schema, "Output", f"{place}/outputSchema")[1]
-    return found
 
 
 def refusals(item: ImportSettings, specs: Iterable[ToolSpec]) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from codegen import manifest as manifests
 from codegen.importers.functions import read_functions
+from codegen.lint import schema_mistakes
 from codegen.manifest import Manifest, digest
 from codegen.naming import ToolNames, name_tools
-from codegen.offered import schema_mistakes
 from codegen.render import modules
 from codegen.render.facade import ASYNC, SYNC, render_facade
 from codegen.render.imported import imports_with_tools, packs_of, render_imported

@@ -65,10 +65,11 @@ def _parts(schema: Json, media: Node, schemas: Schemas, body: Schema) -> Json:
     """
     told = media.below("encoding")
     target = _target(schema, schemas)
-    properties = target.get("properties")
+    found_properties = target.get("properties")
+    properties = found_properties if isinstance(found_properties, dict) else {}
     changed: Schema = {}
     encoding: Schema = {}
-    for name, value in properties.items() if isinstance(properties, dict) else ():
+    for name, value in properties.items():
         said = told.below(name) if told else None
         entry: Schema = {} if said is None else _as_said(said)
         found = _target(value, schemas)
@@ -83,7 +84,7 @@ def _parts(schema: Json, media: Node, schemas: Schemas, body: Schema) -> Json:
             encoding[name] = entry
     if encoding:
         body["encoding"] = encoding
-    return {**target, "properties": {**target["properties"], **changed}} if changed else schema  # type: ignore[dict-item]
+    return {**target, "properties": {**properties, **changed}} if changed else schema
 
 
 def _target(schema: Json, schemas: Schemas) -> Schema:

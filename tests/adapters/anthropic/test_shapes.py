@@ -35,6 +35,7 @@ from toolkit.adapters.anthropic import (
 )
 from toolkit.adapters.anthropic.decode import decode_system
 from toolkit.adapters.anthropic.encode import split_system
+from toolkit.adapters.residue import own
 from toolkit.wire.alias import alias
 from toolkit.wire.choice import NativeChoice
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
@@ -296,7 +297,7 @@ def test_why_it_stopped(word: str | None, calls: bool, expected: str) -> None:
     content = [text("x"), use("1", {})] if calls else [text("x")]
     found = decode_response({**MESSAGE, "content": content, "stop_reason": word})
     assert found.finish_reason == expected
-    assert found.metadata["anthropic"]["finish_reason"] == word  # type: ignore[index]
+    assert own(found.metadata, "anthropic")["finish_reason"] == word
 
 
 def test_what_an_answer_tells_beside_its_content() -> None:

@@ -37,6 +37,7 @@ from toolkit.adapters.gemini import (
 )
 from toolkit.adapters.gemini.spelling import snake
 from toolkit.adapters.naming import MADE_ID
+from toolkit.adapters.residue import own
 from toolkit.wire.alias import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 
@@ -196,7 +197,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     body = answer_of(*([call()] if calls else []), word=word)
     for result in (decode_response(body), streamed(body)):
         assert result.finish_reason == expected
-        assert result.metadata["gemini"]["finish_reason"] == word  # type: ignore[index]
+        assert own(result.metadata, "gemini")["finish_reason"] == word
 
 
 @pytest.mark.parametrize("read", [decode_response, streamed])

@@ -35,6 +35,7 @@ from toolkit.adapters.ollama import (
     encode_messages,
     encode_tools,
 )
+from toolkit.adapters.residue import own
 from toolkit.wire.alias import alias
 from toolkit.wire.codec import from_json, to_json
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
@@ -182,7 +183,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
     result = answer.result()
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [one.arguments for one in result.tool_calls] == [{"a": 1}]
-    assert result.metadata["ollama"]["cut"] is True  # type: ignore[index]
+    assert own(result.metadata, "ollama")["cut"] is True
 
 
 def test_definitions_and_choices() -> None:

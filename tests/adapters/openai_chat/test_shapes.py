@@ -34,6 +34,7 @@ from toolkit.adapters.openai_chat import (
     encode_messages,
     encode_tools,
 )
+from toolkit.adapters.residue import own
 from toolkit.wire.alias import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 
@@ -85,7 +86,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     result = decode_response({"choices": [{"message": message, "finish_reason": word}]})
 
     assert result.finish_reason == expected
-    assert result.metadata["openai_chat"]["finish_reason"] == word  # type: ignore[index]
+    assert own(result.metadata, "openai_chat")["finish_reason"] == word
 
 
 def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
@@ -96,7 +97,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
 
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [call.arguments for call in result.tool_calls] == [{"x": 1}, {}]
-    assert result.metadata["openai_chat"]["cut"] is True  # type: ignore[index]
+    assert own(result.metadata, "openai_chat")["cut"] is True
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from toolkit.adapters.openai_responses import (
     decode_response,
     encode_messages,
 )
+from toolkit.adapters.residue import own
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": []}
 MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": "so", "annotations": []}]}  # fmt: skip
@@ -185,7 +186,7 @@ def test_a_stream_that_ends_too_early_is_an_error(kind: str, last: int) -> None:
         result, _ = queried(server.url, kind)
 
     assert result.finish_reason == "error"
-    assert result.metadata["openai_responses"]["cut"] is True  # type: ignore[index]
+    assert own(result.metadata, "openai_responses")["cut"] is True
 
 
 @pytest.mark.parametrize("kind", ["stream", "async stream"])
