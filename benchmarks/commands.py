@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from functools import partial
 
 from toolkit.guard.permission import CarrierChoice, SandboxChoice
-from toolkit.guard.process import ProcessGuard
-from toolkit.guard.tier import pick_tier
+from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard.process.kernel.tier import pick_tier
 
 ROUNDS = 100
 BASE = "subprocess.run"

@@ -8,8 +8,8 @@ from codegen.import_settings import ImportSettings, url_mistake
 from codegen.rows import Row
 from codegen.settings import Settings
 from toolkit.errors import SpecError, ToolkitError
-from toolkit.guard.addresses import AddressRules
-from toolkit.guard.hosts import Url
+from toolkit.guard.net.addresses import AddressRules
+from toolkit.guard.net.hosts import Url
 from toolkit.spec.model import Origin, ToolSpec
 
 

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from toolkit.errors import ToolNotAllowed as ToolNotAllowed
     from toolkit.errors import ToolNotFound as ToolNotFound
     from toolkit.errors import ToolTimeout as ToolTimeout
-    from toolkit.guard.fs import SandboxFS as SandboxFS
-    from toolkit.guard.net import Network as Network
-    from toolkit.guard.path import SandboxPath as SandboxPath
+    from toolkit.guard.fs.path import SandboxPath as SandboxPath
+    from toolkit.guard.fs.sandbox_fs import SandboxFS as SandboxFS
+    from toolkit.guard.net.network import Network as Network
     from toolkit.guard.permission import Permission as Permission
     from toolkit.guard.permission import Permissions as Permissions
-    from toolkit.guard.policy import Verdict as Verdict
-    from toolkit.guard.preview import Preview as Preview
-    from toolkit.guard.rule import Decision as Decision
+    from toolkit.guard.policy.policy import Verdict as Verdict
+    from toolkit.guard.policy.preview import Preview as Preview
+    from toolkit.guard.policy.rule import Decision as Decision
     from toolkit.inject.key import DependencyKey as DependencyKey
     from toolkit.inject.key import Depends as Depends
     from toolkit.runtime.approval import ApprovalRequest as ApprovalRequest
@@ -121,13 +121,13 @@ else:
         "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType
             PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolFailed ToolNotAllowed ToolNotFound
             ToolTimeout ToolkitError""",
-        "toolkit.guard.fs": "SandboxFS",
-        "toolkit.guard.net": "Network",
-        "toolkit.guard.path": "SandboxPath",
+        "toolkit.guard.fs.sandbox_fs": "SandboxFS",
+        "toolkit.guard.net.network": "Network",
+        "toolkit.guard.fs.path": "SandboxPath",
         "toolkit.guard.permission": "Permission Permissions",
-        "toolkit.guard.policy": "Verdict",
-        "toolkit.guard.preview": "Preview",
-        "toolkit.guard.rule": "Decision",
+        "toolkit.guard.policy.policy": "Verdict",
+        "toolkit.guard.policy.preview": "Preview",
+        "toolkit.guard.policy.rule": "Decision",
         "toolkit.inject.key": "DependencyKey Depends",
         "toolkit.runtime.approval": "ApprovalRequest Approve Deny Edit Respond",
         "toolkit.runtime.cache.budget": "fit_history",

@@ -143,7 +143,7 @@ def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str,
 @app.command()
 def tools(package: Package = None, as_json: AsJson = False) -> None:
     """List the tools of a generated package; in brackets what they say of themselves, and whether no sandbox holds them."""
-    from toolkit.guard.hints import told_hints
+    from toolkit.guard.policy.hints import told_hints
 
     with _told(as_json):
         rows = _package(package).CATALOG.definitions.values()
@@ -161,7 +161,7 @@ def tools(package: Package = None, as_json: AsJson = False) -> None:
 @app.command()
 def describe(name: str, package: Package = None, as_json: AsJson = False) -> None:
     """Show one tool: what it does, what it takes and gives."""
-    from toolkit.guard.hints import told_hints
+    from toolkit.guard.policy.hints import told_hints
     from toolkit.spec.outline import outline
 
     with _told(as_json):

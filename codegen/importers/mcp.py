@@ -13,8 +13,8 @@ from typing import Any, Final
 from codegen.import_settings import ImportSettings
 from codegen.importers.imported import Imported
 from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
-from toolkit.guard.net import Network
-from toolkit.guard.process import ProcessGuard
+from toolkit.guard.net.network import Network
+from toolkit.guard.process.guard import ProcessGuard
 from toolkit.packs.mcp import McpServer
 
 _KEPT: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.guard.net import Network
+from toolkit.guard.net.network import Network
 from toolkit.runtime.approval import Approver
 
 HERE = "127.0.0.1"

@@ -20,7 +20,7 @@ from toolkit.errors import (
     ToolNotAllowed,
     ToolTimeout,
 )
-from toolkit.guard import tier
+from toolkit.guard.process.kernel import tier
 
 
 @pytest.fixture(autouse=True)

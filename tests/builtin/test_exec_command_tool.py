@@ -21,7 +21,7 @@ from toolkit.errors import (
     ToolNotAllowed,
     ToolTimeout,
 )
-from toolkit.guard import tier
+from toolkit.guard.process.kernel import tier
 
 PYTHON = sys.executable
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.builtin.workspace import make, nodes, toolkit_for
 from toolkit.builtin.search.patterns import Patterns
-from toolkit.guard.path import display
+from toolkit.guard.fs.path import display
 
 Lists = dict[str, bytes]
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import ToolFailed
-from toolkit.guard import rename
-from toolkit.guard.change import Change, Drop, Put
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.recovery import Recovered
+from toolkit.guard.fs import rename
+from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.fs.transaction.change import Change, Drop, Put
+from toolkit.guard.fs.transaction.recover import Recovered
 
 FILES = {"a.txt": (b"a\n", 0o640), "d.txt": (b"d\n", 0o644), "e.txt": (b"e\n", 0o755), "sub/e2.txt": (b"E\n", 0o600)}
 CHANGING = ("rename", "link", "unlink", "mkdir", "rmdir", "write", "fsync", "fchmod", "ftruncate")
@@ -58,7 +58,7 @@ def transact(base: Path) -> None:
 
 def conflict(base: Path, moment: str) -> None:
     """The last file of the transaction is changed while names change already, so that all must be undone."""
-    step, path = sys.modules["toolkit.guard.step"], base / "ws/e.txt"
+    step, path = sys.modules["toolkit.guard.fs.transaction.step"], base / "ws/e.txt"
 
     def meanwhile(act: Callable[..., None]) -> Callable[..., None]:
         def acting(*arguments: Any) -> None:

@@ -31,9 +31,9 @@ from pathlib import Path
 from generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from tests.guard.netns_server import Connection, Recorder, Request, start_servers
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError
-from toolkit.guard.exchange import Response
-from toolkit.guard.fetch import Method, NetGuard
-from toolkit.guard.net import Network
+from toolkit.guard.net.exchange import Response
+from toolkit.guard.net.guard import Method, NetGuard
+from toolkit.guard.net.network import Network
 
 REPOSITORY = Path(__file__).parents[2]
 WATCHDOG = 120

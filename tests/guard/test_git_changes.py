@@ -10,11 +10,11 @@ import pytest
 
 from tests.guard.repositories import INCOMPLETE, Repository, clean_filter, git, new_repository
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
-from toolkit.guard.fs import SandboxFS
+from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.git import Change, GitGuard
 from toolkit.guard.permission import SandboxChoice
-from toolkit.guard.process import ProcessGuard
-from toolkit.guard.tier import probe
+from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard.process.kernel.tier import probe
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import pytest
 from tests.guard.ways import ALL, Way, guard_in
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
 from toolkit.guard.git import Change, GitGuard
-from toolkit.guard.process import ProcessGuard
+from toolkit.guard.process.guard import ProcessGuard
 
 WATCHDOG = 60.0
 ENVIRONMENT = {

@@ -16,8 +16,8 @@ from tests.guard.test_process_ends import HOLD, WATCHDOG, holders, ready, wait_f
 from tests.guard.ways import ALL, SANDBOXED, Way, guard_in, needs
 from tests.projects import REPOSITORY
 from toolkit.errors import SandboxViolation, ToolFailed, ToolNotAllowed
-from toolkit.guard.long_process import LongProcess
-from toolkit.guard.process import ProcessGuard
+from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard.process.long_process import LongProcess
 
 SERVER = """
 import os, subprocess, sys
@@ -266,7 +266,7 @@ def test_a_program_of_the_workspace_is_never_let_out(workspace: Path, sandboxed:
 
 
 def test_where_no_command_runs_only_the_named_way_out_does(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkit.guard.tier.probe", lambda *_: "this machine gives none")
+    monkeypatch.setattr("toolkit.guard.process.kernel.tier.probe", lambda *_: "this machine gives none")
     with ProcessGuard(str(workspace), sandbox="full", carrier="own") as guard:
         with pytest.raises(ToolNotAllowed, match="this machine gives none"):
             guard.start(["python", "server.py"])

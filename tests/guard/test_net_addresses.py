@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import SetupError
-from toolkit.guard.addresses import METADATA, AddressRules, embedded, parse_address
+from toolkit.guard.net.addresses import METADATA, AddressRules, embedded, parse_address
 
 # Number of the attack list -> addresses; first and last ones of a network where it has an edge.
 REFUSED: dict[int, tuple[str, ...]] = {

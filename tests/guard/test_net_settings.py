@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed, ToolkitError
-from toolkit.guard.addresses import parse_address
-from toolkit.guard.dial import Deadline, connect
-from toolkit.guard.fetch import NetGuard
-from toolkit.guard.hosts import Host
-from toolkit.guard.net import Network, system_resolve
+from toolkit.guard.net.addresses import parse_address
+from toolkit.guard.net.dial import Deadline, connect
+from toolkit.guard.net.guard import NetGuard
+from toolkit.guard.net.hosts import Host
+from toolkit.guard.net.network import Network, system_resolve
 
 WATCHDOG = 60
 
@@ -99,7 +99,7 @@ def test_settings_do_not_change() -> None:
 
 
 def test_settings_load_neither_socket_nor_ssl() -> None:
-    code = "import sys, toolkit.guard.net; print({'socket', 'ssl', 'http.client'} & set(sys.modules))"
+    code = "import sys, toolkit.guard.net.network; print({'socket', 'ssl', 'http.client'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"set()\n"
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from tests.projects import Project, tool
 from toolkit.errors import PolicyError
-from toolkit.guard.hints import HINTS, hints_of
 from toolkit.guard.permission import Permission
-from toolkit.guard.policy import SecurityPolicy
-from toolkit.guard.preview import Preview
-from toolkit.guard.rule import Rule
+from toolkit.guard.policy.hints import HINTS, hints_of
+from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.guard.policy.preview import Preview
+from toolkit.guard.policy.rule import Rule
 
 SERVER: tuple[Permission, ...] = ("execute",)
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from toolkit.errors import PolicyError
 from toolkit.guard.permission import Permission
-from toolkit.guard.policy import SecurityPolicy
-from toolkit.guard.preview import Preview
-from toolkit.guard.rule import Rule
-from toolkit.guard.shell import plain_commands
+from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.guard.policy.preview import Preview
+from toolkit.guard.policy.rule import Rule
+from toolkit.guard.policy.shell_words import plain_commands
 
 EXECUTE: tuple[Permission, ...] = ("execute",)
 READ: tuple[Permission, ...] = ("read",)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in
-from toolkit.guard.process import ProcessResult
+from toolkit.guard.process.guard import ProcessResult
 
 THROUGH = b"THROUGH\n"
 SECRET = "SECRET"

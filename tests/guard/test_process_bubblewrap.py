@@ -21,10 +21,10 @@ from tests.guard import nobody
 from tests.guard.ways import FULL, Way, guard_in, needs
 from tests.projects import REPOSITORY
 from toolkit.errors import SetupError, ToolNotAllowed
-from toolkit.guard import bubblewrap, tier
-from toolkit.guard.process import ProcessGuard, ProcessResult
-from toolkit.guard.syscall import Unsupported
-from toolkit.guard.tier import pick_tier, probe
+from toolkit.guard.process.guard import ProcessGuard, ProcessResult
+from toolkit.guard.process.kernel import bubblewrap, tier
+from toolkit.guard.process.kernel.syscall import Unsupported
+from toolkit.guard.process.kernel.tier import pick_tier, probe
 
 WATCHDOG = 60.0
 
@@ -91,9 +91,9 @@ def test_the_roots_of_a_guard_are_what_is_avoided(workspace: Path, monkeypatch: 
 
 WITHOUT_UNSHARE = """
 import ctypes, json, os, struct, sys
-from toolkit.guard.process import ProcessGuard
-from toolkit.guard.seccomp import REFUSED
-from toolkit.guard.syscall import machine, prctl, forbid_new_privileges
+from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard.process.kernel.seccomp import REFUSED
+from toolkit.guard.process.kernel.syscall import machine, prctl, forbid_new_privileges
 forbid_new_privileges()
 number = REFUSED["unshare"][machine()]
 steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
@@ -158,7 +158,7 @@ def test_the_keeper_inside_is_not_read_from_the_workspace(workspace: Path) -> No
     needs("bubblewrap")
     shutil.copytree(REPOSITORY / "toolkit", workspace / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
-        "import sys, toolkit; from toolkit.guard.process import ProcessGuard\n"
+        "import sys, toolkit; from toolkit.guard.process.guard import ProcessGuard\n"
         "assert toolkit.__file__.startswith(sys.argv[1])\n"
         "guard = ProcessGuard(sys.argv[1], sandbox='full', carrier='bubblewrap')\n"
         "print(guard.shell('for f in toolkit/*.py toolkit/guard/*.py; do echo \"hostile(\" > $f; done').exit_code)\n"
@@ -169,7 +169,7 @@ def test_the_keeper_inside_is_not_read_from_the_workspace(workspace: Path) -> No
         [sys.executable, "-c", code, str(workspace)], env=environment, cwd="/", capture_output=True, text=True
     )
     assert done.stdout == "0\nb'fine\\n'\n", done.stderr
-    assert (workspace / "toolkit/guard/keeper.py").read_text() == "hostile(\n"
+    assert (workspace / "toolkit/guard/process/supervisor.py").read_text() == "hostile(\n"
 
 
 @pytest.mark.parametrize("way", FULL)

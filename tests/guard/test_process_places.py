@@ -12,7 +12,7 @@ import pytest
 
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
 from toolkit.errors import SetupError, ToolNotAllowed
-from toolkit.guard.process import ProcessGuard, ProcessResult
+from toolkit.guard.process.guard import ProcessGuard, ProcessResult
 
 
 @pytest.fixture

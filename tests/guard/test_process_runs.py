@@ -14,9 +14,9 @@ import pytest
 
 from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed, ToolkitError
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.process import ProcessGuard, ProcessResult
-from toolkit.guard.program import find
+from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.process.guard import ProcessGuard, ProcessResult
+from toolkit.guard.process.program import find
 
 WATCHDOG = 120.0
 D, A, E = "SANDBOX_VIOLATION", "INVALID_TOOL_ARGUMENTS", "TOOL_FAILED"

@@ -95,7 +95,7 @@ def test_102_a_command_cannot_type_into_the_agents_terminal(tmp_path: Path, way:
 
 RUN_SETUID = """
 import json, subprocess, sys
-from toolkit.guard.process import ProcessGuard
+from toolkit.guard.process.guard import ProcessGuard
 workspace, sandbox, carrier = sys.argv[1:]
 plain = subprocess.run(["./whoami", "-u"], cwd=workspace, capture_output=True, text=True).stdout
 with ProcessGuard(workspace, sandbox=sandbox, carrier=carrier) as guard:
@@ -129,8 +129,8 @@ import json, os, socket, struct, subprocess, sys, tempfile, threading
 from pathlib import Path
 from tests.guard.netns import enter_namespace
 from tests.guard.ways import guard_in
-from toolkit.guard.namespaces import _MOUNT, _NEWNS, _UNSHARE
-from toolkit.guard.syscall import syscall
+from toolkit.guard.process.kernel.namespaces import _MOUNT, _NEWNS, _UNSHARE
+from toolkit.guard.process.kernel.syscall import syscall
 
 workspace, settings, way = sys.argv[1:]
 Path(settings).write_text("nameserver 127.0.0.1\\noptions timeout:2 attempts:1\\n")

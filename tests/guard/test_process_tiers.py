@@ -15,10 +15,11 @@ import pytest
 from tests.guard import nobody
 from tests.guard.ways import needs
 from toolkit.errors import ToolNotAllowed
-from toolkit.guard import bubblewrap, landlock, namespaces, resolve, seccomp, syscall, tier
-from toolkit.guard.process import ProcessGuard
-from toolkit.guard.syscall import MACHINES, Unsupported
-from toolkit.guard.tier import TierChoice, pick_tier, probe
+from toolkit.guard.fs import resolve
+from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard.process.kernel import bubblewrap, landlock, namespaces, seccomp, syscall, tier
+from toolkit.guard.process.kernel.syscall import MACHINES, Unsupported
+from toolkit.guard.process.kernel.tier import TierChoice, pick_tier, probe
 
 BWRAP = "/usr/bin/bwrap"
 HEADERS = {
@@ -141,7 +142,7 @@ def test_a_sandbox_that_cannot_be_built_runs_nothing(tmp_path: Path, monkeypatch
     workspace.mkdir()
     extra.mkdir()
     with ProcessGuard(str(workspace), sandbox="full", read_roots=[str(extra)], write_roots=[str(extra)]) as guard:
-        monkeypatch.setattr("toolkit.guard.helper._CODE", "raise SystemExit(1)")
+        monkeypatch.setattr("toolkit.guard.process.fork_server_client._CODE", "raise SystemExit(1)")
         with pytest.raises(ToolNotAllowed, match="did not start"):
             guard.run(["touch", "ran"])
     assert list(workspace.iterdir()) == []
@@ -149,8 +150,8 @@ def test_a_sandbox_that_cannot_be_built_runs_nothing(tmp_path: Path, monkeypatch
 
 AS_NOBODY = '''
 import json, os, sys
-from toolkit.guard.process import ProcessGuard
-from toolkit.guard.tier import pick_tier, probe
+from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard.process.kernel.tier import pick_tier, probe
 workspace, outside, sandbox, carrier = sys.argv[1:]
 BOMB = """
 import os, time

@@ -12,11 +12,11 @@ import pytest
 from tests.guard.test_escapes import OPERATIONS, outcome
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed
-from toolkit.guard import place
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.handles import DirEntry, SandboxDir
-from toolkit.guard.place import real_names
-from toolkit.guard.resolve import ResolverName
+from toolkit.guard.fs import place
+from toolkit.guard.fs.handles import DirEntry, SandboxDir
+from toolkit.guard.fs.place import real_names
+from toolkit.guard.fs.resolve import ResolverName
+from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 Act: TypeAlias = Callable[[SandboxFS, str], object]
 
@@ -532,7 +532,7 @@ def test_a_directory_that_was_moved_out_after_it_was_opened_is_not_written(
         (root / "empty").rename(root.parent / "empty")
         return found
 
-    monkeypatch.setattr("toolkit.guard.fs.find", meanwhile)
+    monkeypatch.setattr("toolkit.guard.fs.sandbox_fs.find", meanwhile)
     with pytest.raises(SandboxViolation, match="outside"):
         fs.write_file("empty/x", b"new")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.resolve import ResolverName
+from toolkit.guard.fs.resolve import ResolverName
+from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 TIMES = 10_000
 INSIDE = b"inside"

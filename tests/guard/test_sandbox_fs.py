@@ -12,9 +12,9 @@ import pytest
 
 from tests.projects import run
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed, ToolkitError
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.handles import DirEntry, FileInfo, SandboxDir
-from toolkit.guard.resolve import ResolverName
+from toolkit.guard.fs.handles import DirEntry, FileInfo, SandboxDir
+from toolkit.guard.fs.resolve import ResolverName
+from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 
 @pytest.fixture

@@ -21,11 +21,13 @@ from tests.guard.test_race import swapping
 from tests.guard.test_write import MOUNT, names, reason
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
-from toolkit.guard import rename, step, transaction, write
-from toolkit.guard.change import Change, Drop, Put
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.resolve import ResolverName
-from toolkit.guard.write import Fingerprint
+from toolkit.guard.fs import rename, write
+from toolkit.guard.fs.resolve import ResolverName
+from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.fs.transaction import apply as transaction
+from toolkit.guard.fs.transaction import step
+from toolkit.guard.fs.transaction.change import Change, Drop, Put
+from toolkit.guard.fs.write import Fingerprint
 
 
 @pytest.fixture
@@ -352,8 +354,8 @@ def test_any_single_failure_leaves_all_as_it_was_or_all_done(
 IN_A_CHILD = """
 import ctypes, os, resource, sys
 from toolkit.errors import ToolFailed
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.change import Drop, Put
+from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.fs.transaction.change import Drop, Put
 """
 
 TOO_MUCH = """

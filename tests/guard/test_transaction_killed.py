@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.guard.killed import build, journals, open_fs, recover, transact, tree
 from tests.projects import REPOSITORY
 from toolkit.errors import SetupError
-from toolkit.guard.fs import SandboxFS
+from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 BEFORE = {"a.txt": "640 a\n", "d.txt": "644 d\n", "e.txt": "755 e\n", "sub": "755 directory", "sub/e2.txt": "600 E\n"}
 AFTER = {

@@ -16,9 +16,9 @@ from tests.guard.world import bind_socket
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.walk import Walk
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.handles import SandboxDir
-from toolkit.guard.resolve import ResolverName
+from toolkit.guard.fs.handles import SandboxDir
+from toolkit.guard.fs.resolve import ResolverName
+from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 PLENTY = 1 << 20
 

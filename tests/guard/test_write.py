@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed
-from toolkit.guard import rename, write
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.resolve import ResolverName
-from toolkit.guard.write import Written
+from toolkit.guard.fs import rename, write
+from toolkit.guard.fs.resolve import ResolverName
+from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.fs.write import Written
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_a_failing_step_leaves_everything_as_it_was(
 
 
 def in_a_child(code: str, root: Path) -> str:
-    prelude = "import ctypes, os, resource, sys\nfrom toolkit.errors import ToolFailed\nfrom toolkit.guard.fs import SandboxFS\n"
+    prelude = "import ctypes, os, resource, sys\nfrom toolkit.errors import ToolFailed\nfrom toolkit.guard.fs.sandbox_fs import SandboxFS\n"
     done = subprocess.run([sys.executable, "-c", prelude + code, str(root)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

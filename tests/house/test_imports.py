@@ -42,8 +42,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime.stores",
         "toolkit.runtime.subagent",
         "toolkit.runtime.todos",
-        "toolkit.guard.preview",
-        "toolkit.guard.change",
+        "toolkit.guard.policy.preview",
+        "toolkit.guard.fs.transaction.change",
         "toolkit.builtin",
     ),
     "toolkit/packs": (
@@ -68,7 +68,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.adapters",
     ),
     # judges addresses as the network guard does
-    "codegen/stale.py": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.guard.addresses", "toolkit.guard.hosts"),
+    "codegen/stale.py": (
+        "codegen",
+        "toolkit.errors",
+        "toolkit.spec",
+        "toolkit.guard.net.addresses",
+        "toolkit.guard.net.hosts",
+    ),
     # asks a live server, as the pack does that runs its tools
     "codegen/importers/mcp.py": ("codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
     # runs in a process of its own, beside the code of a project

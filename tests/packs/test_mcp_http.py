@@ -15,7 +15,7 @@ from tests.packs.conftest import Doors
 from tests.packs.odd_http import OddHttp, odd_http
 from tests.runtime.conftest import Door
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolkitError, ToolTimeout
-from toolkit.guard.net import Network
+from toolkit.guard.net.network import Network
 from toolkit.packs.mcp import McpServer, McpTool, mcp_pack
 from toolkit.runtime.table import Pack
 

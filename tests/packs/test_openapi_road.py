@@ -18,7 +18,7 @@ from tests.packs.service import Answer, Service
 from tests.projects import run
 from toolkit import Rule, SecurityPolicy, ToolFailed, ToolkitContext, ToolkitError, ToolNotAllowed
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolCancelled, ToolTimeout
-from toolkit.guard.net import Network
+from toolkit.guard.net.network import Network
 from toolkit.runtime.signals import CancelSignal
 
 REX = {"id": 1, "name": "Rex", "weight": None}

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.handles import Check
-from toolkit.guard.path import display
-from toolkit.guard.process import ProcessGuard, ProcessResult
+from toolkit.guard.fs.handles import Check
+from toolkit.guard.fs.path import display
+from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.process.guard import ProcessGuard, ProcessResult
 
 _TIMEOUT: Final = 60.0
 _MAX_OUTPUT: Final = 32 << 20

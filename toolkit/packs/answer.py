@@ -18,7 +18,7 @@ from toolkit.runtime.reader import Reader, refused_places
 from toolkit.wire.content import BlockType, ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
-    from toolkit.guard.exchange import Response
+    from toolkit.guard.net.exchange import Response
 
 _MAX_TOLD: Final = 2000
 _MAX_ERRORS: Final = 50

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolFailed, ToolkitError
-from toolkit.guard.hosts import Url
-from toolkit.guard.preview import Preview
+from toolkit.guard.net.hosts import Url
+from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
 from toolkit.runtime.context import ToolContext
 from toolkit.runtime.table import BESIDE, NO_SANDBOX, Pack

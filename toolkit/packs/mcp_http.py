@@ -20,10 +20,10 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.dial import Deadline, permitted
-from toolkit.guard.exchange import checked_headers
-from toolkit.guard.hosts import Url
-from toolkit.guard.net import Network
+from toolkit.guard.net.dial import Deadline, permitted
+from toolkit.guard.net.exchange import checked_headers
+from toolkit.guard.net.hosts import Url
+from toolkit.guard.net.network import Network
 from toolkit.packs.mcp_stdio import MAX_MESSAGE
 from toolkit.runtime.workers import Workers
 

@@ -15,9 +15,9 @@ from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation, Pagina
 from pydantic import ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
-from toolkit.guard.hosts import Url
-from toolkit.guard.long_process import GRACE, LongProcess
-from toolkit.guard.path import display
+from toolkit.guard.fs.path import display
+from toolkit.guard.net.hosts import Url
+from toolkit.guard.process.long_process import GRACE, LongProcess
 from toolkit.guard.variables import filled, read_variables, values_of
 from toolkit.packs.mcp_http import FAILED_HERE, failed_here, http_streams
 from toolkit.packs.mcp_stdio import Output, stdio_streams
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mcp import ClientSession
     from mcp.client._transport import TransportStreams
 
-    from toolkit.guard.net import Network
-    from toolkit.guard.process import ProcessGuard
+    from toolkit.guard.net.network import Network
+    from toolkit.guard.process.guard import ProcessGuard
     from toolkit.packs.mcp import McpServer
 
 _CLIENT: Final = Implementation(name="typed-toolkit", version="0.1.0")

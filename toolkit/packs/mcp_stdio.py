@@ -25,7 +25,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from toolkit.guard.long_process import LongProcess
+from toolkit.guard.process.long_process import LongProcess
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

@@ -14,8 +14,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolkitError
-from toolkit.guard.hosts import Url
-from toolkit.guard.preview import Preview
+from toolkit.guard.net.hosts import Url
+from toolkit.guard.policy.preview import Preview
 from toolkit.guard.variables import filled, read_variables
 from toolkit.packs.answer import Output, read_answer
 from toolkit.packs.request import Body, Parameter, Request, build, check_parameters
@@ -45,7 +45,7 @@ class ApiService:
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        from toolkit.guard.exchange import checked_headers
+        from toolkit.guard.net.exchange import checked_headers
 
         try:
             url = Url.parse(self.url)

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from toolkit.errors import ToolkitError, ToolNotAllowed
-from toolkit.guard.fs import SandboxFS
-from toolkit.guard.preview import Preview
+from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.policy.preview import Preview
 
 
 @dataclass(frozen=True, slots=True)

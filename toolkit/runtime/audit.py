@@ -27,7 +27,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolFailed, ToolkitError, ToolNotAllowed
-from toolkit.guard.policy import Verdict
+from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.message import ToolMessage
 from toolkit.runtime.progress import logger
 from toolkit.runtime.redact import redacted

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 
 from toolkit.errors import SetupError, ToolNotAllowed
 from toolkit.guard.permission import ALL_PERMISSIONS, PERMISSIONS, Mode, Permission, SandboxChoice
-from toolkit.guard.policy import SecurityPolicy
-from toolkit.guard.preview import Preview
+from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey, Factory
 from toolkit.inject.scope import Dependencies, Scope
 from toolkit.runtime.approval import Approver
@@ -24,11 +24,11 @@ from toolkit.runtime.state import StateDirectory
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
-    from toolkit.guard.fetch import NetGuard
-    from toolkit.guard.fs import SandboxFS
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
     from toolkit.guard.git import GitGuard
-    from toolkit.guard.net import Network
-    from toolkit.guard.process import ProcessGuard
+    from toolkit.guard.net.guard import NetGuard
+    from toolkit.guard.net.network import Network
+    from toolkit.guard.process.guard import ProcessGuard
     from toolkit.runtime.cache.store import OutputWriter
     from toolkit.runtime.core import Core
     from toolkit.runtime.message import ToolMessage

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, cast
 from pydantic import BaseModel
 
 from toolkit.errors import PolicyError, SetupError, ToolCancelled, ToolNotAllowed
-from toolkit.guard.hints import HINTS, Hint, hints_of
 from toolkit.guard.permission import Permission
-from toolkit.guard.policy import Touches, Verdict
-from toolkit.guard.preview import Preview
+from toolkit.guard.policy.hints import HINTS, Hint, hints_of
+from toolkit.guard.policy.policy import Touches, Verdict
+from toolkit.guard.policy.preview import Preview
 from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import Scope
 from toolkit.runtime import steps

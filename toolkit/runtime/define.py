@@ -29,7 +29,7 @@ from pydantic import BaseModel
 
 from toolkit.errors import SetupError
 from toolkit.guard.permission import Permission, Permissions
-from toolkit.guard.preview import Preview
+from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.arguments import Arguments
 from toolkit.runtime.context import ToolContext, ToolkitContext
 from toolkit.runtime.docstrings import description_in, parameters_in

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from toolkit.guard.policy import SecurityPolicy
-from toolkit.guard.rule import Rule
+from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.guard.policy.rule import Rule
 from toolkit.runtime.context import ToolkitContext
 
 DynamicRule: TypeAlias = Rule[str]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.guard.fs import SandboxFS
+from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.runtime.context import ToolkitContext, logger
 
 if TYPE_CHECKING:
-    from toolkit.guard.fetch import NetGuard
     from toolkit.guard.git import GitGuard
-    from toolkit.guard.process import ProcessGuard
+    from toolkit.guard.net.guard import NetGuard
+    from toolkit.guard.process.guard import ProcessGuard
 
 
 class Guards:
@@ -38,7 +38,7 @@ class Guards:
     @cached_property
     def process(self) -> ProcessGuard:
         """The only way to start a program; which tier of sandbox this machine gives is found out here."""
-        from toolkit.guard.process import ProcessGuard
+        from toolkit.guard.process.guard import ProcessGuard
 
         context = self._context
         return ProcessGuard(
@@ -60,8 +60,8 @@ class Guards:
     @cached_property
     def net(self) -> NetGuard:
         """The only way out."""
-        from toolkit.guard.fetch import NetGuard
-        from toolkit.guard.net import Network
+        from toolkit.guard.net.guard import NetGuard
+        from toolkit.guard.net.network import Network
 
         return NetGuard(self._context.network or Network())
 

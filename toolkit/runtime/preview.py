@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError
-from toolkit.guard.preview import Preview
+from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context import ToolContext
 from toolkit.runtime.table import Tool, ToolInfo, beside
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from toolkit.errors import InvalidArguments
-from toolkit.guard.policy import SecurityPolicy
+from toolkit.guard.policy.policy import SecurityPolicy
 from toolkit.runtime import steps
 from toolkit.runtime.async_runner import AsyncRunner
 from toolkit.runtime.context import ToolContext, ToolkitContext

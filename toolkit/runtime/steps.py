@@ -22,7 +22,7 @@ from toolkit.errors import (
     ToolNotFound,
     nearest,
 )
-from toolkit.guard.policy import Verdict
+from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.approval import ApprovalRequest, Deny, refused
 from toolkit.runtime.argument_text import parse_arguments
 from toolkit.runtime.coerce import Repair, repaired

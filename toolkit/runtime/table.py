@@ -13,9 +13,9 @@ from typing import Any, Concatenate, Final, Protocol, TypeAlias, TypeVar, runtim
 from pydantic import BaseModel
 
 from toolkit.errors import GenerationError, SetupError, nearest
-from toolkit.guard.fs import SandboxFS
+from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.permission import Permission, Permissions
-from toolkit.guard.policy import Verdict
+from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.context import ToolContext
 from toolkit.runtime.keeping import Keeper
 from toolkit.runtime.message import ToolMessage

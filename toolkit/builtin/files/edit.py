@@ -25,11 +25,11 @@ from toolkit.builtin.files.whole import (
     text_of,
 )
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError
-from toolkit.guard.preview import Preview
+from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import SandboxFS
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.handles import DirEntry, SandboxDir
+    from toolkit.guard.fs.handles import DirEntry, SandboxDir
 
 _Steps: TypeAlias = "tuple[DirEntry, ...]"
 """How to get to an entry from the start: the directories above it, and the entry itself."""

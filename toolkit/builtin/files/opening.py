@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import SandboxFS
-    from toolkit.guard.handles import OpenFile, SandboxDir
+    from toolkit.guard.fs.handles import OpenFile, SandboxDir
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 
 def open_file(fs: SandboxFS, path: str) -> OpenFile:

@@ -24,7 +24,7 @@ from toolkit.runtime.context import ToolContext
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
-    from toolkit.guard.handles import OpenFile
+    from toolkit.guard.fs.handles import OpenFile
 
 MAX_LINE_CHARACTERS: Final = 2000
 MAX_ATTACHED_BYTES: Final = 10 * 1024 * 1024

@@ -16,7 +16,7 @@ from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.handles import Kind, SandboxDir
+    from toolkit.guard.fs.handles import Kind, SandboxDir
 
 
 def run(args: TreeInput, ctx: ToolContext) -> TreeOutput:

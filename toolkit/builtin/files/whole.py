@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.handles import OpenFile
-    from toolkit.guard.write import Fingerprint
+    from toolkit.guard.fs.handles import OpenFile
+    from toolkit.guard.fs.write import Fingerprint
 
 MAX_BYTES: Final = 10 * 1024 * 1024
 """How large a file may be that is read, changed and written as a whole."""

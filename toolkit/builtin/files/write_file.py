@@ -10,12 +10,12 @@ from generated import WriteFileInput, WriteFileOutput
 from toolkit.builtin.files.diff import binary_diff, brief_diff, unified_diff, visible_diff
 from toolkit.builtin.files.whole import MAX_BYTES, check_expected
 from toolkit.errors import ToolFailed, ToolkitError
-from toolkit.guard.preview import Preview
+from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import SandboxFS
-    from toolkit.guard.write import Fingerprint, Written
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.fs.write import Fingerprint, Written
 
 
 @dataclass(frozen=True, slots=True)

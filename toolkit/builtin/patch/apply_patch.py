@@ -17,8 +17,8 @@ from toolkit.builtin.patch.parse import parse_patch
 from toolkit.builtin.patch.patch import Patch
 from toolkit.builtin.patch.plan import planned
 from toolkit.errors import ToolkitError
-from toolkit.guard.change import Change, Drop, Put
-from toolkit.guard.preview import Preview
+from toolkit.guard.fs.transaction.change import Change, Drop, Put
+from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:

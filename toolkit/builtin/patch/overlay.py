@@ -10,8 +10,8 @@ from toolkit.builtin.files.whole import MAX_BYTES, WholeFile, bytes_of, read_who
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import SandboxFS
-    from toolkit.guard.write import Fingerprint
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.fs.write import Fingerprint
 
 MAX_WORK_BYTES: Final = 256 * 1024 * 1024
 """How much work with files a patch may cause, counting a file as often as the patch names it."""

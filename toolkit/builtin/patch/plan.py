@@ -20,7 +20,7 @@ from toolkit.builtin.patch.seek import Budget
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import SandboxFS
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 Action: TypeAlias = Literal["add", "update", "delete", "move"]
 

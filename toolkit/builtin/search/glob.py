@@ -15,7 +15,7 @@ from toolkit.builtin.search.walk import MAX_ENTRIES, Visit, Walk, denied
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import SandboxFS
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 _NOTHING: Final = (
     "no file matches; without ** a pattern looks at one level, [ ] is a set of letters unless escaped by a backslash, "

@@ -26,7 +26,7 @@ from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.handles import OpenFile, SandboxDir
+    from toolkit.guard.fs.handles import OpenFile, SandboxDir
 
 # A file up to this size is read as a whole.
 _SMALL: Final = 256 * 1024

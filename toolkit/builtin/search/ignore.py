@@ -15,8 +15,8 @@ from toolkit.builtin.search.patterns import DIRECTORY, Patterns, raw_bytes
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs import SandboxFS
-    from toolkit.guard.handles import Names, SandboxDir
+    from toolkit.guard.fs.handles import Names, SandboxDir
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 # What is longer was not written by people. It is left unread, so that rather too much is shown than too little.
 MAX_LIST_BYTES: Final = 256 * 1024

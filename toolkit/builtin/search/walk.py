@@ -9,7 +9,7 @@ from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
     from toolkit.builtin.search.ignore import IgnoreRules
-    from toolkit.guard.handles import DirEntry, Names, SandboxDir
+    from toolkit.guard.fs.handles import DirEntry, Names, SandboxDir
 
 # What a walk looks at in all, and how far down. Few projects have more, and what has more gets an end.
 MAX_ENTRIES: Final = 1_000_000

@@ -10,7 +10,7 @@ from toolkit.builtin.shell.report import report
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.process import OnOutput, ProcessResult
+    from toolkit.guard.process.guard import OnOutput, ProcessResult
 
 
 def run(args: BashInput, ctx: ToolContext) -> BashOutput:

@@ -11,7 +11,7 @@ from toolkit.builtin.shell.watch import Watcher
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.process import OnOutput, ProcessResult
+    from toolkit.guard.process.guard import OnOutput, ProcessResult
 
 Start: TypeAlias = "Callable[[OnOutput], ProcessResult]"
 

@@ -12,7 +12,7 @@ from toolkit.errors import ToolFailed
 from toolkit.runtime.context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.process import OnOutput, ProcessResult
+    from toolkit.guard.process.guard import OnOutput, ProcessResult
 
 # Words of a shell that are no programs, though they are often called like one.
 _SHELL_WORDS: Final = frozenset(

@@ -15,7 +15,7 @@ from toolkit.runtime.context import ToolContext
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
-    from toolkit.guard.exchange import Response
+    from toolkit.guard.net.exchange import Response
 
 # As the spec says; the way out of some failures is told with them.
 MAX_BYTES: Final = 10_485_760

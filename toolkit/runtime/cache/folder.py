@@ -23,8 +23,8 @@ from contextlib import suppress
 from itertools import count
 from typing import Final, NamedTuple
 
-from toolkit.guard.place import Descriptor
-from toolkit.guard.rename import move_new
+from toolkit.guard.fs.place import Descriptor
+from toolkit.guard.fs.rename import move_new
 from toolkit.runtime.cache.record import FILE_ID_BYTES
 
 _UNFINISHED: Final = ".part"

@@ -3,7 +3,8 @@
 from typing import TypeAlias
 
 from acme.generated.names import ToolName
-from toolkit.guard import policy, rule
+from toolkit.guard.policy import policy
+from toolkit.guard.policy import rule
 from toolkit.runtime import context
 
 Rule: TypeAlias = rule.Rule[ToolName]

@@ -1,0 +1,274 @@
+"""One exchange with a web server over a connection that was judged: a request out, the answer in, all of it bounded.
+
+Promise: a request is exactly what its parts say; nothing in a header or a URL can end it early or add to it. The head
+and the decoded body of the answer are bounded, and what ``http.client`` would guess about is refused.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import re
+import socket
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from toolkit.errors import InvalidArguments, ToolFailed
+from toolkit.guard.net.dial import Deadline
+from toolkit.guard.net.hosts import Url
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+
+_MAX_HEAD: Final = 128 << 10
+_CHUNK: Final = 64 << 10
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE: Final = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
+# They decide where a message ends, where it goes or how it is packed, which is not the caller's to say.
+_OURS: Final = frozenset(
+    {"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer"}
+    | {"transfer-encoding", "upgrade"}
+)
+_DEFAULTS: Final = {"accept": "*/*", "user-agent": "typed-toolkit"}
+# Encodings of real pages. Python knows more, some of which run in quadratic time or are no text encodings.
+_CHARSETS: Final = re.compile(
+    r"utf-?8|us-ascii|ascii|utf-16(le|be)?|iso-8859-\d{1,2}|latin-?1|windows-125\d|cp125\d|koi8-[ru]|"
+    r"shift_jis|euc-jp|iso-2022-jp|euc-kr|gb2312|gbk|gb18030|big5"
+)
+# What browsers read, and authors mean, under names of smaller sets.
+_MEANT: Final = {
+    **dict.fromkeys(("iso-8859-1", "latin1", "latin-1", "ascii", "us-ascii"), "cp1252"),
+    "iso-8859-9": "cp1254",
+    "iso-8859-11": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "utf-16": "utf-16-le",
+}
+_CHARSET: Final = re.compile(r";\s*charset\s*=\s*[\"']?([a-z0-9_-]+)", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a server answered, whatever its status.
+
+    ``url`` is as it was asked for, ``final_url`` the one that gave this answer, ``hops`` those that led from one to
+    the other. Names in ``headers`` are in lower case, each value is one line. ``body`` is decompressed;
+    ``truncated`` says that there was more of it. Limit: headers and body are the server's words, unescaped.
+    """
+
+    url: str
+    final_url: str
+    status: int
+    headers: Headers
+    content_type: str
+    body: bytes
+    truncated: bool
+    hops: tuple[str, ...]
+
+    def text(self, declared: str = "") -> str:
+        """The body as text, never an error: by its byte order mark, else the charset the server names, else the one
+        ``declared`` in the body itself, each only if web pages use it, else UTF-8.
+
+        What cannot be decoded becomes U+FFFD; a character that was cut in two at the end of a cut body is left out.
+        """
+        named = _CHARSET.search(self.content_type)
+        if self.body.startswith(b"\xef\xbb\xbf"):
+            encoding = "utf-8-sig"
+        elif self.body.startswith((b"\xff\xfe", b"\xfe\xff")):
+            encoding = "utf-16"
+        else:
+            encoding = _encoding(named[1] if named else "") or _encoding(declared) or "utf-8"
+        return codecs.getincrementaldecoder(encoding)("replace").decode(self.body, not self.truncated)
+
+
+def _encoding(charset: str) -> str | None:
+    """Python's name for a charset in a page or header; None where pages are not written so."""
+    name = charset.lower()
+    if not _CHARSETS.fullmatch(name):
+        return None
+    try:
+        return codecs.lookup(_MEANT.get(name, name)).name
+    except LookupError:  # a number in a family that has no such member
+        return None
+
+
+class Wire:
+    """A connection as ``HTTPResponse`` reads it: every wait ends with the deadline, every read counts."""
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        self._sock = sock
+        self._deadline = deadline
+        self._left = _MAX_HEAD
+        self.ended = False
+        self._reader = _Reader(_Source(self))
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """The one reader of this connection, so that an answer behind an interim one loses nothing."""
+        return self._reader
+
+    def allow(self, count: int) -> None:
+        """Let so many bytes more be read."""
+        self._left = count
+
+    def send(self, data: bytes) -> None:
+        while data:
+            self._sock.settimeout(self._deadline.slice())
+            with contextlib.suppress(TimeoutError):
+                data = data[self._sock.send(data) :]
+
+    def receive(self, buffer: WriteableBuffer) -> int:
+        if self._left <= 0:
+            raise HTTPException("more bytes than the content needs")
+        with memoryview(buffer)[: self._left] as room:
+            while True:
+                self._sock.settimeout(self._deadline.slice())
+                with contextlib.suppress(TimeoutError):
+                    count = self._sock.recv_into(room)
+                    self._left -= count
+                    self.ended = count == 0
+                    return count
+
+
+class _Source(io.RawIOBase):
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        return self._wire.receive(buffer)
+
+
+class _Reader(io.BufferedReader):
+    def close(self) -> None:
+        """Nothing: an interim answer closes its reader when it is dropped, and the next one still needs it."""
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """What is sent for these headers, names in lower case; ``InvalidArguments`` never repeats a value."""
+    sent = dict(_DEFAULTS)
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise InvalidArguments("a header's name must be a plain word")
+        if name.lower() in _OURS or name.lower().startswith("proxy-"):
+            raise InvalidArguments(f"the header '{name}' may not be given")
+        if not _VALUE.fullmatch(value):
+            raise InvalidArguments(f"the header '{name}' must not hold line breaks or other control characters")
+        sent[name.lower()] = value
+    return sent
+
+
+def ask(wire: Wire, url: Url, method: str, headers: Mapping[str, str], body: bytes | None = None) -> HTTPResponse:
+    """Send the request and read the answer's head; interim answers are passed over."""
+    lines = [f"{method} {url.target} HTTP/1.1", f"host: {url.authority}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if body is not None:
+        lines.append(f"content-length: {len(body)}")
+    lines += ["accept-encoding: gzip, deflate", "connection: close", "", ""]
+    wire.send("\r\n".join(lines).encode("latin-1") + (body or b""))
+    while True:
+        answer = HTTPResponse(cast(socket.socket, wire), method=method)  # all it calls is makefile
+        answer.begin()
+        if wire.ended:  # http.client takes the end of the connection for the end of the head
+            raise HTTPException("the head ended early")
+        if answer.status == 101:
+            raise HTTPException("a switch to another protocol that nobody asked for")
+        if answer.status >= 200:
+            return answer
+
+
+def read_body(wire: Wire, answer: HTTPResponse, max_bytes: int) -> tuple[bytes, bool]:
+    _check_framing(answer)
+    decoder = _Decoder(answer.headers.get("content-encoding", ""))
+    # Packing may need more than the content, but not without end. This also holds where http.client reads all
+    # there is, as it does for a chunk of size -1.
+    wire.allow(2 * max_bytes + (1 << 20))
+    pieces: list[bytes] = []
+    room = max_bytes + 1  # the one more tells a full body from a cut one
+    while room > 0 and (chunk := answer.read(_CHUNK)):
+        pieces.append(decoder.decode(chunk, room))
+        room -= len(pieces[-1])
+    if room > 0:
+        if answer.length:
+            raise HTTPException("the body ended early")
+        decoder.finish()
+    return b"".join(pieces)[:max_bytes], room <= 0
+
+
+def _check_framing(answer: HTTPResponse) -> None:
+    """Refuse what ``http.client`` would guess about."""
+    coding = answer.headers.get_all("transfer-encoding", [])
+    lengths = set(answer.headers.get_all("content-length", []))
+    if coding and [each.strip().lower() for each in coding] != ["chunked"]:
+        raise HTTPException("a transfer coding that nobody asked for")
+    if len(lengths) > 1 or any(not re.fullmatch(r"\s*[0-9]{1,18}\s*", each) for each in lengths):
+        raise HTTPException("no proper length")
+
+
+class _Decoder:
+    """Undoes one content coding. ``decode`` gives at most ``room`` bytes, after which it must not be called again."""
+
+    def __init__(self, coding: str) -> None:
+        self._coding = coding.strip().lower().removeprefix("x-") or "identity"
+        if self._coding not in ("identity", "gzip", "deflate"):
+            raise HTTPException("a content coding that nobody asked for")
+        self._inflater: zlib._Decompress | None = None
+        self._ended = False
+
+    def decode(self, data: bytes, room: int) -> bytes:
+        if self._coding == "identity":
+            return data
+        pieces: list[bytes] = []
+        while data and room > 0 and not self._ended:
+            if self._inflater is None:
+                self._inflater = zlib.decompressobj(self._window(data))
+            pieces.append(self._inflater.decompress(data, room))
+            room -= len(pieces[-1])
+            data = self._inflater.unconsumed_tail
+            if self._inflater.eof:
+                data = self._inflater.unused_data
+                self._inflater = None
+                # gzip may go on with a further member; what else follows is padding.
+                self._ended = self._coding == "deflate" or data[:1] not in (b"", b"\x1f")
+        return b"".join(pieces)
+
+    def finish(self) -> None:
+        if self._inflater is not None:
+            raise HTTPException("the compressed body ended early")
+
+    def _window(self, data: bytes) -> int:
+        if self._coding == "gzip":
+            return 16 + zlib.MAX_WBITS
+        # "deflate" means a zlib stream, but some servers send the bare one.
+        has_header = len(data) > 1 and data[0] & 15 == 8 and int.from_bytes(data[:2]) % 31 == 0
+        return zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS
+
+
+def response_of(
+    asked: str, url: Url, answer: HTTPResponse, body: bytes, truncated: bool, hops: tuple[str, ...]
+) -> Response:
+    headers = tuple((name.lower(), " ".join(value.split())) for name, value in answer.headers.items())
+    content_type = next((value for name, value in headers if name == "content-type"), "")
+    return Response(asked, url.text, answer.status, headers, content_type, body, truncated, hops)
+
+
+@contextlib.contextmanager
+def translated(url: Url) -> Iterator[None]:
+    """The one translation of what goes wrong on a connection; texts of the system and the server are left out."""
+    try:
+        yield
+    except (HTTPException, ValueError, zlib.error):  # http.client lets ValueError through for some broken chunks
+        raise ToolFailed("REMOTE", f"'{url.host.text}' did not answer in proper HTTP") from None
+    except OSError:
+        raise ToolFailed("NETWORK", f"the connection to '{url.host.text}' broke") from None

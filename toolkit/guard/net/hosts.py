@@ -1,0 +1,221 @@
+"""URLs and host names: which texts are accepted, and how they are compared.
+
+Every text has one reading here or is refused: what is judged is what is connected to. Nothing touches the network.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import urllib.parse
+from dataclasses import dataclass
+from typing import Final
+
+from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolkitError
+from toolkit.guard.net.addresses import Address, parse_address
+
+MAX_URL: Final = 8192
+_MAX_HOST: Final = 253
+
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):", re.ASCII | re.IGNORECASE)
+# NUL is not in here: in a host it is a known way past a comparison and reported as such.
+_UNSAFE: Final = re.compile(r"[\x01-\x20\x7f-\x9f\\\ud800-\udfff]")
+_AUTHORITY: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
+_LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
+# A last label like this makes system resolvers read the whole name as an IPv4 address (0x7f.1, 127.1, 2130706433).
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
+_PORTS: Final = {"http": 80, "https": 443}
+# What may stand in a path and query as it is; all else is percent-encoded.
+_TARGET_SAFE: Final = "!$%&'()*+,-./:;=?@[]_~"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host name in lower case and ASCII (IDNA), or an address, which is then its own canonical text.
+
+    Promise (of ``parse``): an IPv4 address is four plain decimal numbers and an IPv6 address stands in
+    brackets without a zone; no other spelling that a resolver might take for an address gets through.
+    Limits: a final dot is refused, though DNS knows it; so are letters that IDNA 2003 replaces (``ß``), because
+    browsers go elsewhere with them.
+    """
+
+    text: str
+    address: Address | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Host:
+        """Read a host as it stands in a URL.
+
+        >>> Host.parse("Bücher.Example").text, Host.parse("[2606:2800:0:0::1]").text
+        ('xn--bcher-kva.example', '2606:2800::1')
+        """
+        if text.startswith("["):
+            return cls._address(text[1:-1] if text.endswith("]") else "", 6)
+        if len(text) > _MAX_HOST:
+            raise _no_host()
+        labels = [_ascii_label(label) for label in text.lower().split(".")]
+        name = ".".join(labels)
+        if _NUMBER.fullmatch(labels[-1]):
+            return cls._address(name, 4)
+        if len(name) > _MAX_HOST:
+            raise _no_host()
+        return cls(name)
+
+    @classmethod
+    def _address(cls, text: str, version: int) -> Host:
+        address = parse_address(text) if text.isascii() else None
+        if address is None or address.version != version:
+            raise SandboxViolation("the host is an unusual spelling of an address; write a plain one or a name")
+        return cls(str(address), address)
+
+    @property
+    def bracketed(self) -> str:
+        """The host as it stands in a URL and a Host header."""
+        return f"[{self.text}]" if ":" in self.text else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class HostPattern:
+    """A host, or with ``*.`` before it every name below it but not itself. Compared label by label."""
+
+    host: Host
+    below: bool = False
+
+    @classmethod
+    def parse(cls, text: object) -> HostPattern:
+        """Read a pattern; what cannot be one is a mistake of the set-up.
+
+        >>> HostPattern.parse("*.example.org").matches(Host.parse("evilexample.org"))
+        False
+        """
+        if not isinstance(text, str):
+            raise SetupError(f"a host pattern is text, not {type(text).__name__}")
+        below = text.startswith("*.")
+        try:
+            host = Host.parse(text[2:] if below else text)
+        except ToolkitError as error:
+            raise SetupError(
+                f"host pattern {text!r}: {error.message}; write 'example.org' or '*.example.org'"
+            ) from None
+        if below and host.address is not None:
+            raise SetupError(f"host pattern {text!r}: nothing lies below an address")
+        return cls(host, below)
+
+    def matches(self, host: Host) -> bool:
+        if not self.below:
+            return host == self.host
+        own, labels = self.host.text.split("."), host.text.split(".")
+        return host.address is None and len(labels) > len(own) and labels[-len(own) :] == own
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """An http or https URL in parts. ``target`` is path and query in ASCII; the fragment is left out.
+
+    Promise (of ``parse``): no credentials, control characters, spaces or backslashes, a host as ``Host`` says, and
+    nothing in ``target`` that could end a request line. Limit: ``..`` in a path is kept for the server.
+    """
+
+    scheme: str
+    host: Host
+    port: int
+    target: str
+
+    @classmethod
+    def parse(cls, text: object) -> Url:
+        """Read a URL: ``InvalidArguments`` for what is malformed, ``SandboxViolation`` for where no call may go."""
+        if not isinstance(text, str):
+            raise InvalidArguments(f"a URL must be text, not {type(text).__name__}")
+        if len(text) > MAX_URL:
+            raise InvalidArguments(f"a URL must not be longer than {MAX_URL} characters")
+        scheme, rest = _split_scheme(text)
+        if _UNSAFE.search(rest):
+            raise InvalidArguments("a URL must not hold spaces, control characters, backslashes or half characters")
+        if not rest.startswith("//"):
+            raise InvalidArguments(f"'{scheme}:' must be followed by two slashes and a host")
+        authority, target = _split_authority(rest.removeprefix("//").partition("#")[0])
+        host, port = _split_port(authority)
+        return cls(scheme, Host.parse(host), _PORTS[scheme] if port is None else port, _target(target))
+
+    def join(self, reference: str) -> Url:
+        """The URL a reference leads to (a ``Location`` header), read anew from its scheme on."""
+        if _SCHEME.match(reference):
+            return Url.parse(reference)
+        if _UNSAFE.search(reference):  # urljoin would take some of them out without a word
+            raise InvalidArguments("a URL must not hold spaces, control characters, backslashes or half characters")
+        try:
+            return Url.parse(urllib.parse.urljoin(self.text, reference))
+        except ValueError:
+            raise InvalidArguments("the reference is no URL") from None
+
+    @property
+    def authority(self) -> str:
+        """Host and, where it is not the scheme's own, port."""
+        return self.host.bracketed if self.port == _PORTS[self.scheme] else f"{self.host.bracketed}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: what credentials belong to."""
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def text(self) -> str:
+        """The whole URL in its canonical form."""
+        return f"{self.origin}{self.target}"
+
+
+def _split_scheme(text: str) -> tuple[str, str]:
+    found = _SCHEME.match(text)
+    if found is None:
+        raise InvalidArguments("a URL must begin with http:// or https://")
+    scheme = found[1].lower()
+    if scheme not in _PORTS:
+        raise SandboxViolation("only http and https URLs may be fetched")
+    return scheme, text[found.end() :]
+
+
+def _split_authority(text: str) -> tuple[str, str]:
+    found = re.search("[/?]", text)
+    end = found.start() if found else len(text)
+    return text[:end], text[end:]
+
+
+def _split_port(authority: str) -> tuple[str, int | None]:
+    if "@" in authority:
+        raise InvalidArguments("a URL must not hold a user name or password")
+    found = _AUTHORITY.fullmatch(authority)
+    if found is None or not found[1]:
+        raise InvalidArguments("a URL must hold a host, and behind a colon only a port number")
+    port = None if found[2] is None else int(found[2])
+    if port is not None and not 1 <= port <= 65535:
+        raise InvalidArguments("a port must be between 1 and 65535")
+    return found[1], port
+
+
+def _target(text: str) -> str:
+    if "\0" in text:
+        raise InvalidArguments("a URL must not hold a NUL character")
+    quoted = urllib.parse.quote(text, safe=_TARGET_SAFE)
+    return quoted if quoted.startswith("/") else f"/{quoted}"
+
+
+def _ascii_label(label: str) -> str:
+    """One label as DNS carries it; refused if it is none or would come back from there as another one."""
+    if not label.isascii():
+        # Dots of other scripts are no letters; circled and full-width digits do not survive the way back.
+        if not all(letter == "-" or unicodedata.category(letter)[0] in "LMN" for letter in label):
+            raise _no_host()
+        try:
+            encoded = label.encode("idna")
+            if encoded.decode("idna") != label:
+                raise _no_host()
+        except UnicodeError:
+            raise _no_host() from None
+        label = encoded.decode("ascii")
+    if not _LABEL.fullmatch(label):
+        raise _no_host()
+    return label
+
+
+def _no_host() -> SandboxViolation:
+    return SandboxViolation("the host is neither a plain name nor a plain address")

@@ -1,0 +1,245 @@
+"""One rule of a policy: which tools, on what condition, and what then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
+
+from toolkit.errors import PolicyError, SetupError, ToolkitError
+from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
+from toolkit.guard.net.hosts import Host, HostPattern, Url
+from toolkit.guard.permission import PERMISSIONS, Permission
+from toolkit.guard.policy.allow_globs import compile_exact
+from toolkit.guard.policy.command_rules import RUNNERS, begins_with, is_risky, mentions
+from toolkit.guard.policy.hints import HINTS, Hint
+from toolkit.guard.policy.preview import Preview
+from toolkit.guard.policy.shell_words import plain_commands
+
+Decision: TypeAlias = Literal["allow", "ask", "deny"]
+DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
+Condition: TypeAlias = Literal["path", "command", "host"]
+
+NameT = TypeVar("NameT", bound=str)
+
+
+class Rule(Generic[NameT]):
+    """One decision for some tools; without ``tools``, ``permission`` and ``hint`` it covers every tool.
+
+    ``hint`` selects tools by what they say of themselves, or leave unsaid; only rules that ask or deny may have one.
+    At most one condition: ``path`` (a glob), ``command`` (the words it begins with) or ``host`` (a name, or
+    ``*.example.org``). ``match`` and ``not_match`` are examples, checked here: a rule that does not mean what its author
+    thinks is refused. ``tools=[]`` covers nothing: an empty list is never "no restriction".
+
+    >>> Rule("allow", command="git log", match=["git log -1"], not_match=["git logout", "git log --output=x"])
+    Rule('allow', command='git log')
+    """
+
+    def __init__(
+        self,
+        decision: Decision,
+        *,
+        tools: Sequence[NameT] | None = None,
+        permission: Permission | None = None,
+        hint: Hint | None = None,
+        path: str | None = None,
+        command: str | None = None,
+        host: str | None = None,
+        justification: str | None = None,
+        match: Sequence[str] = (),
+        not_match: Sequence[str] = (),
+    ) -> None:
+        if decision not in DECISIONS:
+            raise PolicyError(f"a rule's decision is allow, ask or deny, not {decision!r}")
+        if permission is not None and permission not in PERMISSIONS:
+            raise PolicyError(f"no permission is called {permission!r}; there are {', '.join(PERMISSIONS)}")
+        _check_hint(hint, decision)
+        if isinstance(tools, str):
+            raise PolicyError(f"a rule's tools are a list of names: write tools=[{tools!r}]")
+        _check_texts({"path": path, "command": command, "host": host, "justification": justification})
+        _check_lists({"tools": () if tools is None else tools, "match": match, "not_match": not_match})
+        conditions: dict[Condition, str | None] = {"path": path, "command": command, "host": host}
+        given: list[Condition] = [word for word, value in conditions.items() if value is not None]
+        if len(given) > 1:
+            raise PolicyError(f"a rule has one condition, not {' and '.join(given)}; write two rules")
+        self.decision: Final = decision
+        self.tools: Final[tuple[NameT, ...] | None] = None if tools is None else tuple(tools)
+        self.permission: Final = permission
+        self.hint: Final = hint
+        self.path: Final = path
+        self.command: Final = command
+        self.host: Final = host
+        self.justification: Final = justification
+        self.condition: Final[Condition | None] = given[0] if given else None
+        self._matches_path: Final = None if path is None else _path_test(path, decision)
+        self._words: Final = () if command is None else _command_words(command, decision)
+        self._host: Final = None if host is None else _host_pattern(host)
+        self._check_examples(match, not_match)
+
+    @property
+    def conditional(self) -> bool:
+        return self.condition is not None
+
+    def covers(self, name: str, permissions: Collection[Permission], hints: Collection[Hint] = HINTS) -> bool:
+        """Whether the rule speaks of this tool, which needs these permissions and for which these hints hold."""
+        named = self.tools is None or name in self.tools
+        hinted = self.hint is None or self.hint in hints
+        return named and hinted and (self.permission is None or self.permission in permissions)
+
+    def touches(self, touched: Touched) -> bool:
+        """For deny and ask: whether anything the call touches matches; what cannot be told counts as a match."""
+        if self._matches_path is not None:
+            return any(map(self._matches_path, touched.paths))
+        if self._words:
+            return touched.opaque_shell or any(mentions(argv, self._words) for argv in touched.commands)
+        if self._host is not None:
+            return touched.opaque_url or any(map(self._host.matches, touched.hosts))
+        return True
+
+    def allows_path(self, path: str) -> bool:
+        return self._matches_path is not None and self._matches_path(path)
+
+    def allows_command(self, argv: Sequence[str]) -> bool:
+        return bool(self._words) and begins_with(argv, self._words) and not is_risky(argv, self._words)
+
+    def allows_host(self, host: Host) -> bool:
+        return self._host is not None and self._host.matches(host)
+
+    def _check_examples(self, match: Sequence[str], not_match: Sequence[str]) -> None:
+        if (match or not_match) and self.condition is None:
+            raise PolicyError(
+                "'match' and 'not_match' are examples of a path, command or host; this rule has none of them"
+            )
+        for wanted, examples in ((True, match), (False, not_match)):
+            for example in examples:
+                if self._matches_example(example) != wanted:
+                    raise PolicyError(f"{self!r} {'does not match' if wanted else 'matches'} its example {example!r}")
+
+    def _matches_example(self, example: str) -> bool:
+        preview = {
+            "path": Preview(reads=(example,)),
+            "command": Preview(shell=example),
+            "host": Preview(url=example if "://" in example else f"https://{example}/"),
+        }[self.condition or "path"]
+        touched = Touched.of(preview, need_commands=True)
+        return touched.covered_by([self]) is not None if self.decision == "allow" else self.touches(touched)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.decision)]
+        parts += [f"tools={list(self.tools)!r}"] if self.tools is not None else []
+        parts += [
+            f"{word}={value!r}"
+            for word in ("permission", "hint", "path", "command", "host")
+            if (value := getattr(self, word))
+        ]
+        return f"Rule({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A preview as rules compare it: commands as words, addresses as host names."""
+
+    paths: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
+    opaque_shell: bool
+    """There is shell text that is not plain words."""
+    hosts: tuple[Host, ...]
+    opaque_url: bool
+    """There is an address that cannot be read."""
+
+    @staticmethod
+    def of(preview: Preview, *, need_commands: bool) -> Touched:
+        """Shell text is parsed only where a rule on commands concerns the tool."""
+        commands: tuple[tuple[str, ...], ...] = () if preview.argv is None else (preview.argv,)
+        opaque = False
+        if preview.shell is not None:
+            plain = plain_commands(preview.shell) if need_commands else None
+            opaque = plain is None
+            commands += tuple(plain or ())
+        host = None if preview.url is None else _host_of(preview.url)
+        return Touched(
+            paths=preview.paths,
+            commands=commands,
+            opaque_shell=opaque,
+            hosts=() if host is None else (host,),
+            opaque_url=preview.url is not None and host is None,
+        )
+
+    def covered_by(self, rules: Sequence[Rule[Any]]) -> Rule[Any] | None:
+        """A rule of those that together cover everything the call touches; None if something is left over."""
+        if self.opaque_shell or self.opaque_url:
+            return None
+        found = [next((rule for rule in rules if rule.allows_path(path)), None) for path in self.paths]
+        found += [next((rule for rule in rules if rule.allows_command(argv)), None) for argv in self.commands]
+        found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
+        return found[0] if found and all(rule is not None for rule in found) else None
+
+
+def _check_hint(hint: object, decision: Decision) -> None:
+    if hint is None:
+        return
+    if hint not in HINTS:
+        raise PolicyError(f"a rule's hint is one of {', '.join(HINTS)}, not {hint!r}")
+    if decision == "allow":
+        raise PolicyError(
+            "an allow rule cannot select by 'hint': a server's word may tighten a policy, never widen it;"
+            " name the tools with 'tools'"
+        )
+
+
+def _check_texts(values: Mapping[str, object]) -> None:
+    """Rules come from files as well, where no type checker has been."""
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise PolicyError(f"a rule's {name!r} must be text, not {type(value).__name__}")
+
+
+def _check_lists(values: Mapping[str, object]) -> None:
+    for name, value in values.items():
+        if (
+            isinstance(value, str)
+            or not isinstance(value, Sequence)
+            or not all(isinstance(text, str) for text in value)
+        ):
+            raise PolicyError(f"a rule's {name!r} must be a list of texts, not {value!r}")
+
+
+def _path_test(pattern: str, decision: Decision) -> Callable[[str], bool]:
+    """Allow compares to the letter; deny and ask would rather match too much."""
+    try:
+        if decision == "allow":
+            return compile_exact(pattern)
+        globs = Globs([pattern])
+    except SetupError as error:
+        raise PolicyError(str(error)) from None
+
+    def covered(path: str) -> bool:
+        names = tuple(name for name in path.split("/") if name not in ("", "."))
+        return globs.cover(Forms([fold_all(names)], []))
+
+    return covered
+
+
+def _host_of(url: str) -> Host | None:
+    try:
+        return Url.parse(url).host
+    except ToolkitError:
+        return None
+
+
+def _host_pattern(text: str) -> HostPattern:
+    try:
+        return HostPattern.parse(text)
+    except SetupError as error:
+        raise PolicyError(str(error)) from None
+
+
+def _command_words(command: str, decision: Decision) -> tuple[str, ...]:
+    plain = plain_commands(command)
+    if plain is None or len(plain) != 1:
+        raise PolicyError(f"a rule's command is the plain words it begins with, such as 'git log', not {command!r}")
+    if decision == "allow" and plain[0][0] in RUNNERS:
+        raise PolicyError(
+            f"no rule can allow {plain[0][0]!r}: it runs any other program; use 'ask', or name that program"
+        )
+    return plain[0]

@@ -1,0 +1,81 @@
+"""The environment of a command: built from nothing, never copied from this process.
+
+Promise: a command sees only the names below and what its caller added, so no secret of the host is inherited.
+Variables that make a loader, shell or interpreter run other code are refused by name, in any case of letters.
+Limit: the list knows common programs; a program of the workspace may obey variables of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from toolkit.errors import InvalidArguments, SandboxViolation
+from toolkit.guard.fs.path import display
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_MAX_VALUE_BYTES: Final = 100_000  # the kernel takes 128 KiB for one, name included
+_MAX_VARIABLES: Final = 256
+
+_REFUSED: Final = frozenset(
+    {
+        # where programs, shells and their start-up files are found
+        "PATH", "HOME", "TMPDIR", "CDPATH", "ENV", "ZDOTDIR", "FPATH", "SHELL", "BASH_ENV",
+        # how a shell reads its text
+        "IFS", "PS4", "GLOBIGNORE", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD", "PROMPT_COMMAND",
+        # code and options for interpreters
+        "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
+        "CLASSPATH", "LUA_INIT", "LUA_PATH", "LUA_CPATH", "TCLLIBPATH", "R_PROFILE", "R_ENVIRON", "PHPRC",
+        "PHP_INI_SCAN_DIR", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS",
+        # programs that other programs start
+        "EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER",
+        # what the C library and OpenSSL load or write
+        "GCONV_PATH", "LOCPATH", "NLSPATH", "GETCONF_DIR", "HOSTALIASES", "RES_OPTIONS",
+        "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "SSLKEYLOGFILE",
+    }
+)  # fmt: skip
+_REFUSED_BEGINNINGS: Final = (
+    "LD_",
+    "DYLD_",
+    "GIT_",
+    "PYTHON",
+    "PERL",
+    "BASH_FUNC_",
+    "MALLOC_",
+    "GLIBC_",
+    "SSH_",
+    "SUDO_",
+)
+_HARMLESS: Final = frozenset(
+    ["PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8"]
+)
+
+
+def build(additions: Mapping[str, str], *, path: str, home: str, tmp: str, trusted: bool = False) -> dict[str, str]:
+    """The whole environment of one command; ``additions`` that could take it over are ``SandboxViolation``.
+
+    Unless they are ``trusted``: named by whoever also chose the command, and chose to run it without a sandbox.
+    """
+    if len(additions) > _MAX_VARIABLES:
+        raise InvalidArguments(f"at most {_MAX_VARIABLES} environment variables may be given")
+    for name, value in additions.items():
+        _check(name, value, trusted=trusted)
+    fixed = {"PATH": path, "HOME": home, "TMPDIR": tmp, "LANG": "C.UTF-8", "TERM": "dumb"}
+    return {**fixed, **additions}
+
+
+def _check(name: object, value: object, *, trusted: bool) -> None:
+    if not isinstance(name, str) or not isinstance(value, str):
+        raise InvalidArguments("environment variables are text: both name and value")
+    if not _NAME.fullmatch(name):
+        raise InvalidArguments(f"'{display(name[:80])}' is no name of an environment variable")
+    folded = name.upper()
+    if not trusted and name not in _HARMLESS and (folded in _REFUSED or folded.startswith(_REFUSED_BEGINNINGS)):
+        raise SandboxViolation(f"the environment variable {name} may not be set: it can make programs run other code")
+    try:
+        data = value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArguments(f"the value of {name} must not hold lone surrogates") from None
+    if b"\0" in data or len(data) > _MAX_VALUE_BYTES:
+        raise InvalidArguments(f"the value of {name} must be at most {_MAX_VALUE_BYTES} bytes, without NUL")

@@ -1,0 +1,225 @@
+"""A file system, process list and network of the command's own, made of user, mount, pid, net, ipc and uts namespaces.
+
+``enter`` is done once per fork server: it leaves a root directory that holds system programs, the given roots and
+nothing else of the host. ``CHILD`` are the namespaces each command is cloned into; ``make_private`` then gives it
+its own ``/proc`` and ``/tmp``.
+
+Promise: what is not listed here is not there, neither to read nor to ``stat``; everything is read-only but ``/tmp``
+and the writable roots; set-user-id bits and device nodes have no effect. Limit: a file system mounted below a root
+belongs to that root.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+from typing import Final
+
+from toolkit.guard.fs.resolve import HANDLE, open_beneath, openat2
+from toolkit.guard.process.host_view import DEV_LINKS, DEVICES, ETC, GIT_RUNS, TMP, TMP_BYTES, make_folders
+from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, forbid_new_capabilities, prctl, syscall
+from toolkit.guard.process.messages import Roots
+from toolkit.guard.process.program import SYSTEM
+
+_NEWNS: Final = 0x00020000
+_NEWUTS: Final = 0x04000000
+_NEWIPC: Final = 0x08000000
+_NEWUSER: Final = 0x10000000
+_NEWPID: Final = 0x20000000
+_NEWNET: Final = 0x40000000
+
+CHILD: Final = _NEWPID | _NEWNS | _NEWIPC
+CHILD_OFFLINE: Final = CHILD | _NEWNET
+
+# (x86_64, aarch64); one number where they agree
+_UNSHARE: Final = (272, 97)
+_MOUNT: Final = (165, 40)
+_UMOUNT2: Final = (166, 39)
+_PIVOT_ROOT: Final = (155, 41)
+_SETHOSTNAME: Final = (170, 161)
+_OPEN_TREE: Final = 428
+_MOVE_MOUNT: Final = 429
+_MOUNT_SETATTR: Final = 442
+
+_AT_FDCWD: Final = -100
+_AT_EMPTY_PATH: Final = 0x1000
+_AT_RECURSIVE: Final = 0x8000
+_CLONE_FLAGS: Final = 1 | os.O_CLOEXEC | _AT_RECURSIVE  # OPEN_TREE_CLONE
+_MOVE_EMPTY_SOURCE: Final = 0x04
+_MOVE_EMPTY_PATHS: Final = 0x44
+_MNT_DETACH: Final = 2
+_MS_PRIVATE: Final = 1 << 18
+
+_RDONLY: Final = 1
+_NOSUID: Final = 2
+_NODEV: Final = 4
+_NOEXEC: Final = 8
+
+_TMPFS: Final = f"mode=1777,size={TMP_BYTES},nr_inodes=200k".encode()
+
+
+class _MountAttr(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "userns_fd")]
+
+
+def enter(roots: Roots, workspace_fd: int) -> None:
+    """Move this process into a user and mount namespace of its own, with a new root directory."""
+    os.fchdir(workspace_fd)  # the kernel takes the current directory along, whatever its name means by now
+    _new_user()
+    _set_attributes(_AT_FDCWD, "/", 0, propagation=_MS_PRIVATE)
+    syscall("host name", _SETHOSTNAME, b"sandbox", 7)
+    trees = _take(roots)
+    _mount("tmpfs", "/usr", 0, b"mode=0755,size=16m")  # any directory will do: it soon is the root
+    os.chdir("/usr")
+    for path in trees:
+        _attach(trees[path], path[1:])
+    _make_links()
+    syscall("pivot_root", _PIVOT_ROOT, b".", b".")
+    syscall("leave the old root", _UMOUNT2, b".", _MNT_DETACH)
+    os.chdir("/")
+    _set_attributes(_AT_FDCWD, "/", _RDONLY | _NOSUID | _NODEV, recursive=False)
+    forbid_new_capabilities()
+
+
+def make_private(roots: Roots, *, read_only: bool, processes: int) -> bool:
+    """Give the first process of new namespaces its own /proc and /tmp; says whether ``processes`` is now a limit.
+
+    Limit: kernels before 6.14 cannot bound the processes of a namespace by themselves.
+    """
+    _mount("proc", "/proc", _NOSUID | _NODEV | _NOEXEC, None)
+    limited = _limit_processes(processes)
+    # uid 0 owns the switches of the whole machine below /proc/sys, capabilities or not.
+    _set_attributes(_AT_FDCWD, "/proc", _RDONLY, recursive=False)
+    hidden = {path: _clone_tree(path) for path in roots.outermost_below(TMP)}  # with those below, wherever they are now
+    _mount("tmpfs", TMP, _NOSUID | _NODEV, _TMPFS)
+    for path, tree in hidden.items():
+        _attach(tree, path)
+    make_folders()
+    if read_only:
+        for path in (roots.workspace, *roots.write):
+            _set_attributes(_AT_FDCWD, path, _RDONLY)
+    elif roots.workspace_writable:
+        _protect_repository(roots.workspace)
+    return limited
+
+
+def _new_user() -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    syscall("new user namespace", _UNSHARE, _NEWUSER | _NEWNS | _NEWUTS | _NEWIPC)
+    # A new user namespace hides /proc/self from the process; what it needs is two writes.
+    prctl("dumpable", PR_SET_DUMPABLE, 1)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        try:
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+        except OSError as error:
+            number = error.errno or errno.EIO
+            raise OSError(number, f"user namespace {name}: {os.strerror(number)}") from None
+    prctl("dumpable", PR_SET_DUMPABLE, 0)
+
+
+def _take(roots: Roots) -> dict[str, int]:
+    """A detached copy of everything the new root will hold, by its place there, outermost first."""
+    trees: dict[str, int] = {"/proc": _clone_tree("/proc")}  # the kernel mounts a new one only where an old one shows
+    reading = [*(path for path in SYSTEM if not os.path.islink(path)), *ETC, *roots.read]
+    for path in reading:
+        if os.path.exists(path):
+            trees[path] = _clone_root(path, roots)
+            _set_attributes(trees[path], "", _RDONLY | _NOSUID | _NODEV)
+    for path in DEVICES:
+        trees[path] = _clone_tree(path)
+        _set_attributes(trees[path], "", _RDONLY | _NOSUID | _NOEXEC)
+    for path in roots.write:
+        trees[path] = _clone_root(path, roots)
+        _set_attributes(trees[path], "", _NOSUID | _NODEV)
+    trees[roots.workspace] = _clone_tree(".")
+    _set_attributes(trees[roots.workspace], "", _NOSUID | _NODEV | (0 if roots.workspace_writable else _RDONLY))
+    return dict(sorted(trees.items()))
+
+
+def _make_links() -> None:
+    for path in SYSTEM:  # a link among them (/bin -> usr/bin) is a link again
+        if os.path.islink(path):
+            os.symlink(os.readlink(path), path[1:])
+    for folder in ("tmp", "var", "dev"):
+        os.makedirs(folder, exist_ok=True)
+    for name, target in {"var/tmp": TMP, **{f"dev/{name}": target for name, target in DEV_LINKS.items()}}.items():
+        if not os.path.lexists(name):  # a root given by the caller may be there
+            os.symlink(target, name)
+
+
+def _limit_processes(limit: int) -> bool:
+    try:
+        with open("/proc/sys/kernel/pid_max", "w") as file:
+            file.write(str(limit))
+    except OSError:
+        return False
+    return True
+
+
+def _protect_repository(workspace: str) -> None:
+    """Keep ``.git/config`` and ``.git/hooks`` as they are: read-only mounts, below a ``.git`` that cannot be moved.
+
+    Limit: where one of them is a link, what it leads to is kept, but the link itself can be replaced.
+    """
+    root = os.open(workspace, HANDLE | os.O_DIRECTORY)
+    if _mount_onto_itself(root, ".git", 0):
+        for name in GIT_RUNS:
+            _mount_onto_itself(root, f".git/{name}", _RDONLY)
+    os.close(root)
+
+
+def _mount_onto_itself(root: int, path: str, attributes: int) -> bool:
+    """Make ``path`` a mount of its own; False where it is missing or leads outside, which is read-only anyway."""
+    try:
+        place = open_beneath(root, path, HANDLE, openat2)
+    except OSError:
+        return False
+    tree = syscall("protect the repository", _OPEN_TREE, place, b"", _CLONE_FLAGS | _AT_EMPTY_PATH)
+    _set_attributes(tree, "", attributes | _NOSUID | _NODEV)
+    syscall("protect the repository", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
+    os.close(tree)
+    os.close(place)
+    return True
+
+
+def _clone_root(path: str, roots: Roots) -> int:
+    tree = _clone_tree(path)
+    roots.check(path, os.fstat(tree))
+    return tree
+
+
+def _clone_tree(path: str) -> int:
+    return syscall("copy a mount", _OPEN_TREE, _AT_FDCWD, os.fsencode(path), _CLONE_FLAGS)
+
+
+def _attach(tree: int, path: str) -> None:
+    """Mount a detached tree at ``path``, making the mount point where it is missing, and give up the handle."""
+    if stat.S_ISDIR(os.fstat(tree).st_mode):
+        os.makedirs(path, exist_ok=True)
+    elif not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    syscall("place a mount", _MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(path), _MOVE_EMPTY_SOURCE)
+    os.close(tree)
+
+
+def _mount(kind: str, path: str, attributes: int, options: bytes | None) -> None:
+    # The old call's first four flags have the numbers of the attributes.
+    syscall(f"mount a new {kind}", _MOUNT, kind.encode(), path.encode(), kind.encode(), attributes, options)
+
+
+def _set_attributes(folder: int, path: str, attributes: int, *, propagation: int = 0, recursive: bool = True) -> None:
+    attr = _MountAttr(attributes, 0, propagation, 0)
+    flags = (0 if path else _AT_EMPTY_PATH) | (_AT_RECURSIVE if recursive else 0)
+    syscall(
+        "mount attributes",
+        _MOUNT_SETATTR,
+        folder,
+        os.fsencode(path),
+        flags,
+        ctypes.byref(attr),
+        ctypes.sizeof(attr),
+    )

@@ -1,0 +1,174 @@
+"""The system call filter: what no command needs, and what would reach around the other walls.
+
+Promise: the calls below fail with ``EPERM`` in the command and all it starts, for good; a foreign architecture
+(32 bit, x32) cannot be used to spell them differently. Limits: it sees numbers, not what pointers point to, so
+paths and addresses are the business of mounts, Landlock and the network namespace. Everything not named passes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from toolkit.guard.process.kernel.syscall import machine, syscall
+
+_SECCOMP: Final = (317, 277)
+_SET_MODE_FILTER: Final = 1
+
+_AUDIT_ARCH: Final = (0xC000003E, 0xC00000B7)
+_X32_BIT: Final = 0x40000000
+
+# Refused whatever the arguments. (x86_64, aarch64); None where the machine has no such call.
+REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
+    # other processes
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    # a second way to make any call, unseen by this filter
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    # keys, which are not bound to any namespace
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # large parts of the kernel that commands never need
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "open_by_handle_at": (304, 265),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "syslog": (103, 116),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "modify_ldt": (154, None),
+    "vhangup": (153, 58),
+    # mounts and namespaces
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "move_mount": (429, 429),
+    "open_tree": (428, 428),
+    "open_tree_attr": (467, 467),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+}
+
+# Judged by an argument.
+CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "ioctl": (16, 29),
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+}
+
+_NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
+_TERMINAL_INJECTION: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_AF_UNIX: Final = 1
+_ONLINE_FAMILIES: Final = (2, 10, 16)  # AF_INET, AF_INET6, AF_NETLINK
+
+_LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
+_IF_EQUAL: Final = 0x15
+_IF_AT_LEAST: Final = 0x35
+_IF_ANY_BIT: Final = 0x45
+_RETURN: Final = 0x06
+_ALLOW: Final = 0x7FFF0000
+_ERROR: Final = 0x00050000
+_KILL_PROCESS: Final = 0x80000000
+
+_NUMBER_AT: Final = 0
+_ARCHITECTURE_AT: Final = 4
+
+_Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, value
+
+
+@functools.cache
+def program(column: int, *, network: bool) -> bytes:
+    """The filter for the machine in ``column`` of the tables, as the kernel reads it."""
+    code: list[_Instruction] = [
+        (_LOAD, 0, 0, _ARCHITECTURE_AT),
+        (_IF_EQUAL, 1, 0, _AUDIT_ARCH[column]),
+        _answer(_KILL_PROCESS),
+        (_LOAD, 0, 0, _NUMBER_AT),
+        (_IF_AT_LEAST, 0, 1, _X32_BIT),
+        _refuse(),
+    ]
+    for numbers in REFUSED.values():
+        number = numbers[column]
+        if number is not None:
+            code += [(_IF_EQUAL, 0, 1, number), _refuse()]
+    # Its flags lie in memory, where the filter cannot look; every C library falls back to clone.
+    code += _on("clone3", column, [_refuse(errno.ENOSYS)])
+    code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
+    code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
+    code += _on("socket", column, _families(_ONLINE_FAMILIES if network else ()))
+    code += _on("socketpair", column, _families((_AF_UNIX,)))
+    code.append(_answer(_ALLOW))
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
+
+
+def install(*, network: bool) -> None:
+    """Filter this process and all it will start. Needs ``no_new_privs``."""
+    code = program(machine(), network=network)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
+    syscall("seccomp filter", _SECCOMP, _SET_MODE_FILTER, 0, header)
+
+
+def _on(name: str, column: int, body: Sequence[_Instruction]) -> list[_Instruction]:
+    """``body`` runs only for that call; what it does not answer itself passes."""
+    whole = [*body, _answer(_ALLOW)]
+    return [(_IF_EQUAL, 0, len(whole), CONDITIONAL[name][column]), *whole]
+
+
+def _load_argument(index: int) -> _Instruction:
+    """The lower half of an argument: all that the kernel itself looks at in those that are judged here."""
+    return (_LOAD, 0, 0, 16 + 8 * index)
+
+
+def _refuse_values(values: Sequence[int]) -> list[_Instruction]:
+    return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _refuse())]
+
+
+def _families(allowed: Sequence[int]) -> list[_Instruction]:
+    return [
+        _load_argument(0),
+        *(step for family in allowed for step in ((_IF_EQUAL, 0, 1, family), _answer(_ALLOW))),
+        _refuse(),
+    ]
+
+
+def _refuse(number: int = errno.EPERM) -> _Instruction:
+    return _answer(_ERROR | number)
+
+
+def _answer(value: int) -> _Instruction:
+    return (_RETURN, 0, 0, value)
