@@ -13,7 +13,7 @@ from codegen.run import generate
 from codegen.settings import find_settings
 from examples.agent import ScriptedModel, changed_files, open_toolkit, run_agent, script
 from toolkit import ToolCall, ToolResult
-from toolkit.runtime.audit import AuditReport, verify
+from toolkit.runtime.audit.log import AuditReport, verify
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from generated.catalog import CATALOG
-from toolkit.runtime.omit import OMIT, Omit
-from toolkit.runtime.async_runner import AsyncRunner
-from toolkit.runtime.table import PackSource
+from toolkit.runtime.catalog.omit import OMIT, Omit
+from toolkit.runtime.call.async_runner import AsyncRunner
+from toolkit.runtime.catalog.catalog import PackSource
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from generated.context import ToolkitContext
     from generated.unions import AnyToolMessage
-    from toolkit.runtime.dynamic import DynamicContext
+    from toolkit.runtime.context.dynamic import DynamicContext
     from generated.models.tool_output_cache import ToolOutputCacheArgs, ToolOutputCacheInput, ToolOutputCacheOutput
     from generated.models.tool_output_cache_grep import ToolOutputCacheGrepArgs, ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
     from generated.models.edit import EditArgs, EditInput, EditOutput
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from generated.models.bash import BashArgs, BashInput, BashOutput
     from generated.models.exec_command import ExecCommandArgs, ExecCommandInput, ExecCommandOutput
     from generated.models.webfetch import WebfetchArgs, WebfetchInput, WebfetchOutput
-    from toolkit.runtime.message import ToolMessage
+    from toolkit.runtime.output.message import ToolMessage
 
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN",)
 

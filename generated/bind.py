@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.runtime.table import Handler as _Handler
-from toolkit.runtime.table import Pack as _Pack
+from toolkit.runtime.catalog.catalog import Handler as _Handler
+from toolkit.runtime.catalog.catalog import Pack as _Pack
 
 if TYPE_CHECKING:
     from generated.models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput

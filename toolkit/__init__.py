@@ -52,46 +52,46 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.rule import Decision as Decision
     from toolkit.inject.key import DependencyKey as DependencyKey
     from toolkit.inject.key import Depends as Depends
-    from toolkit.runtime.approval import ApprovalRequest as ApprovalRequest
-    from toolkit.runtime.approval import Approve as Approve
-    from toolkit.runtime.approval import Deny as Deny
-    from toolkit.runtime.approval import Edit as Edit
-    from toolkit.runtime.approval import Respond as Respond
-    from toolkit.runtime.cache.budget import fit_history as fit_history
-    from toolkit.runtime.cache.store import FileOutputCache as FileOutputCache
-    from toolkit.runtime.cache.store import OutputCache as OutputCache
-    from toolkit.runtime.cache.store import OutputWriter as OutputWriter
-    from toolkit.runtime.context import ToolContext as ToolContext
-    from toolkit.runtime.define import FunctionTool as FunctionTool
-    from toolkit.runtime.define import define_tool as define_tool
-    from toolkit.runtime.define import tool as tool
-    from toolkit.runtime.dynamic import DynamicContext as DynamicContext
-    from toolkit.runtime.dynamic import DynamicPolicy as DynamicPolicy
-    from toolkit.runtime.dynamic import DynamicRule as DynamicRule
-    from toolkit.runtime.lazy import LazyTool as LazyTool
-    from toolkit.runtime.message import ParsedCall as ParsedCall
-    from toolkit.runtime.message import ToolMessage as ToolMessage
-    from toolkit.runtime.omit import OMIT as OMIT
-    from toolkit.runtime.omit import Omit as Omit
-    from toolkit.runtime.progress import Progress as Progress
-    from toolkit.runtime.registry import RunnableTool as RunnableTool
-    from toolkit.runtime.registry import RunnableTools as RunnableTools
-    from toolkit.runtime.registry import ToolRegistry as ToolRegistry
-    from toolkit.runtime.signals import CancelSignal as CancelSignal
-    from toolkit.runtime.standalone import StandaloneContext as StandaloneContext
-    from toolkit.runtime.stores import OUTPUT_CACHE as OUTPUT_CACHE
-    from toolkit.runtime.stores import SUBAGENT_RUNNER as SUBAGENT_RUNNER
-    from toolkit.runtime.stores import TODO_STORE as TODO_STORE
-    from toolkit.runtime.subagent import SubagentRequest as SubagentRequest
-    from toolkit.runtime.subagent import SubagentResult as SubagentResult
-    from toolkit.runtime.subagent import SubagentRunner as SubagentRunner
-    from toolkit.runtime.table import Handler as Handler
-    from toolkit.runtime.table import Pack as Pack
-    from toolkit.runtime.table import PackSource as PackSource
-    from toolkit.runtime.todos import FileTodoStore as FileTodoStore
-    from toolkit.runtime.todos import MemoryTodoStore as MemoryTodoStore
-    from toolkit.runtime.todos import Todo as Todo
-    from toolkit.runtime.todos import TodoStore as TodoStore
+    from toolkit.runtime.call.approval import ApprovalRequest as ApprovalRequest
+    from toolkit.runtime.call.approval import Approve as Approve
+    from toolkit.runtime.call.approval import Deny as Deny
+    from toolkit.runtime.call.approval import Edit as Edit
+    from toolkit.runtime.call.approval import Respond as Respond
+    from toolkit.runtime.catalog.catalog import Handler as Handler
+    from toolkit.runtime.catalog.catalog import Pack as Pack
+    from toolkit.runtime.catalog.catalog import PackSource as PackSource
+    from toolkit.runtime.catalog.omit import OMIT as OMIT
+    from toolkit.runtime.catalog.omit import Omit as Omit
+    from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
+    from toolkit.runtime.context.dynamic import DynamicPolicy as DynamicPolicy
+    from toolkit.runtime.context.dynamic import DynamicRule as DynamicRule
+    from toolkit.runtime.context.progress import Progress as Progress
+    from toolkit.runtime.context.signals import CancelSignal as CancelSignal
+    from toolkit.runtime.context.toolkit_context import ToolContext as ToolContext
+    from toolkit.runtime.functions.define import FunctionTool as FunctionTool
+    from toolkit.runtime.functions.define import define_tool as define_tool
+    from toolkit.runtime.functions.define import tool as tool
+    from toolkit.runtime.functions.lazy import LazyTool as LazyTool
+    from toolkit.runtime.functions.registry import RunnableTool as RunnableTool
+    from toolkit.runtime.functions.registry import RunnableTools as RunnableTools
+    from toolkit.runtime.functions.registry import ToolRegistry as ToolRegistry
+    from toolkit.runtime.functions.standalone import StandaloneContext as StandaloneContext
+    from toolkit.runtime.output.cache.budget import fit_history as fit_history
+    from toolkit.runtime.output.cache.store import FileOutputCache as FileOutputCache
+    from toolkit.runtime.output.cache.store import OutputCache as OutputCache
+    from toolkit.runtime.output.cache.store import OutputWriter as OutputWriter
+    from toolkit.runtime.output.message import ParsedCall as ParsedCall
+    from toolkit.runtime.output.message import ToolMessage as ToolMessage
+    from toolkit.runtime.stores.keys import OUTPUT_CACHE as OUTPUT_CACHE
+    from toolkit.runtime.stores.keys import SUBAGENT_RUNNER as SUBAGENT_RUNNER
+    from toolkit.runtime.stores.keys import TODO_STORE as TODO_STORE
+    from toolkit.runtime.stores.subagent import SubagentRequest as SubagentRequest
+    from toolkit.runtime.stores.subagent import SubagentResult as SubagentResult
+    from toolkit.runtime.stores.subagent import SubagentRunner as SubagentRunner
+    from toolkit.runtime.stores.todos import FileTodoStore as FileTodoStore
+    from toolkit.runtime.stores.todos import MemoryTodoStore as MemoryTodoStore
+    from toolkit.runtime.stores.todos import Todo as Todo
+    from toolkit.runtime.stores.todos import TodoStore as TodoStore
     from toolkit.wire.call import ToolCall as ToolCall
     from toolkit.wire.choice import NamedTool as NamedTool
     from toolkit.wire.choice import NativeChoice as NativeChoice
@@ -129,23 +129,23 @@ else:
         "toolkit.guard.policy.preview": "Preview",
         "toolkit.guard.policy.rule": "Decision",
         "toolkit.inject.key": "DependencyKey Depends",
-        "toolkit.runtime.approval": "ApprovalRequest Approve Deny Edit Respond",
-        "toolkit.runtime.cache.budget": "fit_history",
-        "toolkit.runtime.cache.store": "FileOutputCache OutputCache OutputWriter",
-        "toolkit.runtime.context": "ToolContext",
-        "toolkit.runtime.define": "FunctionTool define_tool tool",
-        "toolkit.runtime.dynamic": "DynamicContext DynamicPolicy DynamicRule",
-        "toolkit.runtime.lazy": "LazyTool",
-        "toolkit.runtime.message": "ParsedCall ToolMessage",
-        "toolkit.runtime.omit": "OMIT Omit",
-        "toolkit.runtime.progress": "Progress",
-        "toolkit.runtime.registry": "RunnableTool RunnableTools ToolRegistry",
-        "toolkit.runtime.signals": "CancelSignal",
-        "toolkit.runtime.standalone": "StandaloneContext",
-        "toolkit.runtime.stores": "OUTPUT_CACHE SUBAGENT_RUNNER TODO_STORE",
-        "toolkit.runtime.subagent": "SubagentRequest SubagentResult SubagentRunner",
-        "toolkit.runtime.table": "Handler Pack PackSource",
-        "toolkit.runtime.todos": "FileTodoStore MemoryTodoStore Todo TodoStore",
+        "toolkit.runtime.call.approval": "ApprovalRequest Approve Deny Edit Respond",
+        "toolkit.runtime.output.cache.budget": "fit_history",
+        "toolkit.runtime.output.cache.store": "FileOutputCache OutputCache OutputWriter",
+        "toolkit.runtime.context.toolkit_context": "ToolContext",
+        "toolkit.runtime.functions.define": "FunctionTool define_tool tool",
+        "toolkit.runtime.context.dynamic": "DynamicContext DynamicPolicy DynamicRule",
+        "toolkit.runtime.functions.lazy": "LazyTool",
+        "toolkit.runtime.output.message": "ParsedCall ToolMessage",
+        "toolkit.runtime.catalog.omit": "OMIT Omit",
+        "toolkit.runtime.context.progress": "Progress",
+        "toolkit.runtime.functions.registry": "RunnableTool RunnableTools ToolRegistry",
+        "toolkit.runtime.context.signals": "CancelSignal",
+        "toolkit.runtime.functions.standalone": "StandaloneContext",
+        "toolkit.runtime.stores.keys": "OUTPUT_CACHE SUBAGENT_RUNNER TODO_STORE",
+        "toolkit.runtime.stores.subagent": "SubagentRequest SubagentResult SubagentRunner",
+        "toolkit.runtime.catalog.catalog": "Handler Pack PackSource",
+        "toolkit.runtime.stores.todos": "FileTodoStore MemoryTodoStore Todo TodoStore",
         "toolkit.wire.call": "ToolCall",
         "toolkit.wire.choice": "NamedTool NativeChoice ToolChoice",
         "toolkit.wire.content": "ContentBlock ContentOutput",
@@ -166,7 +166,7 @@ else:
         from importlib import import_module
 
         if module == "generated":
-            from toolkit.runtime.shadow import import_generated
+            from toolkit.runtime.catalog.find_generated import import_generated
 
             value = getattr(import_generated(), name)
         else:

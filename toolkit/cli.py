@@ -268,7 +268,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Find lines that were changed, removed or added since they were written."""
-    from toolkit.runtime.audit import AuditHead, verify
+    from toolkit.runtime.audit.log import AuditHead, verify
 
     with _told(as_json):
         report = verify(_readable(log), None if head is None else AuditHead.parse(head))
@@ -287,7 +287,7 @@ def verify(
 @audit_app.command(name="head")
 def audit_head(log: AuditFile, as_json: AsJson = False) -> None:
     """Print how many records there are and the hash of the last, to be kept elsewhere."""
-    from toolkit.runtime.audit import verify
+    from toolkit.runtime.audit.log import verify
 
     with _told(as_json):
         report = verify(_readable(log))
@@ -332,7 +332,7 @@ def _projects_package() -> str:
 
 
 def _built_ins() -> Any:
-    from toolkit.runtime.shadow import import_generated
+    from toolkit.runtime.catalog.find_generated import import_generated
 
     return import_generated()
 

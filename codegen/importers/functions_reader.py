@@ -12,10 +12,10 @@ from typing import Any
 
 from codegen.importers.beside_project import answer_with, enter_project, why
 from toolkit.errors import SetupError
-from toolkit.runtime.define import FunctionTool
-from toolkit.runtime.join import ALL, load_pack
-from toolkit.runtime.lazy import LazyTool
-from toolkit.runtime.table import CodeTool
+from toolkit.runtime.catalog.catalog import CodeTool
+from toolkit.runtime.catalog.join_packs import ALL, load_pack
+from toolkit.runtime.functions.define import FunctionTool
+from toolkit.runtime.functions.lazy import LazyTool
 
 
 def main(answer: str, root: str, package: str, entries: Sequence[str]) -> None:

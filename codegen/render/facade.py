@@ -35,9 +35,9 @@ MODULE_NAMES: Final = frozenset(
 )  # fmt: skip
 """What the modules below define and import themselves, whatever the tools are."""
 
-SYNC = Flavour("", "Runner", "toolkit.runtime.runner", "def", "", "create_agent_toolkit")
+SYNC = Flavour("", "Runner", "toolkit.runtime.call.runner", "def", "", "create_agent_toolkit")
 ASYNC = Flavour(
-    "Async", "AsyncRunner", "toolkit.runtime.async_runner", "async def", "await ", "create_async_agent_toolkit"
+    "Async", "AsyncRunner", "toolkit.runtime.call.async_runner", "async def", "await ", "create_async_agent_toolkit"
 )
 
 
@@ -87,13 +87,13 @@ from typing import TYPE_CHECKING, {_used(body, scope, ["Any", "Literal"])}{_outs
 
 from {package}.catalog import CATALOG
 {_omit_import(body, scope)}from {flavour.module} import {flavour.runner}
-from toolkit.runtime.table import PackSource
+from toolkit.runtime.catalog.catalog import PackSource
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from {package}.context import ToolkitContext
     from {package}.unions import AnyToolMessage
-    from toolkit.runtime.dynamic import DynamicContext
+    from toolkit.runtime.context.dynamic import DynamicContext
 {_imports(rows, scope)}{body}"""
 
 
@@ -109,13 +109,13 @@ def _outside_the_tools(body: str) -> str:
 
 def _omit_import(body: str, scope: Scope) -> str:
     names = _used(body, scope, ["OMIT", "Omit"])
-    return f"from toolkit.runtime.omit import {names}\n" if names else ""
+    return f"from toolkit.runtime.catalog.omit import {names}\n" if names else ""
 
 
 def _body(rows: Sequence[Row], scope: Scope, class_name: str, packs: Sequence[str], flavour: Flavour) -> str:
     name = f"{flavour.prefix}{class_name}"
     alias = "" if class_name == "Toolkit" else f"\n\n\n{flavour.prefix}Toolkit: TypeAlias = {name}"
-    message = "    from toolkit.runtime.message import ToolMessage\n" if rows else ""
+    message = "    from toolkit.runtime.output.message import ToolMessage\n" if rows else ""
     return f"""{message}
 PACKS: tuple[str, ...] = {literal(tuple(packs))}
 

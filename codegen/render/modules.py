@@ -65,7 +65,7 @@ def render_unions(rows: Sequence[Row]) -> str:
     return f"""{header("Every tool's message and call in one type each; both narrow by `.name`.", future=False)}
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolkit.runtime.message import ParsedCall, ToolMessage
+from toolkit.runtime.output.message import ParsedCall, ToolMessage
 
 if TYPE_CHECKING:
 {imports}
@@ -99,8 +99,8 @@ def render_catalog(rows: Sequence[Row], package: str) -> str:
     return f"""{header("What the road needs to know of each tool; schemas stand in manifest.json.")}
 from typing import TYPE_CHECKING, Final
 
-from toolkit.runtime.parse import parse_call as _parse_call
-from toolkit.runtime.table import Catalog{info}
+from toolkit.runtime.call.parse_call import parse_call as _parse_call
+from toolkit.runtime.catalog.catalog import Catalog{info}
 from toolkit.wire.call import ToolCall
 
 if TYPE_CHECKING:
@@ -146,11 +146,11 @@ def render_bind(rows: Sequence[Row], package: str) -> str:
     entries = "".join(f"            {literal(r.name)}: {r.attribute},\n" for r in own)
     signature = f"(\n    *,\n{parameters})" if own else "()"
     body = f"_Pack(\n        {{\n{entries}        }}\n    )" if own else "_Pack({})"
-    handler = "from toolkit.runtime.table import Handler as _Handler\n" if own else ""
+    handler = "from toolkit.runtime.catalog.catalog import Handler as _Handler\n" if own else ""
     typing = "from typing import TYPE_CHECKING\n\n" if own else ""
     checked = f"if TYPE_CHECKING:\n{model_imports(own, ('Input', 'Output'))}\n" if own else ""
     return f"""{header("Handlers and the tools they run, checked against each other by their types.")}
-{typing}{handler}from toolkit.runtime.table import Pack as _Pack
+{typing}{handler}from toolkit.runtime.catalog.catalog import Pack as _Pack
 
 {checked}
 

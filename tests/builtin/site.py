@@ -12,7 +12,7 @@ from pathlib import Path
 
 from generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.guard.net.network import Network
-from toolkit.runtime.approval import Approver
+from toolkit.runtime.call.approval import Approver
 
 HERE = "127.0.0.1"
 INSIDE = "10.1.2.3"

@@ -21,8 +21,8 @@ from generated import (
 from tests.builtin.snapshots import Snapshots
 from tests.runtime.cache.reading import UNKNOWN
 from toolkit.errors import InvalidArguments, ToolCancelled, ToolFailed
-from toolkit.runtime.cache.store import TEXT_LIMIT, FileOutputCache
-from toolkit.runtime.signals import CancelSignal
+from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.output.cache.store import TEXT_LIMIT, FileOutputCache
 from toolkit.wire.content import ContentBlock
 
 SESSION = "session"

@@ -17,7 +17,7 @@ from generated import ReadFileArgs, Toolkit
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
-from toolkit.runtime.signals import CancelSignal
+from toolkit.runtime.context.signals import CancelSignal
 
 NOTE = "… [line clipped: {} characters]"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)

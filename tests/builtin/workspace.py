@@ -10,7 +10,7 @@ from pathlib import Path
 
 from generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from generated.models.tree import TreeOutputNode
-from toolkit.runtime.signals import CancelSignal
+from toolkit.runtime.context.signals import CancelSignal
 
 
 def toolkit_for(root: Path) -> Toolkit:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from codegen.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from tests.modules import documents, input_model, load_module, module_text
 from toolkit.errors import SetupError
-from toolkit.runtime.reader import Reader
+from toolkit.runtime.call.reader import Reader
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}

@@ -11,7 +11,7 @@ from tests.corpus.meaning import ARGUMENTS, compare
 from tests.corpus.schemas import schema
 from tests.modules import load_module, module_text
 from toolkit.errors import SpecError
-from toolkit.runtime.reader import Reader
+from toolkit.runtime.call.reader import Reader
 
 
 def made(invented: dict[str, Any], *, is_input: bool) -> type[BaseModel] | None:

@@ -37,11 +37,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.errors",
         "toolkit.wire.content",
         "toolkit.inject.key",
-        "toolkit.runtime.cache",
-        "toolkit.runtime.context",
-        "toolkit.runtime.stores",
-        "toolkit.runtime.subagent",
-        "toolkit.runtime.todos",
+        "toolkit.runtime.output.cache",
+        "toolkit.runtime.context.toolkit_context",
+        "toolkit.runtime.stores.keys",
+        "toolkit.runtime.stores.subagent",
+        "toolkit.runtime.stores.todos",
         "toolkit.guard.policy.preview",
         "toolkit.guard.fs.transaction.change",
         "toolkit.builtin",
@@ -106,9 +106,9 @@ TOUCH_THE_SYSTEM = {
     # for people at the command line and for specs at build time
     "toolkit/cli.py", "toolkit/spec", "codegen",
     # names of paths, and the manifest of our own package
-    "toolkit/runtime/context.py", "toolkit/runtime/shadow.py",
+    "toolkit/runtime/context/toolkit_context.py", "toolkit/runtime/catalog/find_generated.py",
     # the private state directory, and the audit log outside every root
-    "toolkit/runtime/state.py", "toolkit/runtime/todos.py", "toolkit/runtime/cache", "toolkit/runtime/audit.py",
+    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/stores/todos.py", "toolkit/runtime/cache", "toolkit/runtime/audit/log.py",
 }  # fmt: skip
 
 

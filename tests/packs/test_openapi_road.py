@@ -19,7 +19,7 @@ from tests.projects import run
 from toolkit import Rule, SecurityPolicy, ToolFailed, ToolkitContext, ToolkitError, ToolNotAllowed
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolCancelled, ToolTimeout
 from toolkit.guard.net.network import Network
-from toolkit.runtime.signals import CancelSignal
+from toolkit.runtime.context.signals import CancelSignal
 
 REX = {"id": 1, "name": "Rex", "weight": None}
 SECRET = "tok-4711-very-secret"

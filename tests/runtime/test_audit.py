@@ -28,8 +28,8 @@ from toolkit import (
     ToolFailed,
     ToolkitError,
 )
-from toolkit.runtime.audit import BEGINNING, AuditHead, verify
-from toolkit.runtime.redact import redacted
+from toolkit.runtime.audit.log import BEGINNING, AuditHead, verify
+from toolkit.runtime.audit.redact import redacted
 
 
 def records(log: Path) -> list[dict[str, Any]]:
@@ -300,7 +300,7 @@ def lines(log: Path) -> list[bytes]:
 
 def reforged(line: bytes) -> bytes:
     """The line with another tool's name and a hash that fits it."""
-    from toolkit.runtime.audit import _hash
+    from toolkit.runtime.audit.log import _hash
 
     record = json.loads(line)
     record["tool"] = "shout"

@@ -35,7 +35,7 @@ from toolkit import (
     define_tool,
     tool,
 )
-from toolkit.runtime.table import CodeTool
+from toolkit.runtime.catalog.catalog import CodeTool
 
 Run = Callable[..., ToolResult]
 

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.packs.body import is_json
-from toolkit.runtime.reader import Reader, refused_places
+from toolkit.runtime.call.reader import Reader, refused_places
 from toolkit.wire.content import BlockType, ContentBlock, ContentOutput
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from toolkit.errors import SetupError, nearest
-from toolkit.runtime.define import FunctionTool
-from toolkit.runtime.join import load_pack
-from toolkit.runtime.lazy import LazyTool
-from toolkit.runtime.table import CodeTool, Pack
+from toolkit.runtime.catalog.catalog import CodeTool, Pack
+from toolkit.runtime.catalog.join_packs import load_pack
+from toolkit.runtime.functions.define import FunctionTool
+from toolkit.runtime.functions.lazy import LazyTool
 from toolkit.runtime.workers import is_async
 
 

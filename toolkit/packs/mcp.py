@@ -22,8 +22,8 @@ from toolkit.errors import SetupError, ToolFailed, ToolkitError
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
-from toolkit.runtime.context import ToolContext
-from toolkit.runtime.table import BESIDE, NO_SANDBOX, Pack
+from toolkit.runtime.catalog.catalog import BESIDE, NO_SANDBOX, Pack
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.packs.mcp_life import Reach

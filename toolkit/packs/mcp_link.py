@@ -28,7 +28,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
 from toolkit.packs.mcp_life import Life, Reach, SessionOver
-from toolkit.runtime.progress import logger
+from toolkit.runtime.context.progress import logger
 from toolkit.runtime.workers import LoopThread, Workers
 
 if TYPE_CHECKING:

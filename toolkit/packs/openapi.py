@@ -19,8 +19,8 @@ from toolkit.guard.policy.preview import Preview
 from toolkit.guard.variables import filled, read_variables
 from toolkit.packs.answer import Output, read_answer
 from toolkit.packs.request import Body, Parameter, Request, build, check_parameters
-from toolkit.runtime.context import ToolContext
-from toolkit.runtime.table import BESIDE, Pack
+from toolkit.runtime.catalog.catalog import BESIDE, Pack
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 MAX_BYTES: Final = 10 << 20
 _METHODS: Final = ("get", "head", "options", "post", "put", "patch", "delete")

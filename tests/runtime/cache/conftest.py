@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.runtime.cache.store import FileOutputCache
+from toolkit.runtime.output.cache.store import FileOutputCache
 
 
 @pytest.fixture

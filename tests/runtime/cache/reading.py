@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import ToolFailed
-from toolkit.runtime.cache.store import OutputCache
+from toolkit.runtime.output.cache.store import OutputCache
 
 UNKNOWN = (
     "TOOL_FAILED: NOT_FOUND: no output is kept under this ref_id: it is mistyped, or the output is too old or had to "

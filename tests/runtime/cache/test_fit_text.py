@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolkit.runtime.cache.budget import Fitted, fit_text, note, shortened
+from toolkit.runtime.output.cache.budget import Fitted, fit_text, note, shortened
 
 REF = "b3V0cHV0cyBhcmUga2VwdCBhIHdoaWxl"
 

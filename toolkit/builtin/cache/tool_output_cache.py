@@ -10,10 +10,10 @@ from typing import Annotated, Final
 from generated import ToolOutputCacheInput, ToolOutputCacheOutput
 from toolkit.builtin.files.visible import visible
 from toolkit.inject.key import Depends
-from toolkit.runtime.cache.output import CachedLine, CachedOutput
-from toolkit.runtime.cache.store import OutputCache
-from toolkit.runtime.context import ToolContext
-from toolkit.runtime.stores import OUTPUT_CACHE
+from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.output.cache.output import CachedLine, CachedOutput
+from toolkit.runtime.output.cache.store import OutputCache
+from toolkit.runtime.stores.keys import OUTPUT_CACHE
 from toolkit.wire.content import ContentBlock
 
 MAX_PAGE_BYTES: Final = 48 * 1024

@@ -11,10 +11,10 @@ from toolkit.builtin.files.visible import visible
 from toolkit.builtin.search.engine import Matcher, compile
 from toolkit.builtin.search.lines import Hit, Search
 from toolkit.inject.key import Depends
-from toolkit.runtime.cache.output import CachedOutput
-from toolkit.runtime.cache.store import OutputCache
-from toolkit.runtime.context import ToolContext
-from toolkit.runtime.stores import OUTPUT_CACHE
+from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.output.cache.output import CachedOutput
+from toolkit.runtime.output.cache.store import OutputCache
+from toolkit.runtime.stores.keys import OUTPUT_CACHE
 
 MAX_SHOWN_BYTES: Final = 48 * 1024
 _GAP: Final = "--"

@@ -26,7 +26,7 @@ from toolkit.builtin.files.whole import (
 )
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS

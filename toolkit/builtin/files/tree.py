@@ -13,7 +13,7 @@ from toolkit.builtin.files.opening import open_dir
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.walk import Steps, denied, open_below, shown
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.runtime.context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.handles import Kind, SandboxDir

@@ -11,7 +11,7 @@ from toolkit.builtin.files.diff import binary_diff, brief_diff, unified_diff, vi
 from toolkit.builtin.files.whole import MAX_BYTES, check_expected
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS

@@ -9,7 +9,7 @@ from generated import GitStatusSummaryInput, GitStatusSummaryOutput
 from generated.models.git_status_summary import GitStatusSummaryOutputChange, GitStatusSummaryOutputCounts
 from toolkit.builtin.files.opening import open_dir
 from toolkit.builtin.search.walk import join
-from toolkit.runtime.context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.git import Change, GitStatus

@@ -19,7 +19,7 @@ from toolkit.builtin.patch.plan import planned
 from toolkit.errors import ToolkitError
 from toolkit.guard.fs.transaction.change import Change, Drop, Put
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.builtin.patch.plan import Plan

@@ -12,7 +12,7 @@ from toolkit.builtin.files.opening import open_dir
 from toolkit.builtin.search.globs import Glob, parse
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.walk import MAX_ENTRIES, Visit, Walk, denied
-from toolkit.runtime.context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS

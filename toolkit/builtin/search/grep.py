@@ -23,7 +23,7 @@ from toolkit.builtin.search.lines import Hit, Search
 from toolkit.builtin.search.source import text_of, text_of_file
 from toolkit.builtin.search.walk import Steps, Visit, Walk, denied
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.runtime.context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.handles import OpenFile, SandboxDir

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from generated import TaskInput, TaskOutput
 from toolkit.errors import ToolFailed
 from toolkit.inject.key import Depends
-from toolkit.runtime.context import ToolContext, ToolkitContext
-from toolkit.runtime.stores import SUBAGENT_RUNNER
-from toolkit.runtime.subagent import SubagentRequest, SubagentResult, SubagentRunner
+from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.stores.keys import SUBAGENT_RUNNER
+from toolkit.runtime.stores.subagent import SubagentRequest, SubagentResult, SubagentRunner
 
 
 def run(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Protocol, TypedDict
 
-from toolkit.runtime.todos import Todo, TodoStatus
+from toolkit.runtime.stores.todos import Todo, TodoStatus
 
 _MARKS: Final[dict[TodoStatus, str]] = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
 _USUAL_PRIORITY: Final = 3

@@ -8,9 +8,9 @@ from generated import TodoreadInput, TodoreadOutput
 from generated.models.todoread import TodoreadOutputCounts, TodoreadOutputTodo
 from toolkit.builtin.session.todo_list import counts_of, line
 from toolkit.inject.key import Depends
-from toolkit.runtime.context import ToolContext
-from toolkit.runtime.stores import TODO_STORE
-from toolkit.runtime.todos import TodoStore
+from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.stores.keys import TODO_STORE
+from toolkit.runtime.stores.todos import TodoStore
 
 
 def run(args: TodoreadInput, ctx: ToolContext, store: Annotated[TodoStore, Depends(TODO_STORE)]) -> TodoreadOutput:

@@ -12,9 +12,9 @@ from generated.models.todowrite import TodowriteOutputCounts, TodowriteOutputTod
 from toolkit.builtin.session.todo_list import counts_of, line
 from toolkit.errors import InvalidArguments, ToolFailed
 from toolkit.inject.key import Depends
-from toolkit.runtime.context import ToolContext
-from toolkit.runtime.stores import TODO_STORE
-from toolkit.runtime.todos import Todo, TodoStore
+from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.stores.keys import TODO_STORE
+from toolkit.runtime.stores.todos import Todo, TodoStore
 
 
 def run(args: TodowriteInput, ctx: ToolContext, store: Annotated[TodoStore, Depends(TODO_STORE)]) -> TodowriteOutput:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from generated import BashInput, BashOutput
 from toolkit.builtin.shell.ending import run_listening
 from toolkit.builtin.shell.report import report
-from toolkit.runtime.context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import OnOutput, ProcessResult

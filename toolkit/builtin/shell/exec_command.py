@@ -9,7 +9,7 @@ from generated import ExecCommandInput, ExecCommandOutput
 from toolkit.builtin.shell.ending import run_listening
 from toolkit.builtin.shell.report import report
 from toolkit.errors import ToolFailed
-from toolkit.runtime.context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import OnOutput, ProcessResult

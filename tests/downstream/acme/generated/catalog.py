@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from toolkit.runtime.parse import parse_call as _parse_call
-from toolkit.runtime.table import Catalog, ToolInfo
+from toolkit.runtime.call.parse_call import parse_call as _parse_call
+from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.wire.call import ToolCall
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 from acme.generated.names import ToolName
 from toolkit.guard.policy import policy
 from toolkit.guard.policy import rule
-from toolkit.runtime import context
+from toolkit.runtime.context import toolkit_context as context
 
 Rule: TypeAlias = rule.Rule[ToolName]
 SecurityPolicy: TypeAlias = policy.SecurityPolicy[ToolName]

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from acme.generated.catalog import CATALOG
-from toolkit.runtime.omit import OMIT, Omit
-from toolkit.runtime.runner import Runner
-from toolkit.runtime.table import PackSource
+from toolkit.runtime.catalog.omit import OMIT, Omit
+from toolkit.runtime.call.runner import Runner
+from toolkit.runtime.catalog.catalog import PackSource
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from acme.generated.context import ToolkitContext
     from acme.generated.unions import AnyToolMessage
-    from toolkit.runtime.dynamic import DynamicContext
+    from toolkit.runtime.context.dynamic import DynamicContext
     from generated.models.tool_output_cache import ToolOutputCacheArgs, ToolOutputCacheInput, ToolOutputCacheOutput
     from generated.models.tool_output_cache_grep import ToolOutputCacheGrepArgs, ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
     from generated.models.edit import EditArgs, EditInput, EditOutput
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from acme.generated.models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from acme.generated.models.quote import QuoteArgs, QuoteArgsLine, QuoteInput, QuoteOutput
     from acme.generated.models.greet_kindly import GreetKindlyArgs, GreetKindlyInput, GreetKindlyOutput
-    from toolkit.runtime.message import ToolMessage
+    from toolkit.runtime.output.message import ToolMessage
 
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME", "acme.functions:*", "acme.generated.imported:MATHS")
 

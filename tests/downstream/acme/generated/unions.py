@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolkit.runtime.message import ParsedCall, ToolMessage
+from toolkit.runtime.output.message import ParsedCall, ToolMessage
 
 if TYPE_CHECKING:
     from typing import Literal, Union

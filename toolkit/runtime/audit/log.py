@@ -1,0 +1,308 @@
+"""The audit log: what was called, who decided, how it ended. Append-only JSON Lines, each chained to the one before.
+
+Promise: a call leaves a ``start`` line before its handler runs and an ``end`` line after; a refused one leaves its ``end``.
+Where the log cannot be written, nothing runs. A line that was changed, removed, added in between or put elsewhere is
+found by ``verify``. Several processes may write one file. Values of arguments are never in it, and what a schema marks as
+``x-secret`` is not even in their digest.
+
+Not stopped: whoever may write the file can write the whole chain anew, or cut its tail. Both show against a head kept
+elsewhere (``toolkit audit head``).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from toolkit.errors import SetupError, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.guard.policy.policy import Verdict
+from toolkit.runtime.audit.redact import redacted
+from toolkit.runtime.catalog.catalog import Tool
+from toolkit.runtime.context.progress import logger
+from toolkit.runtime.output.message import ToolMessage
+
+BEGINNING: Final = "0" * 64
+"""What the first line is chained to."""
+
+_TAIL: Final = 64 * 1024
+
+
+class AuditLog:
+    """The log of one toolkit, in a file that may be shared."""
+
+    def __init__(
+        self, path: str, roots: Iterable[str], session_id: str, schema: Callable[[str], Mapping[str, Any] | None]
+    ) -> None:
+        self._file = _opened(path, roots)
+        self._session: Final = session_id
+        self._schema: Final = schema
+        self._lock: Final = threading.Lock()
+        self._end = -1
+        self._head = BEGINNING
+
+    def begin(self, name: object, call_id: str | None) -> Record:
+        """The record of one call, to be told what becomes of it."""
+        return Record(self, name, call_id)
+
+    def close(self) -> None:
+        with self._lock:
+            os.close(self._file)
+            # The number may soon be another file's: nothing is written under it any more.
+            self._file = -1
+
+    def _append(self, fields: dict[str, Any]) -> None:
+        """One more line, chained to whichever line is the last when nobody else is writing."""
+        with self._lock:
+            if self._file < 0:
+                return  # closed with its toolkit; what is called after that is refused, and nothing runs
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                torn = self._look()
+                line = {"time": _now(), "session": self._session, **fields, "previous": self._head}
+                if torn:
+                    # Somebody died while writing: what he left is no line, and stays one that counts for nothing.
+                    line["torn"] = True
+                head = _hash(line)
+                data = b"\n" * torn + json.dumps({**line, "hash": head}).encode() + b"\n"
+                self._write(data)
+                self._head = head
+            finally:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _write(self, data: bytes) -> None:
+        before = self._end
+        written = os.write(self._file, data)
+        if written != len(data):
+            os.ftruncate(self._file, before)
+            raise OSError("the disk is full")
+        self._end = before + written
+
+    def _look(self) -> bool:
+        """Makes sure of the last line's hash; gives whether the file ends in the middle of a line."""
+        size = os.fstat(self._file).st_size
+        if size == self._end:
+            return False
+        tail, torn = _last_line(self._file, size)
+        self._head = BEGINNING if tail is None else str(tail["hash"])
+        self._end = size
+        return torn
+
+    def _facts(self, name: str, arguments: object) -> dict[str, Any]:
+        """Digest and size of arguments, without what is secret; nothing of what is no JSON."""
+        if isinstance(arguments, BaseModel):
+            arguments = arguments.__pydantic_serializer__.to_python(
+                arguments, mode="json", by_alias=True, exclude_unset=True
+            )
+        if isinstance(arguments, str):
+            return {"arguments_bytes": len(arguments.encode("utf-8", "surrogatepass"))}
+        schema = self._schema(name)
+        try:
+            data = _canonical(redacted(arguments, schema or {}))
+        except (TypeError, ValueError, RecursionError):
+            return {}
+        return {"arguments": hashlib.sha256(data).hexdigest(), "arguments_bytes": len(data)}
+
+
+class Record:
+    """What the log is told of one call."""
+
+    __slots__ = ("_began", "_call", "_facts", "_log", "_started", "_verdict")
+
+    def __init__(self, log: AuditLog, name: object, call_id: str | None) -> None:
+        self._log = log
+        self._began = time.monotonic()
+        self._call = {"call": secrets.token_hex(8), "call_id": call_id, "tool": name if isinstance(name, str) else None}
+        self._facts: dict[str, Any] = {}
+        self._verdict: dict[str, str] = {}
+        self._started = False
+
+    def decided(self, verdict: Verdict, tier: str | None, answer: object = None) -> None:
+        """What the policy says, and the approver where there was one."""
+        self._verdict = {"decision": verdict.decision, "rule": verdict.because}
+        if answer is not None:
+            self._verdict["answer"] = type(answer).__name__.lower()
+        if tier is not None:
+            self._verdict["sandbox"] = tier
+
+    def start(self, tool: Tool, args: BaseModel) -> None:
+        """Before the handler runs; if this cannot be written, it does not."""
+        self._facts = self._log._facts(tool.name, args)
+        try:
+            self._log._append({"event": "start", **self._call, **self._verdict, **self._facts})
+        except OSError as error:
+            logger.error("the audit log cannot be written", exc_info=error)
+            raise ToolFailed("IO", "nothing was run, as the audit log cannot be written") from None
+        self._started = True
+
+    def failed(self, error: BaseException, arguments: object) -> None:
+        """After a call that raised."""
+        code = error.code if isinstance(error, ToolkitError) else "INTERNAL"
+        outcome: dict[str, Any] = {"outcome": code}
+        if isinstance(error, ToolFailed):
+            outcome["reason"] = error.reason
+        if isinstance(error, ToolNotAllowed) and not self._verdict:
+            self._verdict = {"decision": str(error.details.get("decision", "deny")), "rule": error.message}
+        name = self._call["tool"]
+        if not self._started and name is not None:
+            self._facts = self._log._facts(name, arguments)
+        self._end(outcome)
+
+    def succeeded(self, message: ToolMessage[Any, Any]) -> None:
+        """After a call that gave an answer."""
+        content = message.content
+        data = b""
+        if isinstance(content, BaseModel):
+            data = content.__pydantic_serializer__.to_json(content, by_alias=True, exclude_unset=True)
+        self._end({"outcome": "ok", "output_bytes": len(data)})
+
+    def _end(self, outcome: dict[str, Any]) -> None:
+        duration = round((time.monotonic() - self._began) * 1000, 3)
+        try:
+            line = {"event": "end", **self._call, **self._verdict, **self._facts, **outcome, "duration_ms": duration}
+            self._log._append(line)
+        except OSError as error:
+            # What was done is done; the next call will not start.
+            logger.critical("the end of a call is missing in the audit log: %s", self._call, exc_info=error)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditHead:
+    """How many lines a log has, and the hash of the last. Kept elsewhere, it shows a cut tail."""
+
+    lines: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.lines}:{self.hash}"
+
+    @classmethod
+    def parse(cls, text: str) -> AuditHead:
+        """What ``str`` gave.
+
+        >>> AuditHead.parse("0:" + "0" * 64).lines
+        0
+        """
+        lines, _, digest = text.strip().partition(":")
+        if not lines.isdecimal() or len(digest) != 64:
+            raise SetupError(f"a head is lines:hash, as `toolkit audit head` prints it, not {text!r}")
+        return cls(int(lines), digest)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What ``verify`` found: the head, calls that started and have no end, and every mistake with its line."""
+
+    head: AuditHead
+    open_calls: int
+    problems: tuple[str, ...]
+
+
+def verify(path: str | os.PathLike[str], head: AuditHead | None = None) -> AuditReport:
+    """Goes through the chain, line by line; with a head kept elsewhere, also whether that line is still there."""
+    problems: list[str] = []
+    previous, count, calls = BEGINNING, 0, set[str]()
+    torn_before = False
+    for number, line in _lines(path):
+        if line is None:
+            torn_before = True
+            continue
+        count += 1
+        if torn_before and not line.get("torn"):
+            problems.append(f"line {number - 1} is no record")
+        if line["previous"] != previous:
+            problems.append(
+                f"line {number} does not follow the line before it: something was changed, removed or added"
+            )
+        if _hash({key: value for key, value in line.items() if key != "hash"}) != line["hash"]:
+            problems.append(f"line {number} was changed")
+        torn_before, previous = False, line["hash"]
+        if line.get("event") == "start":
+            calls.add(line.get("call", ""))
+        elif line.get("event") == "end":
+            calls.discard(line.get("call", ""))
+        if head is not None and count == head.lines and line["hash"] != head.hash:
+            problems.append(f"line {number} is not the one the head was taken of")
+    if torn_before:
+        problems.append("the last line is no whole record: its writer was interrupted, or it was cut")
+    if head is not None and count < head.lines:
+        problems.append(
+            f"there are {count} records, but there were {head.lines} when the head was taken: the tail is cut"
+        )
+    return AuditReport(AuditHead(count, previous), len(calls), tuple(problems))
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """Every line with its number; None for what is no record."""
+    with open(path, "rb") as file:
+        for number, raw in enumerate(file, 1):
+            yield number, _record(raw) if raw.endswith(b"\n") else None
+
+
+def _record(raw: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(raw)
+    except ValueError:
+        return None
+    whole = isinstance(line, dict) and isinstance(line.get("hash"), str) and isinstance(line.get("previous"), str)
+    return line if whole else None
+
+
+def _last_line(file: int, size: int) -> tuple[dict[str, Any] | None, bool]:
+    """The last record, and whether the file ends in the middle of a line."""
+    if size == 0:
+        return None, False
+    reach = _TAIL
+    while True:
+        begin = max(0, size - reach)
+        data = os.pread(file, size - begin, begin)
+        torn = not data.endswith(b"\n")
+        lines = data.split(b"\n")
+        whole = lines if begin == 0 else lines[1:]
+        for raw in reversed(whole[:-1]):
+            record = _record(raw)
+            if record is not None:
+                return record, torn
+        if begin == 0:
+            return None, torn
+        reach *= 4
+
+
+def _opened(path: str, roots: Iterable[str]) -> int:
+    real = os.path.realpath(path)
+    for root in roots:
+        inside = os.path.realpath(root)
+        if os.path.commonpath([inside, real]) == inside:
+            raise SetupError(f"the audit log {path!r} lies inside {root!r}, where tools can reach it")
+    try:
+        file = os.open(real, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        raise SetupError(f"the audit log {path!r} cannot be opened: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise SetupError(f"the audit log {path!r} is no regular file")
+    return file
+
+
+def _hash(line: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_canonical(line)).hexdigest()
+
+
+def _canonical(value: object) -> bytes:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,23 @@
+"""A model's call before it runs: its name known, its arguments validated, its type narrowed by ``.name``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolkit.runtime.call import steps
+from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.catalog.catalog import Catalog, Tool
+from toolkit.runtime.output.message import ParsedCall
+from toolkit.wire.call import ToolCall
+
+
+def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:
+    """The call with validated arguments; policy is not asked and nothing runs. Raises as ``invoke`` does."""
+    info = catalog.tools.get(call.name) if isinstance(call.name, str) else None
+    if info is None:
+        raise steps.not_found(call.name, catalog.tools)
+    reader = Reader(catalog.model(info, "Input"))
+    tool = Tool(info, reader, reader)
+    text = call.unread_text
+    arguments = steps.as_object(tool, call.arguments if text is None else text, is_text=text is not None)
+    return ParsedCall(call.id, tool.name, steps.validate(tool, arguments)[0])

@@ -1,0 +1,225 @@
+"""The sync road of one tool call. Generated ``Toolkit`` classes are this class with typed signatures."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Awaitable, Iterator, Sequence
+from concurrent.futures import Future
+from itertools import groupby
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Final, NoReturn, Self, TypeVar
+
+from pydantic import BaseModel
+
+from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
+from toolkit.runtime.call import steps
+from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
+from toolkit.runtime.call.core import Options, View
+from toolkit.runtime.call.handler_scope import closing, handled
+from toolkit.runtime.catalog.catalog import Tool
+from toolkit.runtime.catalog.omit import OMIT
+from toolkit.runtime.context.progress import Progress, both
+from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
+from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.output.message import ToolMessage
+from toolkit.runtime.workers import Job, contained
+from toolkit.wire.call import ToolCall
+from toolkit.wire.result import ToolResult
+
+T = TypeVar("T")
+
+GRACE_SECONDS: Final = 0.2
+"""How long a handler that was told to stop may take to do so before the caller goes on without it."""
+
+
+class Runner(View):
+    """Runs tools by name: resolve, admit, validate, run in the sandbox, conclude."""
+
+    # -- the road ----------------------------------------------------------------------------------------------------
+
+    def _run(
+        self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
+    ) -> ToolMessage[Any, Any]:
+        core, options = self._core, self._options
+        record = None if core.audit is None else core.audit.begin(name, call_id)
+        try:
+            tool, args, repairs, verdict, request = core.prepare(name, arguments, call_id, is_text=is_text)
+            if tool.handler is None:
+                raise steps.no_handler(tool)
+        except BaseException as error:
+            if record is not None:
+                record.failed(error, arguments)
+            raise
+        # Inline and with the shared signal unless somebody may end the call from outside.
+        inline = options.deadline is None and options.signal is None and not tool.is_async
+        signal = NEVER if inline else CallSignal(options.signal, options.deadline)
+        ctx = core.new_context(tool, call_id, signal, options.notify)
+        try:
+            answer = None if request is None else self._asked(request)
+            if record is not None:
+                record.decided(verdict, core.tier_of(tool), answer)
+            if isinstance(answer, Respond):
+                return self._told(steps.conclude(tool, answer.content, ctx, repairs, of="the approver"), record)
+            if request is not None:
+                args = core.answered(tool, request, answer)
+            if record is not None:
+                record.start(tool, args)
+            if not inline:
+                value = self._supervised(tool, args, ctx)
+            else:
+                value = tool.handler(args, ctx)
+                if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
+                    # A plain function around an async handler: a decorator, say.
+                    value = self._awaited(value)
+                if ctx._scope is not None:
+                    ctx._scope.close()
+            message = steps.conclude(tool, value, ctx, repairs)
+            return message if self._on_result is None and record is None else self._told(message, record)
+        except BaseException as error:
+            if inline:
+                ctx._drop_output()
+                if ctx._scope is not None:
+                    ctx._scope.close(error)
+            interrupted = isinstance(error, KeyboardInterrupt)
+            shown = ToolCancelled("interrupted") if interrupted else steps.named(error, tool.name)
+            if record is not None:
+                record.failed(shown, args)
+            if interrupted:
+                raise
+            raise shown from error.__cause__
+
+    def _asked(self, request: ApprovalRequest) -> Answer:
+        """What the approver says; an async one is waited for, here as well."""
+        approver = self._core.context.approver
+        assert approver is not None
+        try:
+            answer = approver(request)
+            return self._awaited(answer) if inspect.isawaitable(answer) else answer
+        except Exception as error:
+            raise steps.not_approved(request, error) from error
+
+    def _awaited(self, work: Awaitable[T]) -> T:
+        return self._begun(work)[0].result()
+
+    def _begun(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
+        """Starts awaiting in the toolkit's loop; a handler of that loop that calls the toolkit again gets another one."""
+        if not self._core.loop.waits_for_caller:
+            return self._core.loop.submit(work)
+        import asyncio
+
+        return self._core.workers.submit(lambda: asyncio.run(contained(work))), _nothing
+
+    def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> object:
+        """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""
+        ctx.signal.check()
+        future, stop = self._started(tool, args, ctx)
+        changed = threading.Event()
+        future.add_done_callback(lambda _: changed.set())
+        outer = self._options.signal
+        forget = _nothing if outer is None else outer.listen(changed.set)
+        try:
+            remaining = ctx.signal.remaining
+            changed.wait(None if remaining is None else min(remaining, threading.TIMEOUT_MAX))
+            if not future.done():
+                self._stopped(future, stop, ctx)
+            ctx.signal.refuse_late()
+            return future.result()
+        except KeyboardInterrupt:
+            ctx.signal.stop()
+            stop()
+            raise
+        finally:
+            forget()
+
+    def _started(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> tuple[Future[Any], Job]:
+        handler = tool.handler
+        assert handler is not None
+        if tool.is_async:
+            return self._begun(closing(handler(args, ctx), ctx))
+
+        def work(args: BaseModel, ctx: ToolContext) -> Any:
+            value = handler(args, ctx)
+            awaitable = not isinstance(value, tool.output.model) and inspect.isawaitable(value)
+            return self._awaited(value) if awaitable else value
+
+        return self._core.workers.submit(lambda: handled(work, args, ctx)), _nothing
+
+    def _stopped(self, future: Future[Any], stop: Job, ctx: ToolContext) -> NoReturn:
+        """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
+        error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
+        stop()
+        ended = threading.Event()
+        future.add_done_callback(lambda _: ended.set())
+        ended.wait(GRACE_SECONDS)
+        error.details["abandoned"] = not future.done()
+        raise error
+
+    # -- the ways in -------------------------------------------------------------------------------------------------
+
+    def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
+        return self._run(name, args)
+
+    def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
+        return self._run(name, text, is_text=True)
+
+    def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
+        given = {key: value for key, value in arguments.items() if value is not OMIT}
+        return self._run(name, given).content
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Runs a model's call and never raises: what fails becomes ``kind="error"`` with the text ``CODE: message``."""
+        text = call.unread_text
+        try:
+            message = self._run(call.name, call.arguments if text is None else text, call.id, is_text=text is not None)
+            return message.to_result(call.id)
+        except ToolkitError as error:
+            return ToolResult(call.id, call.name, "error", str(error))
+        except Exception as error:  # a text form that fails is the tool's failure, too
+            return ToolResult(call.id, call.name, "error", str(steps.named(error, call.name)))
+
+    def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Runs calls in their order; neighbours that may run in parallel do. No failure loses another's result."""
+        results: list[ToolResult] = []
+        for parallel, group in groupby(calls, key=self._is_parallel):
+            some = list(group)
+            if parallel and len(some) > 1:
+                results += self._core.workers.map(self.call, some)
+            else:
+                results += map(self.call, some)
+        return results
+
+    def stream(self, call: ToolCall) -> Iterator[Progress | ToolResult]:
+        """Runs a model's call and gives what it tells meanwhile, then its result. Who stops listening ends the call."""
+        events: SimpleQueue[Progress | ToolResult] = SimpleQueue()
+        options = self._options
+        signal, forget = CancelSignal.below(options.signal)
+        view = self._with(Options(options.deadline, signal, both(options.notify, events.put)))
+        self._core.workers.submit(lambda: events.put(view.call(call)))
+        try:
+            while True:
+                event = events.get()
+                yield event
+                if isinstance(event, ToolResult):
+                    return
+        finally:
+            forget()
+            signal.cancel("the caller stopped listening")
+
+    def close(self) -> None:
+        """Ends what the toolkit keeps open; calls after it fail."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _nothing() -> None:
+    return None

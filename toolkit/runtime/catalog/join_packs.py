@@ -1,0 +1,159 @@
+"""How packs join a toolkit: handlers for the tools of its catalog, and code-first tools that extend it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from toolkit.errors import SetupError, nearest
+from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.catalog.catalog import Catalog, CodeTool, Pack, PackSource, ToolInfo
+from toolkit.wire.json_types import JsonObject
+
+if TYPE_CHECKING:
+    from toolkit.runtime.functions.define import FunctionTool
+
+Handlers: TypeAlias = dict[str, Callable[..., Any]]
+Ready: TypeAlias = "Callable[[CodeTool], FunctionTool[..., Any]]"
+
+ALL: Final = "*"
+"""In place of a name in ``"module:name"``: every tool of the module."""
+
+
+def load_pack(source: PackSource | str) -> Pack:
+    """A pack, or what ``"module:name"`` stands for; ``"module:*"`` are the code-first tools of a module."""
+    if not isinstance(source, str):
+        try:
+            return source.as_pack()
+        except AttributeError:
+            raise SetupError(f"{type(source).__name__} is no pack: give packs, registries or tools") from None
+    module_name, _, name = source.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+        found: PackSource = tools_of(module) if name == ALL else getattr(module, name)
+    except (ImportError, AttributeError) as error:
+        raise SetupError(f"the pack {source!r} cannot be loaded: {error}") from error
+    pack = found.as_pack() if isinstance(found, PackSource) else None
+    if not isinstance(pack, Pack):
+        raise SetupError(f"{source!r} is no pack of handlers: make one with the generated `bind`")
+    return pack
+
+
+def tools_of(module: object) -> Pack:
+    """The code-first tools among the public names of a module, in the order they stand there."""
+    from toolkit.runtime.functions.define import FunctionTool
+    from toolkit.runtime.functions.lazy import LazyTool
+
+    space = vars(module)
+    names: Iterable[str] = space.get("__all__") or [name for name in space if not name.startswith("_")]
+    found = [value for name in names if isinstance(value := space.get(name), FunctionTool | LazyTool)]
+    if not found:
+        raise SetupError(f"the module {space.get('__name__')!r} holds no tool: none of its public names is one")
+    # One tool may have two names in Python.
+    return Pack(tools={id(tool): tool for tool in found}.values())
+
+
+def join(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[Catalog, Handlers]:
+    """One handler per tool, and the catalog with the code-first tools it did not have.
+
+    Two packs with one tool, a handler for a tool the catalog lacks, and a second tool of one name are mistakes.
+    ``ready`` makes a lazy tool.
+    """
+    handlers: Handlers = {}
+    owners: dict[str, str] = {}
+    added: dict[str, FunctionTool[..., Any]] = {}
+    seen: set[int] = set()
+    for pack in packs:
+        for name, handler in pack.handlers.items():
+            if name not in catalog.tools:
+                raise SetupError(
+                    f"a pack handles {name!r}, which is no tool of this toolkit.{nearest(name, catalog.tools)}"
+                )
+            _claim(owners, name, _owner(handler))
+            handlers[name] = handler
+        for tool in pack.tools:
+            if id(tool) not in seen:
+                seen.add(id(tool))
+                _join_tool(catalog, ready(tool), handlers, owners, added)
+    return (Extended(catalog, added) if added else catalog), handlers
+
+
+def _join_tool(
+    catalog: Catalog,
+    tool: FunctionTool[..., Any],
+    handlers: Handlers,
+    owners: dict[str, str],
+    added: dict[str, FunctionTool[..., Any]],
+) -> None:
+    from toolkit.runtime.functions.handler import generated_handler_of, handler_of
+
+    info = catalog.tools.get(tool.name)
+    if info is not None and info.function != tool.origin:
+        package, source = info.module.rpartition(".models.")[0], catalog.definitions[tool.name]["source"]
+        raise SetupError(
+            f"two tools are called {tool.name!r}: one of {package} (from {source}) and {tool.owner}; give the function "
+            f"another name with name=..., or leave it out of its pack with `without`"
+        )
+    _claim(owners, tool.name, tool.owner)
+    if info is not None:
+        handlers[tool.name] = generated_handler_of(tool)
+    else:
+        handlers[tool.name] = handler_of(tool)
+        added[tool.name] = tool
+
+
+def _claim(owners: dict[str, str], name: str, owner: str) -> None:
+    if name in owners:
+        raise SetupError(f"two packs handle {name!r}: {owners[name]} and {owner}; drop one with `without`")
+    owners[name] = owner
+
+
+def _owner(handler: Callable[..., Any]) -> str:
+    return f"{getattr(handler, '__module__', '?')}.{getattr(handler, '__qualname__', type(handler).__name__)}"
+
+
+class Extended(Catalog):
+    """The catalog of a generated package and tools made of functions behind it."""
+
+    def __init__(self, base: Catalog, added: Mapping[str, FunctionTool[..., Any]]) -> None:
+        super().__init__(base.package, [*base.tools.values(), *(tool.info for tool in added.values())])
+        self._base = base
+        self._added = added
+
+    def reader(self, info: ToolInfo, kind: str) -> Reader:
+        tool = self._added.get(info.name)
+        if tool is None:
+            return self._base.reader(info, kind)
+        if kind == "Input":
+            return tool.arguments.reader
+        from toolkit.runtime.functions.outputs import OutputReader
+
+        return OutputReader(tool.output)
+
+    def message(self, info: ToolInfo) -> Callable[..., Any]:
+        tool = self._added.get(info.name)
+        return self._base.message(info) if tool is None else tool.output.message
+
+    def function(self, name: str) -> CodeTool | None:
+        return self._added.get(name)
+
+    @cached_property
+    def definitions(self) -> Mapping[str, Mapping[str, Any]]:
+        own = {
+            tool.name: {
+                "name": tool.name,
+                "title": tool.title,
+                "description": tool.description,
+                "longDescription": tool.long_description,
+                "inputSchema": tool.arguments.schema,
+                "outputSchema": tool.output.schema,
+            }
+            for tool in self._added.values()
+        }
+        return {**self._base.definitions, **own}
+
+    def input_schema(self, name: str) -> JsonObject:
+        tool = self._added.get(name)
+        return self._base.input_schema(name) if tool is None else tool.arguments.schema

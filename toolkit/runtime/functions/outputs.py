@@ -1,0 +1,225 @@
+"""What a function gives back: checked against its return annotation, told to the model in the form that fits it.
+
+Text is text, content blocks are several parts, anything else is data: a model, a dataclass, a typed dict, a number, a list.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Any, Final, TypeVar, Union
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic_core import (
+    PydanticCustomError,
+    PydanticSerializationError,
+    SchemaValidator,
+    to_json,
+    to_jsonable_python,
+)
+
+from toolkit.errors import SetupError
+from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.functions.signature import qualified
+from toolkit.runtime.output.message import ToolMessage
+from toolkit.wire.closed import validator_from_wire
+from toolkit.wire.content import ContentBlock, ContentOutput
+from toolkit.wire.exact import checked_json
+from toolkit.wire.json_types import JsonObject
+from toolkit.wire.result import ToolResult
+from toolkit.wire.schema import schema_of_output
+
+NameT_co = TypeVar("NameT_co", bound=str, covariant=True)
+ContentT_co = TypeVar("ContentT_co", covariant=True)
+
+NOTHING_TO_TELL: Final = "(no output)"
+"""What a model reads of a tool that gives None: an empty answer looks like a mistake."""
+
+
+class Output:
+    """The return type of one function."""
+
+    def __init__(self, function: Callable[..., Any], annotation: Any) -> None:
+        self._is_content: Final = _is_content(annotation)
+        self._is_any: Final = annotation in (Any, object)
+        try:
+            self._adapter: Final = TypeAdapter[Any](annotation)
+            self._validate: Final = self._adapter.validator.validate_python
+            self._serializer: Final = self._adapter.serializer
+            self.schema: Final[JsonObject | None] = (
+                None if self._is_content or self._is_any else schema_of_output(self._adapter)
+            )
+        except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise SetupError(
+                f"what {qualified(function)} gives back cannot be told as JSON: {reason}; return a pydantic model, a "
+                f"dataclass, a typed dict, text, content blocks or a JSON value"
+            ) from None
+
+    @cached_property
+    def _from_wire(self) -> SchemaValidator:
+        return validator_from_wire(self._adapter.core_schema)
+
+    def checked(self, value: Any) -> Any:
+        """The value itself, if it is what the annotation says; one made of it, if it is that on the wire."""
+        try:
+            self._validate(value, strict=True)
+        except ValidationError as error:
+            try:
+                value = self._from_wire.validate_python(value)
+            except (ValidationError, SetupError):
+                raise error from None
+        try:
+            # Instances are taken as they are above; what they hold shows when they are written.
+            checked_json(self.data(value, strict=True))
+        except PydanticSerializationError as error:
+            raise _refused(
+                PydanticCustomError("output_value", "{reason}", {"reason": str(error).splitlines()[0]})
+            ) from None
+        except PydanticCustomError as error:
+            raise _refused(error) from None
+        return value
+
+    def data(self, value: Any, *, strict: bool = False) -> Any:
+        """The value as JSON."""
+        if self._is_content:
+            return None
+        if self._is_any:
+            return to_jsonable_python(value, by_alias=True)
+        return self._serializer.to_python(value, mode="json", by_alias=True, warnings="error" if strict else False)
+
+    def json(self, value: Any) -> str:
+        """The value as JSON text."""
+        if self._is_any:
+            return to_json(value, by_alias=True).decode()
+        return self._serializer.to_json(value, by_alias=True, warnings=False).decode()
+
+    def as_generated(self, value: Any) -> Any:
+        """The value for a generated output model: of the schema above, or a ``ContentOutput`` where there is none."""
+        if self.schema is not None:
+            return self.data(value)
+        blocks = blocks_of(value)
+        if blocks is not None:
+            return {"text": _text_of(blocks), "blocks": tuple(block for block in blocks if block.type != "text")}
+        if isinstance(value, ContentOutput):
+            return {"text": value.text, "blocks": value.blocks, "structured": value.structured}
+        if value is None or isinstance(value, str):
+            return {"text": NOTHING_TO_TELL if value is None else value}
+        return {"structured": self.data(value)}
+
+    def from_generated(self, content: Any) -> Any:
+        """What the function gave, made again from a generated output model."""
+        if self.schema is None:
+            return content.text if content.structured is None and not content.blocks else content
+        return self._validate(content.model_dump(mode="json", by_alias=True, exclude_unset=True))
+
+    def message(self, *args: Any, **kwargs: Any) -> ToolMessage[Any, Any]:
+        return ValueMessage(self, *args, **kwargs)
+
+
+def _refused(mistake: PydanticCustomError) -> ValidationError:
+    return ValidationError.from_exception_data("output", [{"type": mistake, "input": None}])
+
+
+class _NoModel:
+    """Nothing is an instance of this: every value is looked at as a value."""
+
+
+class OutputReader(Reader):
+    """The road's check of an output, for values that are no generated model: they stay what they are."""
+
+    __slots__ = ()
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(ContentOutput)
+        self.model = _NoModel  # type: ignore[assignment, misc]
+        self.from_wire = output.checked  # type: ignore[misc]
+
+
+class ValueMessage(ToolMessage[NameT_co, ContentT_co]):
+    """The answer of a tool made of a function: ``content`` is what the function gave."""
+
+    __slots__ = ("_output",)
+
+    def __init__(self, output: Output, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._output = output
+
+    def to_result(self, tool_call_id: str) -> ToolResult:
+        blocks = self._blocks()
+        if blocks is None or self._tell().is_cut:
+            return super().to_result(tool_call_id)
+        return ToolResult(tool_call_id, self.name, "multimodal", (*blocks, *self.attachments), self.output_ref)
+
+    def _blocks(self) -> tuple[ContentBlock, ...] | None:
+        return blocks_of(self.content) if self.render is None else None
+
+    def _own_text(self) -> str:
+        blocks = self._blocks()
+        if blocks is not None:
+            return _text_of(blocks)
+        if self.content is None:
+            return NOTHING_TO_TELL
+        if isinstance(self.content, str):
+            return self.content
+        return super()._own_text() if isinstance(self.content, ContentOutput) else self._output.json(self.content)
+
+    def _is_text(self) -> bool:
+        return self.content is None or isinstance(self.content, str) or self._blocks() is not None or super()._is_text()
+
+    def _media(self) -> tuple[ContentBlock, ...]:
+        own = tuple(block for block in self._blocks() or () if block.type != "text")
+        return (*own, *super()._media())
+
+    def _data(self) -> object:
+        data: object = self._output.data(self.content)
+        return data
+
+
+def blocks_of(value: object) -> tuple[ContentBlock, ...] | None:
+    """The content blocks of an answer that is one, or a list of some and of texts; None for any other."""
+    if isinstance(value, ContentBlock):
+        return (value,)
+    if not isinstance(value, list | tuple) or not any(isinstance(part, ContentBlock) for part in value):
+        return None
+    if not all(isinstance(part, ContentBlock | str) for part in value):
+        return None
+    return tuple(ContentBlock("text", text=part) if isinstance(part, str) else part for part in value)
+
+
+def _text_of(blocks: Sequence[ContentBlock]) -> str:
+    return "\n".join(block.text for block in blocks if block.text is not None)
+
+
+def _is_content(annotation: Any) -> bool:
+    """Whether a type is told as text and media and has no schema."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _is_content(arguments[0])
+    if origin in (Union, UnionType):
+        return all(map(_is_content, arguments))
+    if origin in (list, tuple, Sequence):
+        parts = [part for part in arguments if part is not ...]
+        return bool(parts) and all(map(_is_part, parts)) and any(_mentions_block(part) for part in parts)
+    return annotation in (str, NoneType) or _is_block(annotation) or _is_class(annotation, ContentOutput)
+
+
+def _is_part(annotation: Any) -> bool:
+    if typing.get_origin(annotation) in (Union, UnionType):
+        return all(map(_is_part, typing.get_args(annotation)))
+    return annotation is str or _is_block(annotation)
+
+
+def _mentions_block(annotation: Any) -> bool:
+    return _is_block(annotation) or any(map(_is_block, typing.get_args(annotation)))
+
+
+def _is_block(annotation: Any) -> bool:
+    return _is_class(annotation, ContentBlock)
+
+
+def _is_class(annotation: Any, kind: type) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, kind)

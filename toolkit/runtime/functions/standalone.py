@@ -1,0 +1,190 @@
+"""Contexts of one's own making, for unit tests of tools and for registries; and running one tool with a context."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from toolkit.errors import InvalidArguments
+from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.runtime.call import steps
+from toolkit.runtime.call.async_runner import AsyncRunner
+from toolkit.runtime.call.core import Core, Options, View
+from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.call.runner import Runner
+from toolkit.runtime.catalog.catalog import Catalog, CodeTool, PackSource, Tool, ToolInfo
+from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
+from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.functions.define import FunctionTool
+from toolkit.runtime.functions.lazy import LazyTool
+from toolkit.runtime.output.message import ToolMessage
+from toolkit.wire.call import ToolCall
+from toolkit.wire.content import ContentBlock, ContentOutput
+from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    import os
+
+ViewT = TypeVar("ViewT", bound=View)
+
+_NO_CATALOG: Final = Catalog("", ())
+_NAME: Final = "standalone"
+"""What stands for a tool's name where none is being run."""
+
+
+class StandaloneContext(ToolContext):
+    """A context that somebody made to call tools with, and closes; see ``ToolContext.standalone``.
+
+    It has what its ``ToolkitContext`` grants, so that a function can be called with it as it stands. A tool that is run
+    with it gets a context of its own, which has what the tool asks for and no more.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, core: Core, call_id: str | None, signal: CancelSignal | None) -> None:
+        nobody = Reader(ContentOutput)
+        granted = core.context.permissions
+        fs = core.guards.fs if granted & {"read", "write"} else None
+        denied = core.context.policy.denied_paths(_NAME, granted)
+        if fs is not None and denied:
+            fs = fs.denied(denied)
+        tool = Tool(ToolInfo(_NAME, "", "", ""), nobody, nobody, granted=granted, fs=fs)
+        called = call_id if call_id is not None else new_call_id()
+        notify = Runner.over(core)._options.notify
+        super().__init__(tool, core, called, NEVER if signal is None else CallSignal(signal, None), notify)
+
+    # -- what tools told -----------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str | None:
+        """The last title a tool gave with ``ctx.metadata(title=...)``."""
+        return self._title
+
+    @property
+    def collected(self) -> Mapping[str, object]:
+        """What tools told with ``ctx.metadata(...)``, the latest of each name."""
+        return dict(self._metadata or {})
+
+    @property
+    def attachments(self) -> tuple[ContentBlock, ...]:
+        """What tools sent along with ``ctx.attach(...)``."""
+        return self._attachments
+
+    def _collect(self, message: ToolMessage[Any, Any]) -> None:
+        self._title = message.title or self._title
+        self._metadata = {**(self._metadata or {}), **message.metadata}
+        self._attachments = (*self._attachments, *message.attachments)
+
+    # -- its end -------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Gives back what was made for it; tools that are run with it afterwards fail as TOOL_CANCELLED."""
+        if self._core.close.alive:
+            self._drop_output()
+            try:
+                if self._scope is not None and self._scope.needs_loop:
+                    self._core.loop.submit(self._scope.close_async())[0].result()
+                elif self._scope is not None:
+                    self._scope.close()
+            finally:
+                self._core.close()
+
+    async def close_async(self) -> None:
+        """The same in a loop: what async generators made is given back where it was made."""
+        if self._core.close.alive:
+            self._drop_output()
+            try:
+                if self._scope is not None:
+                    await self._scope.close_async()
+                await self._core.scope.close_async()
+            finally:
+                self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close_async()
+
+
+def standalone(
+    context: ToolkitContext[Any] | str | os.PathLike[str],
+    packs: Iterable[PackSource | str],
+    call_id: str | None,
+    signal: CancelSignal | None,
+) -> StandaloneContext:
+    """Behind ``ToolContext.standalone``."""
+    if not isinstance(context, ToolkitContext):
+        context = ToolkitContext[str](context, SecurityPolicy(default="allow"))
+    return StandaloneContext(Core(_NO_CATALOG, context, packs), call_id, signal)
+
+
+def execute(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolContext) -> ToolResult:
+    """Runs one tool as the toolkit behind ``ctx`` would: one road for every call. Never raises."""
+    id = call_id_of(ctx)
+    try:
+        call, ready = _call(id, tool, arguments), tool
+        if isinstance(tool, LazyTool):
+            ready = tool.made(ctx._core.context, Runner.over(ctx._core)._awaited)
+        return _view(Runner, ready, ctx).call(call)
+    except Exception as error:
+        return ToolResult(id, tool.name, "error", str(steps.named(error, tool.name)))
+
+
+async def execute_async(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolContext) -> ToolResult:
+    """The same, awaited."""
+    id = call_id_of(ctx)
+    try:
+        call = _call(id, tool, arguments)
+        ready = await tool.made_async(ctx._core.context) if isinstance(tool, LazyTool) else tool
+        return await _view(AsyncRunner, ready, ctx).call(call)
+    except Exception as error:
+        return ToolResult(id, tool.name, "error", str(steps.named(error, tool.name)))
+
+
+def _call(id: str, tool: CodeTool, arguments: str | Mapping[str, object]) -> ToolCall:
+    if isinstance(arguments, str):
+        return ToolCall(id, tool.name, {}, raw_arguments=arguments)
+    if isinstance(arguments, Mapping):
+        return ToolCall(id, tool.name, arguments)
+    raise InvalidArguments(f"the arguments must be JSON text or an object, not {type(arguments).__name__}")
+
+
+def _view(kind: type[ViewT], tool: CodeTool, ctx: ToolContext) -> ViewT:
+    """A view whose calls end with this one's, tell who watches it, and have no more than its permissions."""
+    assert isinstance(tool, FunctionTool)
+    view = kind.over(ctx._core.with_guest(tool, ctx.granted))
+    # A standalone context serves many calls, each with its own time; a call made by another call has what is left of it.
+    deadline = ctx._core.context.deadline if isinstance(ctx, StandaloneContext) else ctx.signal.remaining
+    view = view._with(Options(deadline, ctx.signal.caller, ctx._notify))
+    if isinstance(ctx, StandaloneContext):
+        told = view._on_result
+
+        def collect(message: ToolMessage[Any, Any]) -> None:
+            ctx._collect(message)
+            if told is not None:
+                told(message)
+
+        view._on_result = collect
+    return view
+
+
+def call_id_of(ctx: ToolContext) -> str:
+    """The id of the call a context was made for; there is always one."""
+    return getattr(ctx, "call_id", None) or new_call_id()
+
+
+def new_call_id() -> str:
+    return f"call_{secrets.token_hex(8)}"

@@ -1,0 +1,205 @@
+"""How much of what tools answered a model is shown: one output by its head and tail, a conversation by its newest.
+
+Nothing here keeps or reads anything; what is left out names the ref under which the cache has it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from pydantic_core import to_json
+
+from toolkit.runtime.output.keep_text import READ_WHAT_IS_KEPT
+from toolkit.wire.content import ContentBlock
+from toolkit.wire.message import ChatMessage, ToolResultMessage, is_tool_result
+from toolkit.wire.result import ToolResult
+
+MIN_HISTORY_TOKENS: Final = 20_000
+MAX_HISTORY_TOKENS: Final = 100_000
+# What providers charge for a picture; the bytes of media say nothing about that.
+MEDIA_TOKENS: Final = 2_000
+
+
+# One output
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What is shown of a text, and what is not."""
+
+    head: str
+    tail: str
+    size: int
+    """Bytes of the whole text."""
+    lines: int
+    cut_bytes: int
+    first_cut: int
+    """The first line of which something is missing."""
+    last_cut: int
+
+    @property
+    def cut_lines(self) -> int:
+        """How many lines miss something."""
+        return self.last_cut - self.first_cut + 1 if self.cut_bytes else 0
+
+
+def fit_text(text: str, limit: int) -> Fitted:
+    """Head and tail of a text, at most ``limit`` bytes of UTF-8 together, cut between lines.
+
+    A line that would take half of either for itself is cut inside, between two characters.
+
+    >>> fit_text("one\\ntwo\\nthree\\nfour\\nfive\\n", 16)
+    Fitted(head='one\\ntwo\\n', tail='five\\n', size=24, lines=5, cut_bytes=11, first_cut=3, last_cut=4)
+    """
+    size = _bytes(text)
+    lines = text.count("\n") + (not text.endswith("\n") and bool(text))
+    if size <= limit:
+        return Fitted(text, "", size, lines, 0, 0, 0)
+    head, tail = _head(text, limit // 2), _tail(text, limit - limit // 2)
+    first = head.count("\n") + 1
+    last = first + text.count("\n", len(head), len(text) - len(tail) - 1)
+    return Fitted(head, tail, size, lines, size - _bytes(head) - _bytes(tail), first, last)
+
+
+def shortened(text: str, limit: int, ref: str | None) -> str:
+    """The text if it fits, else its head and tail with a line between them that says what is missing."""
+    fitted = fit_text(text, limit)
+    if not fitted.cut_bytes:
+        return text
+    border = "" if fitted.head.endswith("\n") or not fitted.head else "\n"
+    return f"{fitted.head}{border}{note(fitted, ref)}\n{fitted.tail}"
+
+
+def note(fitted: Fitted, ref: str | None) -> str:
+    """One line for the model: how much is missing, and how to get it."""
+    first, last = fitted.first_cut, fitted.last_cut
+    where = f"line {first}" if first == last else f"lines {first}-{last}"
+    missing = f"{fitted.cut_bytes} of {fitted.size} bytes are left out here, {where} of {fitted.lines}"
+    if ref is None:
+        return f"[{missing}; they could not be kept: call the tool again for a smaller part]"
+    return f'[{missing}; tool_output_cache reads and tool_output_cache_grep searches all of it by ref_id "{ref}"]'
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(_encoded(text))
+
+
+def _encoded(text: str) -> bytes:
+    # Half characters, which Python's text can hold, must not stop anything here.
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _head(text: str, room: int) -> str:
+    data = _encoded(text[: room + 1])
+    while room and _is_inside_character(data, room):
+        room -= 1
+    piece = data[:room].decode("utf-8", "surrogatepass")
+    border = piece.rfind("\n") + 1
+    return piece[:border] if border > len(piece) // 2 else piece
+
+
+def _tail(text: str, room: int) -> str:
+    data = _encoded(text[-room - 1 :])
+    start = len(data) - room
+    while _is_inside_character(data, start):
+        start += 1
+    piece = data[start:].decode("utf-8", "surrogatepass")
+    if text[len(text) - len(piece) - 1] == "\n":
+        return piece
+    border = piece.find("\n") + 1
+    return piece[border:] if border <= len(piece) // 2 else piece
+
+
+def _is_inside_character(data: bytes, at: int) -> bool:
+    return at < len(data) and data[at] & 0xC0 == 0x80
+
+
+# A conversation
+
+
+def tokens(text: str) -> int:
+    """A rough count of tokens, where nobody gives a better one."""
+    return _bytes(text) // 4
+
+
+def history_budget(window: int) -> int:
+    """How many tokens of a model's window tool outputs may take: a quarter, but not too few and not too many."""
+    return max(MIN_HISTORY_TOKENS, min(MAX_HISTORY_TOKENS, window // 4))
+
+
+class _Trimmable(NamedTuple):
+    at: int
+    saving: int
+    message: ToolResultMessage
+    """What takes its place."""
+
+
+def fit_history(
+    messages: Sequence[ChatMessage], window: int, count: Callable[[str], int] = tokens
+) -> list[ChatMessage]:
+    """The conversation with the oldest tool outputs replaced by their refs, when together they are too long.
+
+    Kept whatever it takes: the newest results, errors, what the cache tools read, and outputs without a ref.
+
+    Trimming goes down to half of the budget, and waits until that frees a quarter of it at least: between two such steps
+    a growing conversation keeps its beginning as it was, which is what providers' prompt caches need. Since every step
+    depends on what came before it alone, it makes no difference whether a loop passes the whole conversation each
+    time, or goes on with what it got back.
+
+    :param window: tokens the model's window holds.
+    :param count: how many tokens a text has.
+    """
+    budget = history_budget(window)
+    fitted = list(messages)
+    waiting: deque[_Trimmable] = deque()
+    newest: list[_Trimmable] = []
+    total = savings = 0
+    for index, message in enumerate(messages):
+        if not is_tool_result(message):
+            waiting += newest
+            savings += sum(item.saving for item in newest)
+            newest.clear()
+            continue
+        size = _size(message.result, count)
+        total += size
+        item = _trimmable(index, message, size, count)
+        if item is not None:
+            newest.append(item)
+        if total > budget and 4 * savings >= budget:
+            while waiting and 2 * total > budget:
+                oldest = waiting.popleft()
+                fitted[oldest.at] = oldest.message
+                total -= oldest.saving
+                savings -= oldest.saving
+    return fitted
+
+
+def _trimmable(at: int, message: ToolResultMessage, size: int, count: Callable[[str], int]) -> _Trimmable | None:
+    """None for what stays; an output that is hardly longer than what would take its place does so, too."""
+    result = message.result
+    if result.output_ref is None or result.kind == "error" or result.name in READ_WHAT_IS_KEPT:
+        return None
+    words = (
+        f"[output of {result.name}, about {size} tokens, left out here; "
+        f'tool_output_cache reads it by ref_id "{result.output_ref}"]'
+    )
+    left = count(words)
+    if size < 2 * left:
+        return None
+    return _Trimmable(at, size - left, replace(message, result=replace(result, kind="text", value=words)))
+
+
+def _size(result: ToolResult, count: Callable[[str], int]) -> int:
+    value = result.value
+    if isinstance(value, str):
+        return count(value)
+    if result.kind == "multimodal" and isinstance(value, Sequence):
+        return sum(_block_size(block, count) for block in value if isinstance(block, ContentBlock))
+    return count(to_json(value, serialize_unknown=True).decode())
+
+
+def _block_size(block: ContentBlock, count: Callable[[str], int]) -> int:
+    return MEDIA_TOKENS if block.text is None else count(block.text)

@@ -1,0 +1,338 @@
+"""Where outputs are kept: the small interface, and the embedded cache in the state directory.
+
+Every operation belongs to a session, and a ref means nothing in any other. Keeping an output never fails a call: where
+it cannot be kept there is no ref, and the log says why.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, Self
+from weakref import WeakSet
+
+from toolkit.errors import ToolFailed
+from toolkit.runtime.output.cache.folder import Folder, OwnedFile
+from toolkit.runtime.output.cache.index import STRETCH, LineIndex, count_lines
+from toolkit.runtime.output.cache.output import BLOCKS_TYPE, CachedOutput, encode_blocks
+from toolkit.runtime.output.cache.record import HEADER_BYTES, Ref, Sealer, Words, words_bytes
+from toolkit.wire.content import ContentBlock
+
+GIBIBYTE: Final = 1024**3
+DAY: Final = 24 * 60 * 60.0
+TEXT_LIMIT: Final = 50 * 1024
+
+logger: Final = logging.getLogger("toolkit.cache")
+
+
+class OutputWriter(ABC):
+    """Takes one output piece by piece; for one thread at a time. The end of a ``with`` block discards what is open."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes written so far, whether they could be kept or not."""
+
+    @property
+    @abstractmethod
+    def lines(self) -> int:
+        """Lines written so far; a last one without a line feed counts."""
+
+    @abstractmethod
+    def write(self, data: bytes) -> None:
+        """Adds to the output; never fails."""
+
+    @abstractmethod
+    def finish(self) -> str | None:
+        """Keeps the output; gives its ref, or None if it could not be kept, or was finished or discarded before."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Forgets the output, unless it is finished."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.discard()
+
+
+class OutputCache(ABC):
+    """Keeps tool outputs whole, each under a ref that nobody can guess and that belongs to one session."""
+
+    text_limit: int = TEXT_LIMIT
+    """How many bytes of one output a model is shown."""
+
+    @abstractmethod
+    def put(self, session_id: str, data: bytes | str, *, tool: str, media_type: str | None = None) -> str | None:
+        """Keeps an output; gives its ref, or None if it could not be kept."""
+
+    @abstractmethod
+    def writer(self, session_id: str, *, tool: str, media_type: str | None = None) -> OutputWriter:
+        """Keeps an output that comes piece by piece."""
+
+    @abstractmethod
+    def open(self, session_id: str, ref: str) -> CachedOutput:
+        """An output of this session, to be read. Any other ref is NOT_FOUND, in the same words whatever it is."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives back what is held open; the outputs stay."""
+
+    def put_blocks(self, session_id: str, blocks: Sequence[ContentBlock], *, tool: str) -> str | None:
+        """Keeps content parts whole, to be had again by ``CachedOutput.blocks``."""
+        return self.put(session_id, encode_blocks(tuple(blocks)), tool=tool, media_type=BLOCKS_TYPE)
+
+
+def not_kept() -> ToolFailed:
+    """The one error for every ref that is not honoured: it must not tell a foreign ref from an invented one."""
+    return ToolFailed(
+        "NOT_FOUND",
+        "no output is kept under this ref_id: it is mistyped, or the output is too old or had to make room for newer "
+        "ones; run the tool again to get its output",
+    )
+
+
+class FileOutputCache(OutputCache):
+    """The cache in a directory of its own, which any number of processes may share.
+
+    Outputs of up to 256 KiB are added to a file that holds many, by one write each; larger ones get a file of their own.
+
+    :param quota_bytes: how much all outputs may take together; the oldest make room, whatever session they are of.
+    :param max_age_seconds: how long an output is kept.
+    :param text_limit: how many bytes of one output a model is shown.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        *,
+        quota_bytes: int = 4 * GIBIBYTE,
+        max_age_seconds: float = 7 * DAY,
+        text_limit: int = TEXT_LIMIT,
+    ) -> None:
+        self.text_limit = text_limit
+        self._path = os.path.abspath(directory)
+        self._quota = quota_bytes
+        self._max_age = max_age_seconds
+        self._file_bytes = max(4096, min(8 * 1024 * 1024, quota_bytes // 64))
+        self._forget()
+        _caches.add(self)
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._opened: tuple[Folder, Sealer] | None = None
+        self._file: OwnedFile | None = None
+
+    def close(self) -> None:
+        with self._lock:
+            self._opened = self._file = None
+
+    def put(self, session_id: str, data: bytes | str, *, tool: str, media_type: str | None = None) -> str | None:
+        if isinstance(data, str):
+            data = data.encode("utf-8", "backslashreplace")
+        if len(data) > STRETCH:
+            with self.writer(session_id, tool=tool, media_type=media_type) as writer:
+                writer.write(data)
+                return writer.finish()
+        try:
+            with self._lock:
+                return self._add(session_id, data, Words.of(tool, media_type))
+        except OSError as error:
+            _tell_lost(tool, error)
+            return None
+
+    def writer(self, session_id: str, *, tool: str, media_type: str | None = None) -> OutputWriter:
+        return _FileWriter(self, session_id, tool, media_type)
+
+    def open(self, session_id: str, ref: str) -> CachedOutput:
+        place = Ref.parse(ref)
+        if place is None:
+            raise not_kept()
+        try:
+            found = self._find(session_id, place)
+        except (FileNotFoundError, NotADirectoryError):
+            found = None
+        except OSError as error:
+            raise _unreadable(error) from None
+        if found is None:
+            raise not_kept()
+        return found
+
+    def folder(self) -> tuple[Folder, Sealer]:
+        """The directory and the seal of its records, opened when first needed and anew if somebody removed it."""
+        opened = self._opened
+        if opened is None or opened[0].is_gone:
+            folder = Folder(self._path, quota_bytes=self._quota, max_age_seconds=self._max_age)
+            self._opened = opened = (folder, Sealer(folder.key))
+        return opened
+
+    def _add(self, session_id: str, data: bytes, words: Words) -> str:
+        now = time.time()
+        needed = HEADER_BYTES + words.size + len(data)
+        file = self._file
+        if file is None or not self._may_take(file, needed, now):
+            self._file = None  # gives its lock back before the sweep
+            self._file = file = self._next_file(needed)
+        folder, sealer = self._opened or self.folder()
+        folder.reserve(needed)
+        ref = Ref.new(file.file_id, file.position)
+        size, lines = len(data), count_lines(data)
+        file.append(sealer.header(ref, session_id, words, created=now, size=size, lines=lines, marks_bytes=0), data)
+        return str(ref)
+
+    def _may_take(self, file: OwnedFile, needed: int, now: float) -> bool:
+        is_full = file.position > 0 and file.position + needed > self._file_bytes
+        # A file that were added to for ever would keep what is in it for ever.
+        return not is_full and now - file.born <= self._max_age / 7 and not file.is_gone
+
+    def _next_file(self, needed: int) -> OwnedFile:
+        folder, _ = self.folder()
+        folder.sweep(needed)
+        return folder.adopt(self._file_bytes // 2, self._max_age / 7) or folder.create()
+
+    def _find(self, session_id: str, ref: Ref) -> CachedOutput | None:
+        folder, sealer = self.folder()
+        descriptor = folder.reader(ref.file_id)
+        header = os.pread(descriptor.number, HEADER_BYTES, ref.offset)
+        if len(header) < HEADER_BYTES:
+            return None
+        spoken = os.pread(descriptor.number, words_bytes(header), ref.offset + HEADER_BYTES)
+        facts = sealer.opened(ref, session_id, header, spoken)
+        if facts is None or facts.created < time.time() - self._max_age:
+            return None
+        start = ref.offset + HEADER_BYTES + len(spoken)
+        end = start + facts.size
+        if os.fstat(descriptor.number).st_size < end + facts.marks_bytes:
+            return None
+        marks = array("Q", os.pread(descriptor.number, facts.marks_bytes, end))
+
+        def read(position: int, size: int) -> bytes:
+            try:
+                return os.pread(descriptor.number, max(0, min(size, facts.size - position)), start + position)
+            except OSError as error:
+                raise _unreadable(error) from None
+
+        return CachedOutput(facts, marks, read)
+
+
+class _FileWriter(OutputWriter):
+    """In memory while the output is small, then in a file of its own."""
+
+    def __init__(self, cache: FileOutputCache, session_id: str, tool: str, media_type: str | None) -> None:
+        self._cache = cache
+        self._session_id = session_id
+        self._tool = tool
+        self._media_type = media_type
+        self._words = Words.of(tool, media_type)
+        self._index = LineIndex()
+        self._held = bytearray()
+        self._file: OwnedFile | None = None
+        self._is_open = True
+
+    @property
+    def size(self) -> int:
+        return self._index.size
+
+    @property
+    def lines(self) -> int:
+        return self._index.lines
+
+    def write(self, data: bytes) -> None:
+        self._index.feed(data)
+        if not self._is_open:
+            return
+        try:
+            self._keep(data)
+        except OSError as error:
+            self._lose(error)
+
+    def _keep(self, data: bytes) -> None:
+        if self._file is None and len(self._held) + len(data) <= STRETCH:
+            self._held += data
+            return
+        folder, _ = self._cache.folder()
+        folder.reserve(len(self._held) + len(data))
+        if self._file is None:
+            self._file = folder.create_unfinished()
+            self._file.position = HEADER_BYTES + self._words.size
+        self._file.append(bytes(self._held), data)
+        self._held.clear()
+
+    def finish(self) -> str | None:
+        if not self._is_open:
+            return None
+        self._is_open = False
+        file, self._file = self._file, None
+        if file is None:
+            return self._cache.put(self._session_id, bytes(self._held), tool=self._tool, media_type=self._media_type)
+        try:
+            return self._complete(file)
+        except OSError as error:
+            self._file = file
+            self._lose(error)
+            return None
+
+    def _complete(self, file: OwnedFile) -> str:
+        folder, sealer = self._cache.folder()
+        marks = self._index.marks.tobytes()
+        file.append(marks)
+        created, size, lines = time.time(), self.size, self.lines
+
+        def published(file_id: bytes) -> Ref | None:
+            ref = Ref.new(file_id, 0)
+            head = sealer.header(
+                ref,
+                self._session_id,
+                self._words,
+                created=created,
+                size=size,
+                lines=lines,
+                marks_bytes=len(marks),
+            )
+            file.write(0, head)
+            return ref if file.publish(file_id) else None
+
+        return str(next(filter(None, map(published, folder.new_ids()))))
+
+    def _lose(self, error: OSError) -> None:
+        _tell_lost(self._tool, error)
+        self.discard()
+
+    def discard(self) -> None:
+        self._is_open = False
+        self._held.clear()
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                file.remove()
+
+
+def _tell_lost(tool: str, error: OSError) -> None:
+    """The log line for an output that could not be kept."""
+    logger.warning("an output of %r is not kept: %s", tool, error.strerror or error)
+
+
+def _unreadable(error: OSError) -> ToolFailed:
+    # The system's own text may name a host path.
+    words = os.strerror(error.errno or errno.EIO).lower()
+    return ToolFailed("IO", f"the output cache cannot be read: {words}")
+
+
+_caches: Final[WeakSet[FileOutputCache]] = WeakSet()
+
+
+def _start_anew_in_child() -> None:
+    """A forked child leaves the files it inherited to its parent, and a lock that was held at that moment is free."""
+    for cache in _caches:
+        cache._forget()
+
+
+os.register_at_fork(after_in_child=_start_anew_in_child)
