@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolkit.wire.exact import is_multiple, same_json
+from toolkit.models.exact import is_multiple, same_json
 
 
 def json_type(value: object) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from codegen.accepts import json_type
 from codegen.keywords import LIMITS
-from toolkit.wire.exact import json_key
+from toolkit.models.exact import json_key
 
 Flat: TypeAlias = dict[str, Any]
 Lookup: TypeAlias = Callable[[str], Flat | None]

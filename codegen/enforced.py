@@ -11,7 +11,7 @@ from codegen.keywords import SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
 from codegen.patterns import for_validator
 from codegen.references import Schema
 from toolkit.errors import GenerationError
-from toolkit.wire.enforce import new_validator
+from toolkit.models.enforce import new_validator
 
 _PROSE: Final = frozenset(
     {"$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly"}
@@ -23,7 +23,7 @@ _ELSEWHERE: Final = re.compile(r"Resource ('.*?') is not present in a registry")
 
 
 def enforced_text(schema: Schema) -> str:
-    """The schema as JSON text for ``toolkit.wire.enforce``."""
+    """The schema as JSON text for ``toolkit.models.enforce``."""
     return json.dumps(_bare(schema), ensure_ascii=False, separators=(",", ":"))
 
 

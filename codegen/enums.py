@@ -7,7 +7,7 @@ from codegen.keywords import ASSERTIONS
 from codegen.kinds import is_one_of, kinds_of
 from codegen.notes import Notes
 from codegen.references import Schema
-from toolkit.wire.exact import json_key, same_json
+from toolkit.models.exact import json_key, same_json
 
 
 def flat_enum(schema: Schema, pointer: str, notes: Notes) -> Schema:

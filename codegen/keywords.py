@@ -1,7 +1,7 @@
 """What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A word that stands in no row is an annotation.
 
 ``TYPED`` words shape the generated types and are enforced by them. ``ENFORCED`` words say what types cannot: they are
-judged at run time by ``toolkit.wire.enforce``, over the wire form of a value that its types have accepted already.
+judged at run time by ``toolkit.models.enforce``, over the wire form of a value that its types have accepted already.
 ``ANNOTATION`` words are kept in the definition the model reads and have no other effect. ``REFUSED`` words stop generation
 with their sentence. Nothing is dropped silently: where a typed word stands in a place that its type cannot show (a limit
 without a type, say), it is enforced there.

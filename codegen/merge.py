@@ -12,7 +12,7 @@ from typing import Any, Final
 from codegen.accepts import json_type
 from codegen.keywords import ASSERTIONS, ENFORCED
 from codegen.references import Schema
-from toolkit.wire.exact import json_key, same_json
+from toolkit.models.exact import json_key, same_json
 
 _LOWEST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems")
 _HIGHEST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")

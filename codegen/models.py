@@ -32,7 +32,7 @@ _IMPORTED = {
     "pydantic": ("ConfigDict", "Field"),
     "typing_extensions": ("NotRequired", "TypedDict"),
     "toolkit.wire.content": ("ContentOutput",),
-    "toolkit.wire.model": ("Omissible", "ToolModel", "ToolRootModel"),
+    "toolkit.models.base": ("Omissible", "ToolModel", "ToolRootModel"),
 }
 
 
@@ -47,7 +47,7 @@ def _options() -> GenerateConfig:
         input_file_type=InputFileType.JsonSchema,
         output_model_type=DataModelType.PydanticV2BaseModel,
         target_python_version=PythonVersion.PY_311,
-        base_class="toolkit.wire.model.ToolModel",
+        base_class="toolkit.models.base.ToolModel",
         formatters=[Formatter.BUILTIN],
         builtin_format_line_length=120,
         enum_field_as_literal=LiteralType.All,

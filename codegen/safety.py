@@ -15,7 +15,7 @@ _IMPORTS: Final[dict[str, frozenset[str]]] = {
     "typing": frozenset({"Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"}),
     "typing_extensions": frozenset({"NotRequired", "TypedDict"}),
     "pydantic": frozenset({"ConfigDict", "Field"}),
-    "toolkit.wire.model": frozenset({"Omissible", "ToolModel", "ToolRootModel"}),
+    "toolkit.models.base": frozenset({"Omissible", "ToolModel", "ToolRootModel"}),
     "toolkit.wire.content": frozenset({"ContentOutput"}),
 }
 _BASES: Final = frozenset({"ToolModel", "ToolRootModel", "ContentOutput", "TypedDict"})

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.wire.model import ToolModel
+from toolkit.models.base import ToolModel
 
 
 class ApplyPatchInput(ToolModel):

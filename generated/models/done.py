@@ -3,7 +3,7 @@
 from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
-from toolkit.wire.model import ToolModel
+from toolkit.models.base import ToolModel
 
 
 class DoneInput(ToolModel):

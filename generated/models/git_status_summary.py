@@ -3,7 +3,7 @@
 from pydantic import ConfigDict
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.wire.model import Omissible, ToolModel
+from toolkit.models.base import Omissible, ToolModel
 
 
 class GitStatusSummaryInput(ToolModel):

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import ConfigDict
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.wire.model import Omissible, ToolModel
+from toolkit.models.base import Omissible, ToolModel
 
 
 class TodoreadInput(ToolModel):

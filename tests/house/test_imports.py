@@ -58,7 +58,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/cli.py": ("toolkit.errors",),
     "toolkit/__init__.py": (),
     "toolkit/__main__.py": ("toolkit.cli",),
-    "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.wire.enforce", "toolkit.wire.exact"),
+    "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.models.enforce", "toolkit.models.exact"),
     # reads what adapters read already
     "codegen/importers/provider_json.py": (
         "codegen",
@@ -81,7 +81,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "codegen/importers/beside_project.py": ("toolkit.errors",),
     "codegen/importers/functions_reader.py": ("codegen.importers.beside_project", "toolkit.errors", "toolkit.runtime"),
     "codegen/importers/models_reader.py": ("codegen.importers.beside_project",),
-    "generated/models": ("toolkit.wire.model", "toolkit.wire.content"),
+    "generated/models": ("toolkit.models.base", "toolkit.wire.content"),
     "generated/__init__.py": (),
     "generated": ("generated", "toolkit.runtime", "toolkit.wire", "toolkit.errors", "toolkit.guard"),
 }

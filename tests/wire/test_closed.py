@@ -32,9 +32,9 @@ from pydantic_core import SchemaValidator
 from typing_extensions import TypedDict
 
 from toolkit.errors import SetupError
-from toolkit.wire.closed import validator_from_wire
-from toolkit.wire.model import Omissible, ToolModel
-from toolkit.wire.schema import schema_of_arguments
+from toolkit.models.base import Omissible, ToolModel
+from toolkit.models.closed import validator_from_wire
+from toolkit.models.own_types import schema_of_arguments
 
 
 class Colour(enum.Enum):

@@ -15,7 +15,7 @@ from toolkit.spec.check_origin import (
     check_origin_keys,
     check_request,
 )
-from toolkit.spec.check_parts import check_examples, check_permissions
+from toolkit.spec.check_own_keys import check_examples, check_permissions
 from toolkit.spec.description import MAX_DESCRIPTION_FILE, unknown_placeholders
 from toolkit.spec.fields import Fields
 from toolkit.spec.files import read_below

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from toolkit.spec.model import Json
 from toolkit.spec.problems import Problems, Unreadable, pointer_of, shown
-from toolkit.spec.scalars import MAX_DEPTH, NOT_UNICODE, is_unicode, number, too_deep
+from toolkit.spec.text_limits import MAX_DEPTH, NOT_UNICODE, is_unicode, number, too_deep
 
 # A string is skipped as a whole, closed or not, so that brackets inside it do not count.
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolkit.spec.model import Json
 from toolkit.spec.problems import Problems, Unreadable, kind, pointer_of, shown
-from toolkit.spec.scalars import MAX_DEPTH, NOT_UNICODE, is_unicode, number, too_deep
+from toolkit.spec.text_limits import MAX_DEPTH, NOT_UNICODE, is_unicode, number, too_deep
 
 if TYPE_CHECKING:
     import yaml

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from toolkit.wire.model import ToolModel
+from toolkit.models.base import ToolModel
 
 BlockType: TypeAlias = Literal["text", "image", "audio", "document"]
 

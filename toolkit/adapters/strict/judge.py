@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from toolkit.adapters.pointer import found_at, steps
-from toolkit.wire.exact import is_multiple, same_json
+from toolkit.models.exact import is_multiple, same_json
 
 MAX_STEPS: Final = 50_000
 MAX_DEPTH: Final = 150

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal, TypeAlias
 
 from toolkit.adapters.json_shape import JsonDict
-from toolkit.wire.exact import same_json
+from toolkit.models.exact import same_json
 
 MAX_DEPTH: Final = 32
 Merged: TypeAlias = JsonDict | Literal[False]

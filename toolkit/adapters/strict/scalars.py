@@ -9,7 +9,7 @@ from toolkit.adapters.json_shape import JsonDict
 from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.judge import has_type
 from toolkit.adapters.strict.work import Converted, Words, Work
-from toolkit.wire.exact import same_json
+from toolkit.models.exact import same_json
 
 MAX_LENGTH: Final = 1_000
 """How long a text may be for a pattern to say so: patterns grow with it."""

@@ -14,7 +14,7 @@ from toolkit.adapters.strict.objects import is_map
 from toolkit.adapters.strict.plan import KEEP, Choice, Defined, Plan
 from toolkit.adapters.strict.scalars import listed_values
 from toolkit.adapters.strict.work import Converted, Words, Work
-from toolkit.wire.exact import same_json
+from toolkit.models.exact import same_json
 
 # More forms than this are not compared with each other.
 _MAX_COMPARED: Final = 40

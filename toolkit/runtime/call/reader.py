@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaValidator
 
-from toolkit.wire.enforce import require_validator
+from toolkit.models.enforce import require_validator
 
 _MAX_NAMED: Final = 5
 _MAX_KEY: Final = 100

@@ -12,12 +12,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import SchemaError
 
 from toolkit.errors import SetupError
+from toolkit.models.closed import validator_from_wire
+from toolkit.models.own_types import schema_of_arguments
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.call.touches import RESOURCE_KINDS
 from toolkit.runtime.functions.signature import ToolSignature, qualified
-from toolkit.wire.closed import validator_from_wire
 from toolkit.wire.json_types import JsonObject
-from toolkit.wire.schema import schema_of_arguments
 
 _REFUSED: Final = (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, SetupError)
 

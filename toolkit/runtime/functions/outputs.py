@@ -22,15 +22,15 @@ from pydantic_core import (
 )
 
 from toolkit.errors import SetupError
+from toolkit.models.closed import validator_from_wire
+from toolkit.models.exact import checked_json
+from toolkit.models.own_types import schema_of_output
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.functions.signature import qualified
 from toolkit.runtime.output.message import ToolMessage
-from toolkit.wire.closed import validator_from_wire
 from toolkit.wire.content import ContentBlock, ContentOutput
-from toolkit.wire.exact import checked_json
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.result import ToolResult
-from toolkit.wire.schema import schema_of_output
 
 NameT_co = TypeVar("NameT_co", bound=str, covariant=True)
 ContentT_co = TypeVar("ContentT_co", covariant=True)

@@ -3,7 +3,7 @@
 from typing_extensions import TypedDict
 
 from toolkit.wire.content import ContentOutput
-from toolkit.wire.model import ToolModel
+from toolkit.models.base import ToolModel
 
 
 class CountWordsInput(ToolModel):

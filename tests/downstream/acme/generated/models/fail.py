@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
-from toolkit.wire.model import ToolModel
+from toolkit.models.base import ToolModel
 
 
 class FailInput(ToolModel):

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from toolkit.wire.content import ContentOutput
-from toolkit.wire.model import ToolModel
+from toolkit.models.base import ToolModel
 
 
 class LibraryLendBookInputReader(ToolModel):

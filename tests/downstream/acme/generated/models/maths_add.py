@@ -3,7 +3,7 @@
 from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
-from toolkit.wire.model import ToolModel, ToolRootModel
+from toolkit.models.base import ToolModel, ToolRootModel
 
 
 class MathsAddInput(ToolModel):

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
-from toolkit.wire.model import ToolModel, ToolRootModel
+from toolkit.models.base import ToolModel, ToolRootModel
 
 
 class MathsMeanInput(ToolModel):

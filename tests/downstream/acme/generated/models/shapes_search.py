@@ -4,7 +4,7 @@ from typing import Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.wire.model import ToolModel
+from toolkit.models.base import ToolModel
 
 
 class ShapesSearchInput(ToolModel):

@@ -17,8 +17,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
 from toolkit.errors import SetupError
-from toolkit.wire.exact import exact, same_json
-from toolkit.wire.model import ToolModel, ToolRootModel
+from toolkit.models.base import ToolModel, ToolRootModel
+from toolkit.models.exact import exact, same_json
 
 
 def validator_from_wire(schema: CoreSchema) -> SchemaValidator:

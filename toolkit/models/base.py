@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, core_schema
 
-from toolkit.wire.enforce import Enforced
-from toolkit.wire.exact import exact
+from toolkit.models.enforce import Enforced
+from toolkit.models.exact import exact
 
 T = TypeVar("T")
 RootT = TypeVar("RootT")
