@@ -16,8 +16,8 @@ from codegen.importers.named_file import named_file
 from toolkit.adapters.anthropic.decode import decode_tools as decode_anthropic
 from toolkit.adapters.bedrock.decode import decode_tools as decode_bedrock
 from toolkit.adapters.gemini.decode import decode_tools as decode_gemini
+from toolkit.adapters.gemini.key_case import camel
 from toolkit.adapters.gemini.schema import from_openapi
-from toolkit.adapters.gemini.spelling import camel
 from toolkit.adapters.openai_chat.decode import decode_tools as decode_chat
 from toolkit.adapters.openai_responses.decode import decode_tools as decode_responses
 from toolkit.errors import SpecError

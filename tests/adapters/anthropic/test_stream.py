@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkit import QueryResult
 from toolkit.adapters.anthropic import Accumulator, decode_response, encode_messages
-from toolkit.adapters.residue import own
+from toolkit.adapters.lossless import own
 
 START: dict[str, Any] = {"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None, "usage": {"input_tokens": 3, "output_tokens": 1, "cache_read_input_tokens": 2}}}  # fmt: skip
 STOP = {"type": "message_stop"}

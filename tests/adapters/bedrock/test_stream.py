@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from toolkit import QueryResult
 from toolkit.adapters.bedrock import Accumulator, decode_response, encode_messages
-from toolkit.adapters.residue import own
+from toolkit.adapters.lossless import own
 
 BEGIN = {"messageStart": {"role": "assistant"}}
 USAGE = {"inputTokens": 3, "outputTokens": 5, "cacheReadInputTokens": 2}

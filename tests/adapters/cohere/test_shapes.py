@@ -26,7 +26,7 @@ from toolkit.adapters.cohere import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.residue import own
+from toolkit.adapters.lossless import own
 from toolkit.wire.alias import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
 

@@ -35,9 +35,9 @@ from toolkit.adapters.gemini import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.gemini.spelling import snake
-from toolkit.adapters.naming import MADE_ID
-from toolkit.adapters.residue import own
+from toolkit.adapters.gemini.key_case import snake
+from toolkit.adapters.lossless import own
+from toolkit.adapters.provider_names import MADE_ID
 from toolkit.wire.alias import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 

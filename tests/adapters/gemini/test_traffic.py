@@ -18,7 +18,7 @@ from toolkit.adapters.gemini import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.gemini.spelling import camel
+from toolkit.adapters.gemini.key_case import camel
 from toolkit.wire.codec import from_json, to_json
 from toolkit.wire.message import ToolResultMessage
 from toolkit.wire.query import QueryResult

@@ -25,6 +25,7 @@ from toolkit import (
     ToolResultMessage,
 )
 from toolkit.adapters import langchain
+from toolkit.adapters.lossless import own
 from toolkit.adapters.ollama import (
     Accumulator,
     decode_choice,
@@ -35,7 +36,6 @@ from toolkit.adapters.ollama import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.residue import own
 from toolkit.wire.alias import alias
 from toolkit.wire.codec import from_json, to_json
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage

@@ -24,6 +24,7 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
 )
+from toolkit.adapters.lossless import own
 from toolkit.adapters.openai_chat import (
     Accumulator,
     decode_choice,
@@ -34,7 +35,6 @@ from toolkit.adapters.openai_chat import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.residue import own
 from toolkit.wire.alias import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 

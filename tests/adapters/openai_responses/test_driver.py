@@ -13,13 +13,13 @@ import pytest
 from tests.adapters.loopback import Answer, serve
 from tests.adapters.traffic import exchanges
 from toolkit import JsonObject, NamedTool, QueryOptions, QueryResult, TextMessage, ToolDefinition
+from toolkit.adapters.lossless import own
 from toolkit.adapters.openai_responses import (
     AsyncOpenAIResponsesDriver,
     OpenAIResponsesDriver,
     decode_response,
     encode_messages,
 )
-from toolkit.adapters.residue import own
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": []}
 MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": "so", "annotations": []}]}  # fmt: skip

@@ -27,6 +27,7 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
 )
+from toolkit.adapters.lossless import own
 from toolkit.adapters.openai_responses import (
     Accumulator,
     decode_choice,
@@ -37,7 +38,6 @@ from toolkit.adapters.openai_responses import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.residue import own
 from toolkit.wire.alias import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 

@@ -8,10 +8,10 @@ from typing import Final
 
 from toolkit.adapters.anthropic.encode import PROVIDER, WRITER, encode_tools
 from toolkit.adapters.anthropic.media import decode_part
-from toolkit.adapters.arguments import call_from_text, compact
-from toolkit.adapters.block_decode import BlockReader, decode_turns, read_answer, read_said, to_send_again
-from toolkit.adapters.json_shape import JsonDict, plain, plain_list, plain_object
-from toolkit.adapters.residue import residue
+from toolkit.adapters.argument_text import call_from_text, compact
+from toolkit.adapters.blocks.decode import BlockReader, decode_turns, read_answer, read_said, to_send_again
+from toolkit.adapters.lossless import residue
+from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition

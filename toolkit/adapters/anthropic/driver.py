@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.adapters.anthropic.decode import decode_response
 from toolkit.adapters.anthropic.encode import encode_choice, encode_messages, encode_tools, split_system
 from toolkit.adapters.anthropic.stream import Accumulator
-from toolkit.adapters.driving import asked, asked_async, streamed, streamed_async, with_prompt
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.base_driver import asked, asked_async, streamed, streamed_async, with_prompt
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.message import ChatMessage, TextMessage
 from toolkit.wire.query import AsyncStreamResult, QueryOptions, QueryResult, StreamResult
 

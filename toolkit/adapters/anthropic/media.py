@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 
-from toolkit.adapters.json_shape import JsonDict
-from toolkit.adapters.media_note import media_note
+from toolkit.adapters.blocks.media_note import media_note
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from toolkit.adapters.anthropic.decode import answered
 from toolkit.adapters.anthropic.encode import PROVIDER
-from toolkit.adapters.block_stream import BlocksInPieces, GrowingBlock, parsed_object
-from toolkit.adapters.json_shape import JsonDict, plain_list, plain_object
+from toolkit.adapters.blocks.stream import BlocksInPieces, GrowingBlock, parsed_object
+from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
 from toolkit.wire.query import QueryResult
 
 _TEXT: Final = {"type": "text", "text": ""}

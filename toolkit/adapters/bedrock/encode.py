@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.arguments import compact
+from toolkit.adapters.argument_text import compact
 from toolkit.adapters.bedrock.media import encode_part
-from toolkit.adapters.block_encode import BlockWriter, arranged, encode_turns
-from toolkit.adapters.json_shape import JsonDict, plain
-from toolkit.adapters.naming import provider_name
-from toolkit.adapters.residue import own, restored
+from toolkit.adapters.blocks.encode import BlockWriter, arranged, encode_turns
+from toolkit.adapters.lossless import own, restored
+from toolkit.adapters.plain_json import JsonDict, plain
+from toolkit.adapters.provider_names import provider_name
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict
-from toolkit.adapters.media_note import media_note
+from toolkit.adapters.blocks.media_note import media_note
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import BlockType, ContentBlock
 
 _WORD: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

@@ -8,8 +8,8 @@ from typing import Final
 
 from toolkit.adapters.bedrock.decode import answered
 from toolkit.adapters.bedrock.encode import PROVIDER
-from toolkit.adapters.block_stream import BlocksInPieces, GrowingBlock, parsed_object
-from toolkit.adapters.json_shape import JsonDict, plain_list, plain_object
+from toolkit.adapters.blocks.stream import BlocksInPieces, GrowingBlock, parsed_object
+from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
 from toolkit.wire.query import QueryResult
 
 # Events are told by their name, which stands around them; recordings may have lost it. Then, by what is in them.

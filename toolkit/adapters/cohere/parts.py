@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toolkit.adapters.json_shape import JsonDict
-from toolkit.adapters.media_note import media_note
+from toolkit.adapters.blocks.media_note import media_note
+from toolkit.adapters.lossless import residue, restored
 from toolkit.adapters.openai_chat.parts import decode_part
-from toolkit.adapters.residue import residue, restored
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 
 

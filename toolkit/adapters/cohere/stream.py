@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from toolkit.adapters.calls import CallPiece, CallsInPieces
 from toolkit.adapters.cohere.decode import finished
 from toolkit.adapters.cohere.encode import PROVIDER
-from toolkit.adapters.json_shape import JsonDict, plain, plain_object
-from toolkit.adapters.residue import own
+from toolkit.adapters.lossless import own
+from toolkit.adapters.plain_json import JsonDict, plain, plain_object
+from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces
 from toolkit.wire.query import QueryResult
 
 

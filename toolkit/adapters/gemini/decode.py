@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from toolkit.adapters.gemini.encode import encode_tools
+from toolkit.adapters.gemini.key_case import camel, respelled, spelling_of
 from toolkit.adapters.gemini.parts import (
     PROVIDER,
     call_of,
@@ -17,10 +18,9 @@ from toolkit.adapters.gemini.parts import (
     result_part,
 )
 from toolkit.adapters.gemini.schema import from_openapi
-from toolkit.adapters.gemini.spelling import camel, respelled, spelling_of
-from toolkit.adapters.json_shape import JsonDict, plain, plain_list, plain_object
-from toolkit.adapters.naming import MADE_ID
-from toolkit.adapters.residue import residue
+from toolkit.adapters.lossless import residue
+from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
+from toolkit.adapters.provider_names import MADE_ID
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.content import ContentBlock

@@ -8,11 +8,11 @@ from functools import partial
 from inspect import isasyncgen
 from typing import TYPE_CHECKING, Any
 
-from toolkit.adapters.driving import asked, asked_async, streamed, streamed_async, with_prompt
+from toolkit.adapters.base_driver import asked, asked_async, streamed, streamed_async, with_prompt
 from toolkit.adapters.gemini.decode import decode_response
 from toolkit.adapters.gemini.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.gemini.stream import Accumulator
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.message import ChatMessage, TextMessage
 from toolkit.wire.query import AsyncStreamResult, QueryOptions, QueryResult, StreamResult
 

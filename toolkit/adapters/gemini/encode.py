@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.gemini.pairing import paired
+from toolkit.adapters.gemini.key_case import respelled
 from toolkit.adapters.gemini.parts import (
     PROVIDER,
     call_part,
@@ -20,10 +20,10 @@ from toolkit.adapters.gemini.parts import (
     sent_name,
     unsigned,
 )
+from toolkit.adapters.gemini.result_order import paired
 from toolkit.adapters.gemini.schema import to_openapi
-from toolkit.adapters.gemini.spelling import respelled
-from toolkit.adapters.json_shape import JsonDict
-from toolkit.adapters.residue import own, restored
+from toolkit.adapters.lossless import own, restored
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage

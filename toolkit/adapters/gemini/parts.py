@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from toolkit.adapters.arguments import compact
-from toolkit.adapters.gemini.spelling import respelled
-from toolkit.adapters.json_shape import JsonDict, plain_list, plain_object
-from toolkit.adapters.naming import MADE_ID, provider_name
-from toolkit.adapters.residue import own, restored
+from toolkit.adapters.argument_text import compact
+from toolkit.adapters.gemini.key_case import respelled
+from toolkit.adapters.lossless import own, restored
+from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
+from toolkit.adapters.provider_names import MADE_ID, provider_name
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import BlockType, ContentBlock
 from toolkit.wire.result import ToolResult

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from toolkit.adapters.arguments import compact
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.argument_text import compact
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below
 
 _KEPT: Final = frozenset({

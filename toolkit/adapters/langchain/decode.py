@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from toolkit.adapters.arguments import call_from_text
-from toolkit.adapters.json_shape import JsonDict, plain, plain_object
+from toolkit.adapters.argument_text import call_from_text
 from toolkit.adapters.langchain.encode import PROVIDER, encode_call, encode_message, encode_tools
 from toolkit.adapters.langchain.parts import decode_blocks, decode_layout, text_of
-from toolkit.adapters.residue import own, residue
+from toolkit.adapters.lossless import own, residue
+from toolkit.adapters.plain_json import JsonDict, plain, plain_object
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.arguments import compact
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.argument_text import compact
 from toolkit.adapters.langchain.parts import encode_blocks, encode_layout
-from toolkit.adapters.naming import provider_name
-from toolkit.adapters.residue import own, restored
+from toolkit.adapters.lossless import own, restored
+from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.provider_names import provider_name
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool

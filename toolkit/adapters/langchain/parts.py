@@ -9,9 +9,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.lossless import residue, restored
 from toolkit.adapters.openai_chat.parts import decode_part, encode_part
-from toolkit.adapters.residue import residue, restored
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import BlockType, ContentBlock
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from toolkit.adapters.arguments import compact
-from toolkit.adapters.calls import CallPiece, CallsInPieces
-from toolkit.adapters.json_shape import JsonDict, plain_object
+from toolkit.adapters.argument_text import compact
 from toolkit.adapters.langchain.decode import finished, message_json
 from toolkit.adapters.langchain.encode import PROVIDER
 from toolkit.adapters.langchain.parts import grow_content, text_of
-from toolkit.adapters.residue import own
+from toolkit.adapters.lossless import own
+from toolkit.adapters.plain_json import JsonDict, plain_object
+from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces
 from toolkit.wire.query import QueryResult
 
 # What some integrations repeat of the calls.

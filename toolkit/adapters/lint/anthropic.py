@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from toolkit.adapters.anthropic.encode import encode_tools
-from toolkit.adapters.json_shape import JsonDict
 from toolkit.adapters.lint.remark import SCHEMA, Remark, schemas
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below
 from toolkit.wire.definition import ToolDefinition
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict
 from toolkit.adapters.lint.remark import SCHEMA, Remark, shown
 from toolkit.adapters.ollama.encode import encode_tools
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below
 from toolkit.wire.definition import ToolDefinition
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.json_shape import JsonDict
 from toolkit.adapters.lint.remark import SCHEMA, Remark, schemas, shown
 from toolkit.adapters.openai_chat.encode import sent_name
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below
 from toolkit.adapters.strict import to_strict
 from toolkit.adapters.strict.rules import takes_pattern

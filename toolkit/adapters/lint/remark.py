@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below
 
 Effect: TypeAlias = Literal["refused", "renamed", "not strict", "moved", "lost", "reshaped", "loosened"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict, plain, plain_list, plain_object
-from toolkit.adapters.naming import MADE_ID
+from toolkit.adapters.lossless import residue
 from toolkit.adapters.ollama.encode import PROVIDER, encode_call, encode_message, encode_tools
-from toolkit.adapters.residue import residue
+from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
+from toolkit.adapters.provider_names import MADE_ID
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NativeChoice, ToolChoice
 from toolkit.wire.content import ContentBlock

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.arguments import compact
-from toolkit.adapters.json_shape import JsonDict
-from toolkit.adapters.media_note import media_note
-from toolkit.adapters.naming import provider_name
-from toolkit.adapters.residue import own, restored
+from toolkit.adapters.argument_text import compact
+from toolkit.adapters.blocks.media_note import media_note
+from toolkit.adapters.lossless import own, restored
+from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.provider_names import provider_name
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NativeChoice, ToolChoice
 from toolkit.wire.content import ContentBlock

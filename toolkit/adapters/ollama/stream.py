@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkit.adapters.json_shape import JsonDict, plain, plain_object
 from toolkit.adapters.ollama.decode import decode_response
 from toolkit.adapters.ollama.encode import PROVIDER
+from toolkit.adapters.plain_json import JsonDict, plain, plain_object
 from toolkit.wire.query import QueryResult
 
 

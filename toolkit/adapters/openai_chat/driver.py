@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolkit.adapters.driving import asked, asked_async, streamed, streamed_async, with_prompt
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.base_driver import asked, asked_async, streamed, streamed_async, with_prompt
 from toolkit.adapters.openai_chat.decode import decode_response, decode_strict_calls
 from toolkit.adapters.openai_chat.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_chat.stream import Accumulator
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.message import ChatMessage, TextMessage
 from toolkit.wire.query import AsyncStreamResult, QueryOptions, QueryResult, StreamResult
 

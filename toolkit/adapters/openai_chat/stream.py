@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.calls import CallPiece, CallsInPieces
-from toolkit.adapters.json_shape import JsonDict, plain, plain_list, plain_object
 from toolkit.adapters.openai_chat.decode import decode_usage, finished
 from toolkit.adapters.openai_chat.encode import PROVIDER
 from toolkit.adapters.openai_chat.parts import text_of
+from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
+from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 
@@ -77,7 +77,7 @@ def _piece(raw: JsonDict) -> CallPiece:
     function = plain_object(raw.get("function"))
     index, arguments = raw.get("index"), function.get("arguments")
     if isinstance(arguments, dict):  # some servers forget to make it a text
-        from toolkit.adapters.arguments import compact
+        from toolkit.adapters.argument_text import compact
 
         arguments = compact(arguments)
     extra = {key: value for key, value in raw.items() if key not in _CALL_KEYS}

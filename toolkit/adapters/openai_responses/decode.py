@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.arguments import call_from_text
-from toolkit.adapters.json_shape import JsonDict, plain, plain_list, plain_object
+from toolkit.adapters.argument_text import call_from_text
+from toolkit.adapters.lossless import own, residue
 from toolkit.adapters.openai_responses.encode import (
     PROVIDER,
     encode_call,
@@ -17,8 +17,8 @@ from toolkit.adapters.openai_responses.encode import (
     sent_name,
 )
 from toolkit.adapters.openai_responses.parts import decode_parts, text_of
-from toolkit.adapters.residue import own, residue
-from toolkit.adapters.strict.calls import marked_as_sent, original_calls
+from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
+from toolkit.adapters.strict.adapter import marked_as_sent, original_calls
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.arguments import arguments_text, compact
-from toolkit.adapters.json_shape import JsonDict
-from toolkit.adapters.naming import provider_name
+from toolkit.adapters.argument_text import arguments_text, compact
+from toolkit.adapters.lossless import own, restored
 from toolkit.adapters.openai_responses.parts import encode_parts, is_text, text_of
-from toolkit.adapters.residue import own, restored
-from toolkit.adapters.strict.calls import strict_receipt
+from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.provider_names import provider_name
+from toolkit.adapters.strict.adapter import strict_receipt
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict
-from toolkit.adapters.residue import residue, restored
+from toolkit.adapters.lossless import residue, restored
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 
 _DATA_URL: Final = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.DOTALL)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below
 from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.judge import has_type
-from toolkit.adapters.strict.plan import KEEP, Each, Places, Plan
-from toolkit.adapters.strict.work import Converted, Words, Work
+from toolkit.adapters.strict.restore import KEEP, Each, Places, Plan
+from toolkit.adapters.strict.transform_state import Converted, Words, Work
 
 
 def convert_array(work: Work, schema: JsonDict, pointer: str, depth: int) -> Converted:

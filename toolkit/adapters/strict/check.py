@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below, found_at, steps
 from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.judge import has_type

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below
 from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.arrays import closed
 from toolkit.adapters.strict.judge import has_type
 from toolkit.adapters.strict.merge import constrains
-from toolkit.adapters.strict.plan import NOTHING, Member, Members, Pairs
+from toolkit.adapters.strict.restore import NOTHING, Member, Members, Pairs
 from toolkit.adapters.strict.scalars import convert_scalar, nullable
-from toolkit.adapters.strict.work import FAILED, Converted, Words, Work
+from toolkit.adapters.strict.transform_state import FAILED, Converted, Words, Work
 
 _SERVED: Final = (*rules.ANYWHERE, *rules.KEYWORDS["object"], "unevaluatedProperties", "patternProperties")
 _KEY_WORDS: Final = frozenset({"type", "pattern", "format", "enum", "const", "minLength", "maxLength"})

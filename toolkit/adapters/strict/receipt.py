@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict.judge import Judge
-from toolkit.adapters.strict.plan import KEEP, Plan, Reading
+from toolkit.adapters.strict.restore import KEEP, Plan, Reading
 
 Effect: TypeAlias = Literal["moved", "reshaped", "loosened", "dropped"]
 """``moved``: said in the description, no longer enforced by the provider. ``reshaped``: asked for in another form, which

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.judge import has_type
-from toolkit.adapters.strict.work import Converted, Words, Work
+from toolkit.adapters.strict.transform_state import Converted, Words, Work
 from toolkit.models.exact import same_json
 
 MAX_LENGTH: Final = 1_000

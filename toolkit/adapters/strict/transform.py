@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below
 from toolkit.adapters.strict.arrays import closed, convert_array
 from toolkit.adapters.strict.check import check_strict
 from toolkit.adapters.strict.merge import Unmergeable, constrains
 from toolkit.adapters.strict.objects import convert_object, is_map
-from toolkit.adapters.strict.plan import Wrapped
 from toolkit.adapters.strict.receipt import Problem, StrictReceipt
+from toolkit.adapters.strict.restore import Wrapped
 from toolkit.adapters.strict.rules import ANNOTATIONS
 from toolkit.adapters.strict.scalars import convert_scalar, nullable, types_of
+from toolkit.adapters.strict.transform_state import FAILED, Converted, TooLarge, Words, Work
 from toolkit.adapters.strict.unions import check_choices, convert_types, convert_union
-from toolkit.adapters.strict.work import FAILED, Converted, TooLarge, Words, Work
 
 WRAPPER: Final = "arguments"
 # They say what goes together; nothing in strict mode does.

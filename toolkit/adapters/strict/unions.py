@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations, permutations
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below, found_at, steps
 from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.merge import Unmergeable, constrains
 from toolkit.adapters.strict.objects import is_map
-from toolkit.adapters.strict.plan import KEEP, Choice, Defined, Plan
+from toolkit.adapters.strict.restore import KEEP, Choice, Defined, Plan
 from toolkit.adapters.strict.scalars import listed_values
-from toolkit.adapters.strict.work import Converted, Words, Work
+from toolkit.adapters.strict.transform_state import Converted, Words, Work
 from toolkit.models.exact import same_json
 
 # More forms than this are not compared with each other.

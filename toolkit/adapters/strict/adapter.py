@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from toolkit.adapters.json_shape import JsonDict
-from toolkit.adapters.residue import residue
+from toolkit.adapters.lossless import residue
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict.check import check_strict
 from toolkit.adapters.strict.receipt import StrictReceipt
 from toolkit.adapters.strict.transform import to_strict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from toolkit.adapters.naming import MADE_ID
+from toolkit.adapters.provider_names import MADE_ID
 from toolkit.wire.call import ToolCall
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
 

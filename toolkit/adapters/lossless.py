@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.plain_json import JsonDict
 
 _ABSENT: Final = "absent"
 _PUT: Final = "put"

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from toolkit.adapters.arguments import compact
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.argument_text import compact
+from toolkit.adapters.plain_json import JsonDict
 
 
 @dataclass(slots=True)

@@ -19,8 +19,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from toolkit.adapters.json_shape import JsonDict
-from toolkit.adapters.residue import own, restored
+from toolkit.adapters.lossless import own, restored
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final, NamedTuple
 
-from toolkit.adapters.arguments import compact
-from toolkit.adapters.json_shape import JsonDict
+from toolkit.adapters.argument_text import compact
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.pointer import below, found_at, steps
 from toolkit.adapters.strict.judge import Judge
 from toolkit.adapters.strict.merge import SILENT, Merged, Unmergeable, flattened, merged
-from toolkit.adapters.strict.plan import KEEP, Choice, Defined, Plan
 from toolkit.adapters.strict.receipt import Effect, Note, Problem
+from toolkit.adapters.strict.restore import KEEP, Choice, Defined, Plan
 
 MAX_NODES: Final = 20_000
 MAX_DEPTH: Final = 64

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from toolkit.adapters.block_encode import BlockWriter, arranged, joins, said, text_digest
-from toolkit.adapters.json_shape import JsonDict, plain_list
-from toolkit.adapters.residue import own, residue
+from toolkit.adapters.blocks.encode import BlockWriter, arranged, joins, said, text_digest
+from toolkit.adapters.lossless import own, residue
+from toolkit.adapters.plain_json import JsonDict, plain_list
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage

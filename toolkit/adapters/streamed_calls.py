@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolkit.adapters.arguments import call_from_text
+from toolkit.adapters.argument_text import call_from_text
 from toolkit.wire.call import ToolCall
 
 
