@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from benchmarks.measure import least_cpu
-from toolkit.builtin.web.clean import Page
+from toolkit.builtin.web.html import to_html
 from toolkit.builtin.web.markdown import to_markdown, to_text
-from toolkit.builtin.web.markup import to_html
+from toolkit.builtin.web.page_events import Page
 from toolkit.builtin.web.tokens import tokens
 
 SIZE = 1_000_000

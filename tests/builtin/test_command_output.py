@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.builtin.shell.clean import Cleaner
-from toolkit.builtin.shell.collect import STREAMS, Collector, Stream
+from toolkit.builtin.shell.escape_output import Cleaner
+from toolkit.builtin.shell.output_buffer import STREAMS, Collector, Stream
 
 
 def cleaned(*chunks: bytes) -> str:

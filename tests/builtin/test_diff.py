@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.builtin.files.changes import MAX_LINES, changes
-from toolkit.builtin.files.diff import MAX_LINE_CHARACTERS, binary_diff, unified_diff, visible_diff
+from toolkit.builtin.text.diff import MAX_LINE_CHARACTERS, binary_diff, unified_diff, visible_diff
+from toolkit.builtin.text.line_match import MAX_LINES, changes
 
 MEBIBYTE = 1024 * 1024
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolkit.builtin.web.addresses import Base
-from toolkit.builtin.web.clean import MAX_OPEN, VOID, End, Page, Start
 from toolkit.builtin.web.elements import BLOCKS, FORMATS
+from toolkit.builtin.web.html import to_html
+from toolkit.builtin.web.links import Base
 from toolkit.builtin.web.markdown import MAX_INDENTED, to_markdown, to_text
-from toolkit.builtin.web.markup import to_html
+from toolkit.builtin.web.page_events import MAX_OPEN, VOID, End, Page, Start
 from toolkit.builtin.web.tokens import Tag, tokens
 
 URL = "http://site.test/dir/page"

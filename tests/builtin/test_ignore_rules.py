@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builtin.workspace import make, nodes, toolkit_for
-from toolkit.builtin.search.patterns import Patterns
+from toolkit.builtin.search.gitignore import Patterns
 from toolkit.guard.fs.path import display
 
 Lists = dict[str, bytes]

@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builtin.test_grep_against_ripgrep import patterns, texts
-from toolkit.builtin.search.engine import compile
-from toolkit.builtin.search.expression import traits
 from toolkit.builtin.search.lines import BLOCK, LONG_LINE, Search, blocks
+from toolkit.builtin.search.regex import compile
+from toolkit.builtin.search.regex_facts import traits
 from toolkit.errors import ToolFailed
 
 # Blocks

@@ -6,8 +6,9 @@ from typing import Final
 
 from generated import bind
 from toolkit.builtin.cache import tool_output_cache, tool_output_cache_grep
-from toolkit.builtin.files import edit, read_file, tree, write_file
+from toolkit.builtin.edit import edit
 from toolkit.builtin.files import list as list_directory
+from toolkit.builtin.files import read_file, tree, write_file
 from toolkit.builtin.git import git_status_summary
 from toolkit.builtin.patch import apply_patch
 from toolkit.builtin.search import glob, grep

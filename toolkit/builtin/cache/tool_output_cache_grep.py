@@ -8,8 +8,8 @@ from typing import Annotated, Final
 from generated import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
 from generated.models.tool_output_cache_grep import ToolOutputCacheGrepOutputMatch
 from toolkit.builtin.files.visible import visible
-from toolkit.builtin.search.engine import Matcher, compile
 from toolkit.builtin.search.lines import Hit, Search
+from toolkit.builtin.search.regex import Matcher, compile
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.runtime.output.cache.output import CachedOutput

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from generated import ListInput, ListOutput
 from generated.models.list import ListOutputEntry
-from toolkit.builtin.files.opening import open_dir
+from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.walk import denied, is_hidden, join, open_below
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.runtime.context.toolkit_context import ToolContext

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from generated import TreeInput, TreeOutput
 from generated.models.tree import TreeOutputNode
-from toolkit.builtin.files.opening import open_dir
+from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.walk import Steps, denied, open_below, shown
 from toolkit.errors import SandboxViolation, ToolFailed

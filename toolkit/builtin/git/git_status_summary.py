@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from generated import GitStatusSummaryInput, GitStatusSummaryOutput
 from generated.models.git_status_summary import GitStatusSummaryOutputChange, GitStatusSummaryOutputCounts
-from toolkit.builtin.files.opening import open_dir
+from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.walk import join
 from toolkit.runtime.context.toolkit_context import ToolContext
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolkit.builtin.files.visible import visible
-from toolkit.builtin.patch.patch import WHITE_SPACE, Hunk, Operation, Patch, invalid
+from toolkit.builtin.patch.model import WHITE_SPACE, Hunk, Operation, Patch, invalid
 from toolkit.errors import ToolFailed
 
 BEGIN: Final = "*** Begin Patch"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolkit.builtin.patch.git_names import NOWHERE, read_name, read_two_names, without_prefix
-from toolkit.builtin.patch.patch import Hunk, Operation, Patch, Verb, invalid
+from toolkit.builtin.patch.model import Hunk, Operation, Patch, Verb, invalid
 from toolkit.errors import ToolFailed
 
 _GIT: Final = "diff --git "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolkit.builtin.patch.patch import invalid
+from toolkit.builtin.patch.model import invalid
 
 NOWHERE: Final = "/dev/null"
 # Every byte of the longest path there is, written as an escape.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from toolkit.builtin.patch.mismatch import NoPlace, no_match
-from toolkit.builtin.patch.patch import Hunk
+from toolkit.builtin.patch.hunk_failure import NoPlace, no_match
+from toolkit.builtin.patch.model import Hunk
 from toolkit.builtin.patch.seek import EXACT, LEVELS, Budget, Index
 from toolkit.errors import ToolFailed
 

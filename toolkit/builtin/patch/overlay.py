@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from toolkit.builtin.files.opening import open_file
-from toolkit.builtin.files.whole import MAX_BYTES, WholeFile, bytes_of, read_whole, text_of
+from toolkit.builtin.files.open_with_hint import open_file
+from toolkit.builtin.files.whole_file import MAX_BYTES, WholeFile, bytes_of, read_whole, text_of
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Final
 
 from toolkit.builtin.patch.envelope import BEGIN, END, is_envelope, parse_envelope
 from toolkit.builtin.patch.git_diff import is_git_diff, parse_git_diff
-from toolkit.builtin.patch.patch import Patch, invalid
+from toolkit.builtin.patch.model import Patch, invalid
 from toolkit.errors import InvalidArguments, ToolFailed
 
 MAX_BYTES: Final = 10 * 1024 * 1024

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from toolkit.builtin.files.diff import DIFF_LIMIT, binary_diff, unified_diff
-from toolkit.builtin.files.whole import MAX_BYTES, bytes_of, refuse_mixture
+from toolkit.builtin.files.whole_file import MAX_BYTES, bytes_of, refuse_mixture
 from toolkit.builtin.patch.hunks import apply_envelope, apply_numbered
+from toolkit.builtin.patch.model import Operation, Patch, Verb
 from toolkit.builtin.patch.overlay import Content, Key, Original, Overlay, Unread
-from toolkit.builtin.patch.patch import Operation, Patch, Verb
 from toolkit.builtin.patch.seek import Budget
+from toolkit.builtin.text.diff import DIFF_LIMIT, binary_diff, unified_diff
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from toolkit.builtin.patch.patch import WHITE_SPACE
+from toolkit.builtin.patch.model import WHITE_SPACE
 from toolkit.errors import ToolFailed
 
 MAX_SEARCHED_LINES: Final = 400_000_000

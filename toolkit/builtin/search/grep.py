@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 from generated import GrepInput, GrepOutput
 from generated.models.grep import GrepOutputMatch
-from toolkit.builtin.files.marks import marked_encoding
-from toolkit.builtin.files.opening import open_dir, open_file
+from toolkit.builtin.files.open_with_hint import open_dir, open_file
 from toolkit.builtin.files.visible import visible
-from toolkit.builtin.search.engine import Matcher, compile
-from toolkit.builtin.search.globs import PathMatcher, parse_choice
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.lines import Hit, Search
-from toolkit.builtin.search.source import text_of, text_of_file
+from toolkit.builtin.search.path_globs import PathMatcher, parse_choice
+from toolkit.builtin.search.regex import Matcher, compile
+from toolkit.builtin.search.text_source import text_of, text_of_file
 from toolkit.builtin.search.walk import Steps, Visit, Walk, denied
+from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.runtime.context.toolkit_context import ToolContext
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from toolkit.builtin.search.patterns import DIRECTORY, Patterns, raw_bytes
+from toolkit.builtin.search.gitignore import DIRECTORY, Patterns, raw_bytes
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 Memory stays flat: no more is held than one block, and of what was found no more of a line than can be shown.
 
->>> from toolkit.builtin.search.engine import compile
+>>> from toolkit.builtin.search.regex import compile
 >>> search = Search(compile("b"), after=1)
 >>> [(hit.line, hit.text, hit.after) for hit in search.hits([b"a\\nb", b"c\\r\\nd\\n"])]
 [(2, 'bc', ['d'])]
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from toolkit.builtin.search.engine import Matcher, Span
+from toolkit.builtin.search.regex import Matcher, Span
 
 BLOCK: Final = 128 * 1024
 """How much is searched at once, where lines are not longer than that."""

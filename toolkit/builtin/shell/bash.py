@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from generated import BashInput, BashOutput
-from toolkit.builtin.shell.ending import run_listening
-from toolkit.builtin.shell.report import report
+from toolkit.builtin.shell.result_text import report
+from toolkit.builtin.shell.run_command import run_listening
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:

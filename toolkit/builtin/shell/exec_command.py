@@ -6,8 +6,8 @@ import shlex
 from typing import TYPE_CHECKING, Final, cast
 
 from generated import ExecCommandInput, ExecCommandOutput
-from toolkit.builtin.shell.ending import run_listening
-from toolkit.builtin.shell.report import report
+from toolkit.builtin.shell.result_text import report
+from toolkit.builtin.shell.run_command import run_listening
 from toolkit.errors import ToolFailed
 from toolkit.runtime.context.toolkit_context import ToolContext
 

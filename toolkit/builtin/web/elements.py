@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from toolkit.builtin.web.addresses import Base
+from toolkit.builtin.web.links import Base
 from toolkit.builtin.web.seen import one_line
 from toolkit.builtin.web.tokens import Tag
 

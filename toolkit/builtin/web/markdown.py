@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from toolkit.builtin.web.clean import End, Event, Start
 from toolkit.builtin.web.elements import FORMATS
+from toolkit.builtin.web.page_events import End, Event, Start
 from toolkit.builtin.web.tables import Table
 
 MAX_INDENTED: Final = 8

@@ -122,9 +122,9 @@ def _is_page(response: Response, text: str) -> bool:
 def _page(response: Response, text: str, args: WebfetchInput, check: Callable[[], None]) -> tuple[str | None, str]:
     """Title and content; the content may be somewhat longer than ``max_bytes``, but not by much."""
     # Loaded by the first page that is fetched: every toolkit has this tool, and few calls use it.
-    from toolkit.builtin.web.clean import Page
+    from toolkit.builtin.web.html import to_html
     from toolkit.builtin.web.markdown import to_markdown, to_text
-    from toolkit.builtin.web.markup import to_html
+    from toolkit.builtin.web.page_events import Page
 
     written = {"markdown": to_markdown, "text": to_text, "html": to_html}[args.format]
     page = Page(text, response.final_url, is_xml=_media_type(response) == _XHTML, check=check)

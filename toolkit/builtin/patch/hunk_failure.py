@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from toolkit.builtin.files.similar import Region, nearest_regions
 from toolkit.builtin.files.visible import visible
-from toolkit.builtin.patch.patch import Hunk
+from toolkit.builtin.patch.model import Hunk
 from toolkit.builtin.patch.seek import EXACT, LEVELS, Index
+from toolkit.builtin.text.similar import Region, nearest_regions
 from toolkit.errors import ToolFailed
 
 MAX_SHOWN_LINES: Final = 8

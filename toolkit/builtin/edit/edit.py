@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from generated import EditInput, EditOutput
-from toolkit.builtin.files.diff import brief_diff, unified_diff, visible_diff
-from toolkit.builtin.files.edit_failure import ambiguous, not_found, unexpected_count
-from toolkit.builtin.files.match import Matches, find_by_lines, find_exact
-from toolkit.builtin.files.opening import open_file
-from toolkit.builtin.files.rewrite import rewritten
-from toolkit.builtin.files.whole import (
+from toolkit.builtin.edit.failure import ambiguous, not_found, unexpected_count
+from toolkit.builtin.edit.find import Matches, find_by_lines, find_exact
+from toolkit.builtin.edit.rewrite import rewritten
+from toolkit.builtin.files.open_with_hint import open_file
+from toolkit.builtin.files.whole_file import (
     MAX_BYTES,
     WholeFile,
     bytes_of,
@@ -24,6 +23,7 @@ from toolkit.builtin.files.whole import (
     refuse_mixture,
     text_of,
 )
+from toolkit.builtin.text.diff import brief_diff, unified_diff, visible_diff
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context.toolkit_context import ToolContext

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
 from toolkit.builtin.files.visible import visible
-from toolkit.builtin.shell.collect import Collector
-from toolkit.builtin.shell.watch import Watcher
+from toolkit.builtin.shell.output_buffer import Collector
+from toolkit.builtin.shell.output_progress import Watcher
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from toolkit.builtin.files.similar import similarity
+from toolkit.builtin.text.similar import similarity
 
 MatchMode: TypeAlias = Literal["exact", "line-trimmed", "block-anchor"]
 

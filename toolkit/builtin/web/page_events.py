@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from toolkit.builtin.web.addresses import Base
 from toolkit.builtin.web.elements import (
     BLOCKS,
     CELLS,
@@ -31,6 +30,7 @@ from toolkit.builtin.web.elements import (
     kept_attributes,
     language_of,
 )
+from toolkit.builtin.web.links import Base
 from toolkit.builtin.web.seen import one_line, seen_lines
 from toolkit.builtin.web.tokens import Tag, tokens
 

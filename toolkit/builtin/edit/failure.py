@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from toolkit.builtin.files.match import Matches, find_by_lines, find_exact, has_too_many_lines, line_ranges
-from toolkit.builtin.files.similar import Region, nearest_regions
+from toolkit.builtin.edit.find import Matches, find_by_lines, find_exact, has_too_many_lines, line_ranges
 from toolkit.builtin.files.visible import visible
+from toolkit.builtin.text.similar import Region, nearest_regions
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:

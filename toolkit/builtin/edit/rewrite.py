@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from toolkit.builtin.files.changes import Change, changes
-from toolkit.builtin.files.indent import Indentation
-from toolkit.builtin.files.match import Matches
+from toolkit.builtin.edit.find import Matches
+from toolkit.builtin.edit.indent import Indentation
+from toolkit.builtin.text.line_match import Change, changes
 from toolkit.errors import ToolFailed
 
 MAX_PLACES: Final = 100_000

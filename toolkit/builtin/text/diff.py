@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import Final
 
-from toolkit.builtin.files.changes import MAX_LINES, Change, changes
 from toolkit.builtin.files.visible import visible
+from toolkit.builtin.text.line_match import MAX_LINES, Change, changes
 
 DIFF_LIMIT: Final = 32 * 1024
 BRIEF_LIMIT: Final = 4 * 1024

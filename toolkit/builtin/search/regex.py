@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-from toolkit.builtin.search.expression import Traits, traits
+from toolkit.builtin.search.regex_facts import Traits, traits
 from toolkit.errors import ToolFailed
 
 MAX_PATTERN_CHARACTERS: Final = 4096

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from toolkit.builtin.web.clean import VOID, Event, Start
 from toolkit.builtin.web.elements import FORMATS
+from toolkit.builtin.web.page_events import VOID, Event, Start
 
 
 def to_html(events: Iterable[Event], room: int) -> str:

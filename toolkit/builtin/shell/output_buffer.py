@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
-from toolkit.builtin.shell.clean import Cleaner
+from toolkit.builtin.shell.escape_output import Cleaner
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 Tell: TypeAlias = Callable[[Stream, str], None]

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from toolkit.builtin.search.engine import escape, for_expression
+from toolkit.builtin.search.regex import escape, for_expression
 from toolkit.errors import SandboxViolation, ToolFailed
 
 MAX_PATTERN_CHARACTERS: Final = 1000

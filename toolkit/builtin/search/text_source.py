@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Final
 
-from toolkit.builtin.files.marks import marked_encoding
+from toolkit.builtin.text.encoding import marked_encoding
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.handles import OpenFile

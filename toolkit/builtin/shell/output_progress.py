@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.builtin.shell.collect import STREAMS, Stream
+from toolkit.builtin.shell.output_buffer import STREAMS, Stream
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 PIECES: Final = 64
