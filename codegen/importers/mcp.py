@@ -15,7 +15,7 @@ from codegen.importers.imported import Imported
 from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
 from toolkit.guard.net.network import Network
 from toolkit.guard.process.guard import ProcessGuard
-from toolkit.packs.mcp import McpServer
+from toolkit.packs.mcp.pack import McpServer
 
 _KEPT: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 # What a wrapper may have beside its one property. Anything more says something of the wrapper itself.
@@ -56,7 +56,7 @@ def import_mcp(settings: ImportSettings, root: Path) -> Imported:
 
 
 async def _listed(server: McpServer, root: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
-    from toolkit.packs.mcp_link import McpLink, Reach
+    from toolkit.packs.mcp.connection import McpLink, Reach
 
     with ProcessGuard(str(root), mode="read-only") as guard:
         link = McpLink(server)

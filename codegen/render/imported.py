@@ -29,8 +29,8 @@ def render_imported(imports: Iterable[ImportSettings], rows: Sequence[Row]) -> s
         return None
     kinds = {item.kind for item in imports}
     found = ["from toolkit.packs.functions import FunctionTools"] if "functions" in kinds else []
-    found += ["from toolkit.packs.mcp import McpServer, McpTool, mcp_pack"] if "mcp" in kinds else []
-    found += ["from toolkit.packs.openapi import ApiOperation, ApiService, api_pack"] if "openapi" in kinds else []
+    found += ["from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack"] if "mcp" in kinds else []
+    found += ["from toolkit.packs.openapi.pack import ApiOperation, ApiService, api_pack"] if "openapi" in kinds else []
     packs = "\n".join(_pack(item, [row for row in rows if _is_from(row, item)]) for item in imports)
     return f"""{header("Packs for imported tools: commands and addresses are those of the settings.")}
 from typing import Final

@@ -17,7 +17,7 @@ from tests.packs.conftest import SERVERS, Doors, servers_in
 from tests.runtime.conftest import Door
 from toolkit import CancelSignal, JsonObject, ToolCall
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
-from toolkit.packs.mcp import McpServer, McpTool, mcp_pack
+from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack
 from toolkit.runtime.catalog.catalog import Pack
 
 

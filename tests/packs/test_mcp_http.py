@@ -16,7 +16,7 @@ from tests.packs.odd_http import OddHttp, odd_http
 from tests.runtime.conftest import Door
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolkitError, ToolTimeout
 from toolkit.guard.net.network import Network
-from toolkit.packs.mcp import McpServer, McpTool, mcp_pack
+from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack
 from toolkit.runtime.catalog.catalog import Pack
 
 __all__ = ["certificates"]  # a fixture

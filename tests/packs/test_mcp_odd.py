@@ -90,7 +90,7 @@ def test_a_variable_that_is_not_set_is_named(make_sync: Doors) -> None:
 
 
 def test_a_program_that_is_not_there_is_told(make_sync: Doors) -> None:
-    from toolkit.packs.mcp import McpServer, McpTool, mcp_pack
+    from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack
 
     server = McpServer(name="none", command=("no-such-server",))
     door = make_sync(mcp_pack(server, {"odd": McpTool("ask", "served.generated.models.odd:OddOutput")}))

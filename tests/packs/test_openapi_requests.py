@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.packs.service import Service
 from toolkit.errors import InvalidArguments, SetupError, ToolkitError
 from toolkit.models.base import ToolModel
-from toolkit.packs.openapi import ApiOperation, ApiService, api_pack
-from toolkit.packs.request import Body, Parameter
+from toolkit.packs.openapi.pack import ApiOperation, ApiService, api_pack
+from toolkit.packs.openapi.request import Body, Parameter
 from toolkit.runtime.functions.standalone import StandaloneContext
 
 CONTENT = "toolkit.wire.content:ContentOutput"

@@ -11,7 +11,7 @@ from typing import Final, TypedDict
 from urllib.parse import quote_plus
 
 from toolkit.errors import InvalidArguments
-from toolkit.packs.styles import as_json, encoded, encoded_but_reserved, in_query, text_of
+from toolkit.packs.openapi.styles import as_json, encoded, encoded_but_reserved, in_query, text_of
 
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"

@@ -27,14 +27,14 @@ from mcp_types import (
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
-from toolkit.packs.mcp_life import Life, Reach, SessionOver
+from toolkit.packs.mcp.session import Life, Reach, SessionOver
 from toolkit.runtime.context.progress import logger
 from toolkit.runtime.workers import LoopThread, Workers
 
 if TYPE_CHECKING:
     from mcp import ClientSession
 
-    from toolkit.packs.mcp import McpServer
+    from toolkit.packs.mcp.pack import McpServer
 
 __all__ = ["McpLink", "Reach"]
 

@@ -19,8 +19,8 @@ from toolkit.guard.fs.path import display
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.process.long_process import GRACE, LongProcess
 from toolkit.guard.variables import filled, read_variables, values_of
-from toolkit.packs.mcp_http import FAILED_HERE, failed_here, http_streams
-from toolkit.packs.mcp_stdio import Output, stdio_streams
+from toolkit.packs.mcp.http import FAILED_HERE, failed_here, http_streams
+from toolkit.packs.mcp.stdio import Output, stdio_streams
 from toolkit.runtime.workers import Workers
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from toolkit.guard.net.network import Network
     from toolkit.guard.process.guard import ProcessGuard
-    from toolkit.packs.mcp import McpServer
+    from toolkit.packs.mcp.pack import McpServer
 
 _CLIENT: Final = Implementation(name="typed-toolkit", version="0.1.0")
 _SHOWN: Final = 2000

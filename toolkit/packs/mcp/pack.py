@@ -26,8 +26,8 @@ from toolkit.runtime.catalog.catalog import BESIDE, NO_SANDBOX, Pack
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.packs.mcp_life import Reach
-    from toolkit.packs.mcp_link import McpLink
+    from toolkit.packs.mcp.connection import McpLink
+    from toolkit.packs.mcp.session import Reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> Pack:
 
     async def linked() -> AsyncIterator[McpLink]:
         try:
-            from toolkit.packs.mcp_link import McpLink
+            from toolkit.packs.mcp.connection import McpLink
         except ImportError as error:
             words = f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]'"
             raise ToolFailed("NOT_CONFIGURED", words) from None
@@ -117,7 +117,7 @@ class _Handler:
 
     async def __call__(self, args: BaseModel, ctx: ToolContext) -> object:
         link = await ctx.resolve_async(self._key)
-        from toolkit.packs.mcp_content import output_of
+        from toolkit.packs.mcp.content import output_of
 
         if self._opted_out:
             ctx.metadata(sandbox=NO_SANDBOX)
@@ -134,7 +134,7 @@ class _Handler:
 
     def _reach(self, ctx: ToolContext) -> Reach:
         """As far as the tool may reach; the server outlives the call that starts it, and must not end with it."""
-        from toolkit.packs.mcp_life import Reach
+        from toolkit.packs.mcp.session import Reach
 
         network = ctx.net.network if self._server.url or self._server.network else None
         return Reach(ctx.process.bound(_never), network) if self._server.command else Reach(network=network)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from toolkit.errors import SetupError, ToolFailed
-from toolkit.packs.body import is_json
+from toolkit.packs.openapi.body import is_json
 from toolkit.runtime.call.reader import Reader, refused_places
 from toolkit.wire.content import BlockType, ContentBlock, ContentOutput
 

@@ -17,8 +17,8 @@ from toolkit.errors import SetupError, ToolkitError
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
 from toolkit.guard.variables import filled, read_variables
-from toolkit.packs.answer import Output, read_answer
-from toolkit.packs.request import Body, Parameter, Request, build, check_parameters
+from toolkit.packs.openapi.answer import Output, read_answer
+from toolkit.packs.openapi.request import Body, Parameter, Request, build, check_parameters
 from toolkit.runtime.catalog.catalog import BESIDE, Pack
 from toolkit.runtime.context.toolkit_context import ToolContext
 

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, TypedDict
 from urllib.parse import quote, unquote
 
 from toolkit.errors import InvalidArguments, SetupError
-from toolkit.packs.body import Encoding, written
-from toolkit.packs.styles import Pairs, as_json, encoded, encoded_but_reserved, in_path, in_query, simple
+from toolkit.packs.openapi.body import Encoding, written
+from toolkit.packs.openapi.styles import Pairs, as_json, encoded, encoded_but_reserved, in_path, in_query, simple
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _STATIC: Final = "!$&'()*+,-./:;=@_~%"

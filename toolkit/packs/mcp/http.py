@@ -24,7 +24,7 @@ from toolkit.guard.net.dial import Deadline, permitted
 from toolkit.guard.net.exchange import checked_headers
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.net.network import Network
-from toolkit.packs.mcp_stdio import MAX_MESSAGE
+from toolkit.packs.mcp.stdio import MAX_MESSAGE
 from toolkit.runtime.workers import Workers
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, CallToolResult, TextResourceContents
     from mcp_types import ContentBlock as McpBlock
 
-    from toolkit.packs.mcp import McpTool
+    from toolkit.packs.mcp.pack import McpTool
 
 _MAX_ERROR_TEXT: Final = 20_000
 _WEB: Final = ("http://", "https://")
