@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codegen.document import Document
-from codegen.schema import flatten
+from codegen.schema.document import Document
+from codegen.schema.flatten import flatten
 from toolkit.spec.model import ToolSpec
 from toolkit.spec.problems import Finding
 

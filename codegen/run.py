@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codegen.manifest import NAME
-from codegen.plan import Plan, Progress, is_current, make_plan, read_inputs
+from codegen.package.manifest import NAME
+from codegen.package.plan import Plan, Progress, is_current, make_plan, read_inputs
+from codegen.package.write import compare, surplus_files, write
 from codegen.settings import Settings
-from codegen.write import compare, surplus_files, write
 
 
 def generate(settings: Settings, progress: Progress | None = None, *, parallel: bool = False) -> list[str]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from codegen.import_settings import ImportSettings, read_imports
-from codegen.render.facade import MODULE_NAMES
-from codegen.render.modules import EXPORTS
+from codegen.imports.settings import ImportSettings, read_imports
+from codegen.package.render.facade import MODULE_NAMES
+from codegen.package.render.modules import EXPORTS
 from toolkit.errors import SetupError, nearest
 from toolkit.spec.load import SUFFIXES
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from codegen.document import Document
-from codegen.models import render_models
-from codegen.schema import flatten
+from codegen.package.models import render_models
+from codegen.schema.document import Document
+from codegen.schema.flatten import flatten
 from toolkit.errors import SpecError
 
 

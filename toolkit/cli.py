@@ -95,7 +95,7 @@ def lint(
     With --target: what becomes of each tool's name, description and parameters on the way to that provider.
     """
     from codegen.cli import print_json, reported
-    from codegen.importers.functions import read_functions
+    from codegen.imports.importers.functions import read_functions
     from codegen.lint import schema_findings
     from codegen.settings import find_settings
     from toolkit.spec.lint import estimate_tokens

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from codegen.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
+from codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from tests.modules import documents, input_model, load_module, module_text
 from toolkit.errors import SetupError
 from toolkit.runtime.call.reader import Reader

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from codegen.importers import reading
+from codegen.imports.importers import subprocess_reader as reading
 from codegen.run import check, generate
 from codegen.settings import find_settings
 from tests.projects import Project, run, tool

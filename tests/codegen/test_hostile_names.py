@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codegen.naming import field_names, name_tools
+from codegen.package.naming import field_names, name_tools
 from tests.modules import input_model
 from tests.projects import Project
 from tests.typing.checkers import mypy

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from codegen.safety import check_module
+from codegen.package.safety import check_module
 from tests.modules import documents, load_module, module_text
 from tests.projects import Project, tool
 from toolkit.errors import GenerationError, SpecError

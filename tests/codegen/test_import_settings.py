@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.import_settings import ImportSettings
+from codegen.imports.settings import ImportSettings
 from codegen.settings import Settings, read_settings
 from toolkit.errors import SetupError
 

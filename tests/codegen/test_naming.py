@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.naming import ToolNames, attribute_name, field_names, name_tools
+from codegen.package.naming import ToolNames, attribute_name, field_names, name_tools
 from tests.modules import documents, module_text
 from toolkit.errors import SpecError
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from codegen.import_settings import ImportSettings
-from codegen.importers.imported import Imported
-from codegen.importers.provider_json import import_provider_json
+from codegen.imports.importers.provider_json import import_provider_json
+from codegen.imports.importers.result import Imported
+from codegen.imports.settings import ImportSettings
 from tests.projects import Project
 from toolkit.errors import SetupError, SpecError
 

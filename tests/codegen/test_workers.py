@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from codegen.document import Document
-from codegen.schema import flatten
-from codegen.workers import WORTHWHILE, Job, render_all, workers_for
+from codegen.package.parallel import WORTHWHILE, Job, render_all, workers_for
+from codegen.schema.document import Document
+from codegen.schema.flatten import flatten
 from tests.projects import tool
 from toolkit.errors import GenerationError
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from codegen.naming import field_names
+from codegen.package.naming import field_names
 from tests.corpus import scalars
 from tests.corpus.oracle import Oracle, Verdict
 from tests.corpus.shapes import KINDS, Node, Shapes, kinds

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codegen.naming import attribute_name
+from codegen.package.naming import attribute_name
 from tests.corpus.specs import FILES, rows
 from tests.projects import run
 

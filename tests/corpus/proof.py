@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codegen.safety import check_module
+from codegen.package.safety import check_module
 from tests.corpus.arguments import NoInstance, valid_arguments
 from tests.corpus.calls import calls
 from tests.corpus.project import SharedProject, SharedTool

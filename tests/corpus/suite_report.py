@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from codegen.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
+from codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from tests.corpus.suite import DRAFTS, EXCEPTIONS, LEFT_OUT, Result, groups, judge
 
 _HEAD = """# What becomes of a JSON Schema

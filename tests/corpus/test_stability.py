@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codegen.naming import camel
-from codegen.plan import make_plan, read_inputs
+from codegen.package.naming import camel
+from codegen.package.plan import make_plan, read_inputs
 from codegen.settings import find_settings
 from tests.corpus.project import SharedTool, shared_tools
 from tests.projects import Project

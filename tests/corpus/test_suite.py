@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validator
 from jsonschema_specifications import REGISTRY
 
-from codegen.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
+from codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from tests.corpus.suite import EXCEPTIONS, Result
 from tests.corpus.suite_report import document, results
 from tests.projects import REPOSITORY

@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/__main__.py": ("toolkit.cli",),
     "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.models.enforce", "toolkit.models.exact"),
     # reads what adapters read already
-    "codegen/importers/provider_json.py": (
+    "codegen/imports/importers/provider_json.py": (
         "codegen",
         "toolkit.errors",
         "toolkit.spec",
@@ -68,7 +68,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.adapters",
     ),
     # judges addresses as the network guard does
-    "codegen/stale.py": (
+    "codegen/imports/freshness.py": (
         "codegen",
         "toolkit.errors",
         "toolkit.spec",
@@ -76,11 +76,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard.net.hosts",
     ),
     # asks a live server, as the pack does that runs its tools
-    "codegen/importers/mcp.py": ("codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
+    "codegen/imports/importers/mcp.py": ("codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
     # runs in a process of its own, beside the code of a project
-    "codegen/importers/beside_project.py": ("toolkit.errors",),
-    "codegen/importers/functions_reader.py": ("codegen.importers.beside_project", "toolkit.errors", "toolkit.runtime"),
-    "codegen/importers/models_reader.py": ("codegen.importers.beside_project",),
+    "codegen/imports/importers/project_process.py": ("toolkit.errors",),
+    "codegen/imports/importers/functions_reader.py": (
+        "codegen.imports.importers.project_process",
+        "toolkit.errors",
+        "toolkit.runtime",
+    ),
+    "codegen/imports/importers/models_reader.py": ("codegen.imports.importers.project_process",),
     "generated/models": ("toolkit.models.base", "toolkit.wire.content"),
     "generated/__init__.py": (),
     "generated": ("generated", "toolkit.runtime", "toolkit.wire", "toolkit.errors", "toolkit.guard"),

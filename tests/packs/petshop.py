@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codegen.imports import run_imports
+from codegen.imports.run import run_imports
 from codegen.run import generate
 from codegen.settings import find_settings
 

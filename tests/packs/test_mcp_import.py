@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from codegen.import_settings import ImportSettings
-from codegen.importers.mcp import as_spec, import_mcp
+from codegen.imports.importers.mcp import as_spec, import_mcp
+from codegen.imports.settings import ImportSettings
 from tests.packs.conftest import SERVERS
 from tests.projects import Project, run
 from toolkit.errors import SetupError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codegen.naming import name_tools
+from codegen.package.naming import name_tools
 from tests.projects import REPOSITORY, Project, many_tools
 from tests.typing.checkers import CHECKERS, Report, mypy
 

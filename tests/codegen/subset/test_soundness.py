@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from codegen.drift import changes
-from codegen.subset.prove import gaps
+from codegen.imports.drift import changes
+from codegen.imports.subset.prove import gaps
 from tests.codegen.subset.random_schemas import NAMES, neighbours, schemas, values
 
 TRIALS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

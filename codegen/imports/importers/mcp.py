@@ -1,0 +1,117 @@
+"""A live MCP server's tools: the whole of its list, read over the same connection that runs them later.
+
+A stdio server is started as the settings say, in the sandbox unless they opt out, with the project's folder as its
+workspace, which it cannot write: being asked for a list is no reason to change anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+from codegen.imports.importers.result import Imported
+from codegen.imports.settings import ImportSettings
+from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
+from toolkit.guard.net.network import Network
+from toolkit.guard.process.guard import ProcessGuard
+from toolkit.packs.mcp.pack import McpServer
+
+_KEPT: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+# What a wrapper may have beside its one property. Anything more says something of the wrapper itself.
+_OF_A_WRAPPER: Final = frozenset(
+    {"$schema", "$defs", "definitions", "type", "title", "description", "properties", "required"}
+    | {"additionalProperties", "x-fastmcp-wrap-result"}
+)
+
+_IT_RAN: Final = ("SERVER_NOT_READY", "SERVER_DIED", "REMOTE")
+_WHERE_PROGRAMS_ARE: Final = (
+    "; the sandbox has the system's programs, those beside this Python and the project's folder:"
+    " install it there, or set sandbox = false"
+)
+
+
+def import_mcp(settings: ImportSettings, root: Path) -> Imported:
+    """Every tool the server lists, in its order."""
+    server = McpServer(
+        name=settings.name,
+        command=settings.command,
+        url=settings.url,
+        env=settings.env,
+        headers=settings.headers,
+        sandbox=settings.sandbox,
+        network=settings.network,
+        timeout=settings.timeout,
+    )
+    try:
+        identity, tools = asyncio.run(_listed(server, root))
+    except ToolkitError as error:
+        raise SetupError(f"{error.message}{_what_helps(settings, error)} @ {settings.pointer}") from None
+    except ImportError as error:
+        raise SetupError(
+            f"MCP servers are read with the package {error.name!r}: pip install 'typed-toolkit[mcp]' @ {settings.pointer}"
+        ) from None
+    origin = {"server": identity} if identity else {}
+    return Imported(origin, [as_spec(tool, settings.permissions) for tool in tools])
+
+
+async def _listed(server: McpServer, root: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    from toolkit.packs.mcp.connection import McpLink, Reach
+
+    with ProcessGuard(str(root), mode="read-only") as guard:
+        link = McpLink(server)
+        try:
+            return await link.list_tools(Reach(guard, Network()))
+        finally:
+            await link.close()
+
+
+def _what_helps(settings: ImportSettings, error: ToolkitError) -> str:
+    """Where a command ran, or why it could not, and the setting that may change it."""
+    if not settings.command:
+        return ""
+    reason = error.details.get("reason")
+    if reason == "COMMAND_NOT_FOUND":
+        names = error.details.get("near")
+        near = nearest(settings.command[0], names) if isinstance(names, list) else ""
+        return f"{_WHERE_PROGRAMS_ARE if settings.sandbox else ''}{near and '.'}{near}"
+    if reason not in _IT_RAN and not isinstance(error, ToolTimeout):
+        return ""
+    if not settings.sandbox:
+        return "; it ran in the project's folder, without a sandbox"
+    if settings.network:
+        return "; it ran in the project's folder, in the sandbox: read-only, with the network"
+    waits = reason == "SERVER_NOT_READY"
+    hint = "; one that is downloaded when it starts (npx, uvx) needs network = true" if waits else ""
+    return f"; it ran in the project's folder, in the sandbox: read-only, without the network{hint}"
+
+
+def as_spec(tool: dict[str, Any], permissions: tuple[str, ...]) -> dict[str, Any]:
+    """One tool as a spec file has it. A ``{"result": ...}`` around the output is taken off, and that is noted."""
+    spec = {key: tool[key] for key in _KEPT if tool.get(key) is not None}
+    inner = _unwrapped(spec.get("outputSchema"))
+    if inner is not None:
+        spec |= {"outputSchema": inner, "wrapsResult": True}
+    return {**spec, "permissions": list(permissions)}
+
+
+def _unwrapped(schema: Any) -> dict[str, Any] | None:
+    """What stands in a wrapper, with the definitions it refers to; None for a schema that is none."""
+    match schema:
+        case {"type": "object", "properties": {"result": dict() as inner, **others}, "required": ["result"]}:
+            if others or schema.keys() - _OF_A_WRAPPER or _points_elsewhere(inner):
+                return None
+        case _:
+            return None
+    around = {key: schema[key] for key in ("$schema", "$defs", "definitions") if key in schema}
+    return {**inner, **around}
+
+
+def _points_elsewhere(schema: object) -> bool:
+    """Whether it refers to a place that would move."""
+    if isinstance(schema, dict):
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and not reference.startswith(("#/$defs/", "#/definitions/")):
+            return True
+        return any(map(_points_elsewhere, schema.values()))
+    return isinstance(schema, list) and any(map(_points_elsewhere, schema))

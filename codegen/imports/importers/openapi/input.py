@@ -1,0 +1,31 @@
+"""The input of one operation while it is put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codegen.imports.importers.openapi.schema import Schema
+from toolkit.spec.model import Json
+
+
+@dataclass(slots=True)
+class Input:
+    """What a tool takes and how it is sent; ``notes`` are sentences for the person who imports."""
+
+    properties: Schema = field(default_factory=dict)
+    required: list[Json] = field(default_factory=list)
+    parameters: Schema = field(default_factory=dict)
+    body: Schema | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def schema(self) -> Schema:
+        required: Schema = {"required": self.required} if self.required else {}
+        return {"type": "object", "properties": self.properties, **required, "additionalProperties": False}
+
+    def free(self, *names: str) -> str:
+        """The first of these names that no property has."""
+        for name in names:
+            if name not in self.properties:
+                return name
+        return self.free(f"{names[-1]}_")

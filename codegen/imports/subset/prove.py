@@ -1,0 +1,401 @@
+"""The proof that a schema accepts everything another one does.
+
+A schema is taken as many conditions that all must hold. Each condition of the right side needs something on the left that
+implies it; where nothing does, the left is divided into its alternatives, its values or its types, and each is proven for
+itself. Words that are not understood, or that turn the meaning around (``not``, ``if``), must be the same on both sides.
+What is proven is true; what is true is not always proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from codegen.imports.subset.document import (
+    TYPES,
+    Document,
+    Named,
+    Node,
+    bare,
+    canonical,
+    declared_types,
+    is_well_formed,
+    type_of,
+)
+from codegen.imports.subset.limits import APPLIES, CHECKS, LENGTHS, LIMITS, OBJECT_WORDS
+from toolkit.spec.problems import below
+
+MAX_STEPS: Final = 20_000
+
+Parts: TypeAlias = Sequence[dict[str, Any]]
+
+# Words that only mean something together; the first speaks for all.
+_GROUPED: Final = {
+    word: group
+    for group in (
+        OBJECT_WORDS,
+        ("items", "prefixItems"),
+        ("contains", "minContains", "maxContains"),
+        ("if", "then", "else"),
+    )
+    for word in group
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A condition of the right side that the left does not imply."""
+
+    pointer: str
+    word: str
+    left: Any = None
+    right: Any = None
+    name: str | None = None
+    """The property it is about, for ``required`` and ``properties``."""
+
+
+def gaps(left: Node, right: Node, *, only_named: bool) -> list[Gap]:
+    """Why ``right`` may refuse what ``left`` accepts; empty if it never does.
+
+    ``only_named``: an object that names properties and says nothing of others is meant to have those and no others.
+
+    >>> gaps({"type": "integer", "minimum": 1}, {"type": "number"}, only_named=True)
+    []
+    >>> [gap.word for gap in gaps({"type": "string"}, {"enum": ["a", "b"]}, only_named=True)]
+    ['enum']
+    """
+    if canonical(bare(left)) == canonical(bare(right)) and _definitions(left) == _definitions(right):
+        return []
+    if not is_well_formed(left) or not is_well_formed(right):
+        return [Gap("", "schema")]
+    proof = _Proof(left, right, only_named=only_named)
+    try:
+        found = proof.gaps([left], right, "")
+    except _TooLarge:
+        return [Gap("", "schema")]
+    return list({(gap.pointer, gap.word, gap.name): gap for gap in found}.values())
+
+
+class _TooLarge(Exception):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """A value's schemas on the left side, and what they come to."""
+
+    given: Sequence[Node]
+    parts: Parts
+    types: frozenset[str]
+    named: Named
+    """By everything that is said of the value, not only in the case at hand."""
+
+
+class _Proof:
+    def __init__(self, left: Node, right: Node, *, only_named: bool) -> None:
+        self._left, self._right = Document(left), Document(right)
+        self._only_named = only_named
+        self._same_definitions = (
+            self._left.is_plain and self._right.is_plain and _definitions(left) == _definitions(right)
+        )
+        self._assumed: set[tuple[frozenset[int], int]] = set()
+        self._steps = 0
+        self._of_type: dict[str, Node] = {word: {"type": word} for word in TYPES}
+
+    def gaps(self, left: Sequence[Node], right: Node, pointer: str, named: Named | None = None) -> list[Gap]:
+        """``left`` are schemas that hold together. ``named``: the properties all of them name for this value, where they
+        are only a part of what was said of it."""
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise _TooLarge
+        if right is True or len(left) == 1 and self._same(left[0], right):
+            return []
+        parts = self._left.parts(left)
+        types = self._left.types(parts)
+        if not types:
+            return []
+        if right is False:
+            return [Gap(pointer, "properties")]
+        # A schema that contains itself: what is being proven holds for the smaller value inside.
+        key = (frozenset(map(id, left)), id(right))
+        if key in self._assumed:
+            return []
+        plain = [part for part in parts if isinstance(part, dict)]
+        names = self._left.named(parts) if named is None else named
+        self._assumed.add(key)
+        try:
+            return self._direct_or_divided(_Left(left, plain, types, names), right, pointer, is_new=named is None)
+        finally:
+            self._assumed.discard(key)
+
+    def _direct_or_divided(self, left: _Left, right: Node, pointer: str, *, is_new: bool) -> list[Gap]:
+        values = self._left.values(left.parts)
+        if values is not None and all(self._fits(value, right) for value in values):
+            return []
+        found: list[Gap] = []
+        for condition in self._right.parts([right]):
+            if condition is False:
+                return [Gap(pointer, "properties")]
+            if isinstance(condition, dict):
+                found += self._condition(left, condition, pointer)
+        if is_new and self._only_named and "object" in left.types:
+            found += self._unknown_names(left.named, right, pointer)
+        ways = self._divisions(left) if found else ()
+        proven = any(not any(self.gaps(case, right, pointer, left.named) for case in cases) for cases in ways)
+        return [] if proven else found
+
+    # -- the left side, case by case ---------------------------------------------------------------------------------
+
+    def _divisions(self, left: _Left) -> Iterator[list[list[Node]]]:
+        """Ways to divide the left into cases that together are all of it."""
+        for part in left.parts:
+            for word in ("anyOf", "oneOf"):
+                if word in part:
+                    others = [other for other in left.parts if other is not part]
+                    yield [[*others, self._left.without(part, word), branch] for branch in part[word]]
+        words = left.types - {"integer"} if "number" in left.types else left.types
+        if len(words) > 1:
+            yield [[*left.given, self._of_type[word]] for word in sorted(words)]
+
+    # -- one condition of the right side -----------------------------------------------------------------------------
+
+    def _condition(self, left: _Left, right: dict[str, Any], pointer: str) -> Iterator[Gap]:
+        if not left.types <= declared_types(right):
+            yield Gap(below(pointer, "type"), "type", sorted(left.types), right["type"])
+        groups = {next(iter(_GROUPED.get(word, (word,)))): word for word in right if word != "type"}
+        for group, word in groups.items():
+            if word in APPLIES and left.types.isdisjoint(APPLIES[word]):
+                continue
+            if group == "properties":
+                yield from self._properties(left, right, pointer)
+            elif group == "items":
+                yield from self._items(left.parts, right, pointer)
+            elif word in CHECKS:
+                if not any(CHECKS[word](part, right) for part in left.parts or [{}]):
+                    yield Gap(below(pointer, word), word, _first(left.parts, word), right[word])
+            else:
+                yield from self._other(group, left, right, pointer)
+
+    def _other(self, word: str, left: _Left, right: dict[str, Any], pointer: str) -> Iterator[Gap]:
+        parts, value, place = left.parts, right.get(word), below(pointer, word)
+        if word == "required":
+            assert isinstance(value, list)
+            names = {name for part in parts for name in part.get("required", ())}
+            yield from (Gap(place, word, name=name) for name in value if name not in names)
+        elif word == "propertyNames":
+            assert value is not None
+            given = [part[word] for part in parts if word in part]
+            yield from self.gaps([self._of_type["string"], *given], value, place)
+        elif not self._implies(word, left, right, pointer):
+            yield Gap(place, word, _first(parts, word), value)
+
+    def _implies(self, word: str, left: _Left, right: dict[str, Any], pointer: str) -> bool:
+        """Whether the left implies a word that holds as a whole or not at all."""
+        value = right.get(word)
+        if word == "enum":
+            values = self._left.values(left.parts)
+            known = {canonical(item) for item in right["enum"]}
+            return values is not None and all(canonical(item) in known for item in values)
+        if word == "$ref":
+            # Local ones have been resolved: this one is remote, or nobody can tell what it means.
+            remote = not str(value).startswith("#") and self._left.is_plain and self._right.is_plain
+            return remote and any(part.get(word) == value for part in left.parts)
+        if word.startswith("unevaluated"):
+            return False
+        if (
+            word == "contains"
+            and word not in right
+            or self._is_same_word(left.parts, right, _GROUPED.get(word, (word,)))
+        ):
+            return True
+        return word in ("anyOf", "oneOf") and self._some_branch(word, left, right[word], pointer)
+
+    def _some_branch(self, word: str, left: _Left, branches: list[Node], pointer: str) -> bool:
+        if word == "oneOf" and not self._are_apart(branches):
+            return False
+        return any(not self.gaps(left.given, branch, pointer, left.named) for branch in branches)
+
+    def _are_apart(self, branches: list[Node]) -> bool:
+        """Whether no value can satisfy two of the branches, as their types or a listed property tell."""
+        parts = [self._right.parts([branch]) for branch in branches]
+        return all(self._apart(a, b) for index, a in enumerate(parts) for b in parts[index + 1 :])
+
+    def _apart(self, a: Sequence[Node], b: Sequence[Node], depth: int = 0) -> bool:
+        shared = self._right.types(a) & self._right.types(b)
+        if not shared:
+            return True
+        ours, theirs = self._right.values(a), self._right.values(b)
+        if ours is not None and theirs is not None:
+            return not {canonical(value) for value in ours} & {canonical(value) for value in theirs}
+        if shared != {"object"} or depth:
+            return False
+        one, other = ([part for part in side if isinstance(part, dict)] for side in (a, b))
+        needed = {name for part in one for name in part.get("required", ())}
+        needed &= {name for part in other for name in part.get("required", ())}
+        return any(
+            self._apart(self._right.parts(_given(one, name)), self._right.parts(_given(other, name)), depth + 1)
+            for name in needed
+        )
+
+    # -- objects and arrays ------------------------------------------------------------------------------------------
+
+    def _properties(self, left: _Left, right: dict[str, Any], pointer: str) -> list[Gap]:
+        parts = left.parts
+        properties, patterns = right.get("properties", {}), right.get("patternProperties", {})
+        counted = self._only_named and left.named.names and not left.named.says_more
+        only = left.named.names if counted else None
+        found: list[Gap] = []
+        for name, node in properties.items():
+            if only is None or name in only:
+                place = below(below(pointer, "properties"), name)
+                found += self.gaps(_given(parts, name), node, place)
+        for pattern, node in patterns.items():
+            place = below(below(pointer, "patternProperties"), pattern)
+            given = [
+                part["patternProperties"][pattern] for part in parts if pattern in part.get("patternProperties", {})
+            ]
+            if not given or self.gaps(given, node, place):
+                found += self._every_property(parts, node, (), (), place, only)
+        if right.get("additionalProperties", True) is not True:
+            more = right["additionalProperties"]
+            found += self._every_property(parts, more, properties, patterns, pointer, only)
+        return found
+
+    def _every_property(
+        self,
+        parts: Parts,
+        node: Node,
+        but_names: Any,
+        but_patterns: Any,
+        pointer: str,
+        only: frozenset[str] | None,
+    ) -> list[Gap]:
+        """Every value of the left object, some names apart, against one schema; any part may prove it."""
+        attempts: list[list[Gap]] = []
+        for part in parts or [{}]:
+            names = part.get("properties", {}) if only is None else sorted(only)
+            found: list[Gap] = []
+            for name in names:
+                if name not in but_names:
+                    place = below(below(pointer, "properties"), name)
+                    inside = self.gaps(_given(parts, name), node, place)
+                    found += [Gap(place, "properties", name=name)] if inside and node is False else inside
+            for pattern, inner in part.get("patternProperties", {}).items():
+                if pattern not in but_patterns:
+                    found += self.gaps([inner], node, below(below(pointer, "patternProperties"), pattern))
+            if only is None:
+                more = part.get("additionalProperties", True)
+                place = below(pointer, "additionalProperties")
+                found += [Gap(place, "additionalProperties", more, node)] if self.gaps([more], node, place) else []
+            attempts.append(found)
+        return min(attempts, key=len)
+
+    def _unknown_names(self, named: Named, right: Node, pointer: str) -> list[Gap]:
+        """Properties the left object names and the right one, which names some and says nothing of others, does not."""
+        known = self._right.named([right])
+        lost = sorted(named.names - known.names) if known.names and not known.says_more else ()
+        return [Gap(below(below(pointer, "properties"), name), "properties", name=name) for name in lost]
+
+    def _items(self, parts: Parts, right: dict[str, Any], pointer: str) -> list[Gap]:
+        ahead, rest = right.get("prefixItems", []), right.get("items", True)
+        most = min((part["maxItems"] for part in parts if "maxItems" in part), default=None)
+        length = max([len(ahead), *(len(part.get("prefixItems", ())) for part in parts)])
+        found: list[Gap] = []
+        for index in range(length if most is None else min(length, most)):
+            place = below(below(pointer, "prefixItems"), index)
+            node = ahead[index] if index < len(ahead) else rest
+            found += self.gaps(_item(parts, index), node, place)
+        if most is None or most > length:
+            found += self.gaps(_item(parts, length), rest, below(pointer, "items"))
+        return found
+
+    # -- sameness, and single values ---------------------------------------------------------------------------------
+
+    def _is_same_word(self, parts: Parts, right: dict[str, Any], words: Sequence[str]) -> bool:
+        """Whether some part says the same with these words, present or absent."""
+        return any(
+            all((word in part) == (word in right) and self._same(part.get(word), right.get(word)) for word in words)
+            for part in parts
+        )
+
+    def _same(self, left: Any, right: Any) -> bool:
+        one, other = canonical(_bare_value(left)), canonical(_bare_value(right))
+        return one == other and ('"$ref"' not in one or self._same_definitions)
+
+    def _fits(self, value: Any, right: Node, depth: int = 0) -> bool:
+        """Whether a value that is neither a list nor an object is certainly accepted."""
+        if isinstance(value, list | dict) or depth > 8:
+            return False
+        for part in self._right.parts([right]):
+            if part is False or isinstance(part, dict) and not self._fits_part(value, part, depth):
+                return False
+        return True
+
+    def _fits_part(self, value: Any, part: dict[str, Any], depth: int) -> bool:
+        kind = type_of(value)
+        if kind not in declared_types(part):
+            return False
+        for word, wanted in part.items():
+            if word == "type" or kind not in APPLIES.get(word, (kind,)):
+                continue
+            if word == "enum":
+                fits = any(canonical(item) == canonical(value) for item in wanted)
+            elif word == "anyOf":
+                fits = any(self._fits(value, branch, depth + 1) for branch in wanted)
+            elif word in LENGTHS:
+                fits = LENGTHS[word](len(value), wanted)
+            elif word in LIMITS:
+                fits = LIMITS[word](value, wanted)
+            else:
+                fits = False
+            if not fits:
+                return False
+        return True
+
+
+def _definitions(root: Node) -> str:
+    """What references may point to: all of the schema, if they point elsewhere than to its definitions."""
+    if isinstance(root, bool):
+        return canonical(root)
+    known = {word: {name: bare(node) for name, node in root.get(word, {}).items()} for word in ("$defs", "definitions")}
+    text = canonical(bare(root)) + canonical(known)
+    pointers = text.split('"$ref": "')[1:]
+    inside = all(pointer.startswith(("#/$defs/", "#/definitions/")) for pointer in pointers)
+    return (
+        canonical([known, root.get("$schema", "")])
+        if inside
+        else canonical([known, bare(root), root.get("$schema", "")])
+    )
+
+
+def _bare_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return [bare(item) for item in value]
+    return bare(value)
+
+
+def _first(parts: Parts, word: str) -> Any:
+    return next((part[word] for part in parts if word in part), None)
+
+
+def _given(parts: Parts, name: str) -> list[Node]:
+    """What all parts together say of one property; a pattern may match its name, and then says more than this."""
+    found: list[Node] = []
+    for part in parts:
+        if name in part.get("properties", {}):
+            found.append(part["properties"][name])
+        elif "additionalProperties" in part and not part.get("patternProperties"):
+            found.append(part["additionalProperties"])
+    return found or [True]
+
+
+def _item(parts: Parts, index: int) -> list[Node]:
+    found: list[Node] = []
+    for part in parts:
+        ahead = part.get("prefixItems", ())
+        if index < len(ahead):
+            found.append(ahead[index])
+        elif "items" in part:
+            found.append(part["items"])
+    return found or [True]

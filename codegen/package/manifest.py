@@ -1,0 +1,117 @@
+"""``manifest.json``: what a generated package was made from; it makes the next run cheap and the package includable."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from codegen.package.rows import Row
+from codegen.settings import Settings
+from toolkit.errors import GenerationError
+
+NAME: Final = "manifest.json"
+_MADE_BY: Final = "typed-toolkit"
+_SEAL: Final = "digest"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Digests of everything read and written, and the rows of the package's own tools."""
+
+    fingerprint: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+    def text(self, settings: Settings) -> str:
+        data = {
+            "generator": _MADE_BY,
+            "package": settings.package,
+            "class": settings.class_name,
+            "fingerprint": self.fingerprint,
+            "inputs": dict(sorted(self.inputs.items())),
+            "outputs": dict(sorted(self.outputs.items())),
+            "tools": [row.as_json() for row in self.rows],
+        }
+        return _sealed(data)
+
+
+def _sealed(data: dict[str, Any]) -> str:
+    """The text of a manifest, with a digest of itself: an edit by hand is seen, down to the last blank."""
+    seal = digest(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    return json.dumps({**data, _SEAL: seal}, indent=1, ensure_ascii=False) + "\n"
+
+
+def is_our_manifest(text: str) -> bool:
+    """Whether a manifest says that we made it, however damaged it may be."""
+    return re.search(rf'"generator"\s*:\s*"{_MADE_BY}"', text) is not None
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest in a folder; None if there is none that we can use, whatever is wrong with it."""
+    try:
+        text = (folder / NAME).read_bytes().decode()
+        data: dict[str, Any] = json.loads(text)
+        if data["generator"] != _MADE_BY or text != _sealed({k: v for k, v in data.items() if k != _SEAL}):
+            return None
+        rows = tuple(map(Row.from_json, data["tools"]))
+        return Manifest(data["fingerprint"], data["inputs"], data["outputs"], rows)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def included_rows(packages: Iterable[str]) -> list[Row]:
+    """The rows of installed generated packages, whose models are imported and not copied."""
+    rows: list[Row] = []
+    for package in packages:
+        folder = _folder(package)
+        manifest = read_manifest(folder) if folder is not None else None
+        if manifest is None:
+            raise GenerationError(
+                f"'include' names {package!r}, which is no generated package that can be found here;"
+                " is it installed, and as `toolkit generate` made it? @ pyproject.toml:/tool/toolkit/include"
+            )
+        rows += manifest.rows
+    return rows
+
+
+def _folder(package: str) -> Path | None:
+    try:
+        found = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    places = list(found.submodule_search_locations or ()) if found is not None else []
+    return Path(places[0]) if places else None
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def fingerprint(settings: Settings) -> str:
+    """What besides the specs decides the output: this generator, the one beneath it, the settings, included packages."""
+    here = Path(__file__).parent
+    parts = [digest(file.read_bytes()) for file in sorted(here.rglob("*.py"))]
+    parts += [settings.package, settings.class_name, _version_beneath()]
+    parts += map(json.dumps, (settings.specs, settings.packs, settings.include, settings.functions))
+    parts.append(json.dumps([asdict(item) for item in settings.imports]))
+    for package in settings.include:
+        folder = _folder(package)
+        parts.append(digest((folder / NAME).read_bytes()) if folder and (folder / NAME).is_file() else "")
+    return digest("\0".join(parts).encode())
+
+
+def _version_beneath() -> str:
+    try:
+        return version("datamodel-code-generator")
+    except PackageNotFoundError:
+        raise GenerationError(
+            "generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'"
+        ) from None

@@ -1,0 +1,88 @@
+"""``imported.py``: packs that run the tools of servers and services, as the settings say how to reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from codegen.imports.freshness import service_url
+from codegen.imports.settings import ImportSettings
+from codegen.package.render.literal import literal
+from codegen.package.render.modules import RUN_BY_US, header, origin_kind
+from codegen.package.rows import Row
+
+
+def imports_with_tools(imports: Iterable[ImportSettings], rows: Sequence[Row]) -> list[ImportSettings]:
+    """The imports whose files hold tools; one that is new in the settings has none yet."""
+    named = {row.origin["name"] for row in rows if row.origin is not None}
+    return [item for item in imports if item.name in named]
+
+
+def packs_of(imports: Iterable[ImportSettings], package: str) -> list[str]:
+    """The packs of ``imported.py``; tools that nothing there can run are the project's own to handle."""
+    return [f"{package}.imported:{item.identifier}" for item in imports if item.kind in RUN_BY_US]
+
+
+def render_imported(imports: Iterable[ImportSettings], rows: Sequence[Row]) -> str | None:
+    """The module, if it would hold any pack: one an import, every value a literal."""
+    imports = [item for item in imports if item.kind in RUN_BY_US]
+    if not imports:
+        return None
+    kinds = {item.kind for item in imports}
+    found = ["from toolkit.packs.functions import FunctionTools"] if "functions" in kinds else []
+    found += ["from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack"] if "mcp" in kinds else []
+    found += ["from toolkit.packs.openapi.pack import ApiOperation, ApiService, api_pack"] if "openapi" in kinds else []
+    packs = "\n".join(_pack(item, [row for row in rows if _is_from(row, item)]) for item in imports)
+    return f"""{header("Packs for imported tools: commands and addresses are those of the settings.")}
+from typing import Final
+
+{chr(10).join(found)}
+
+{packs}"""
+
+
+def _is_from(row: Row, item: ImportSettings) -> bool:
+    return origin_kind(row) == item.kind and row.origin is not None and row.origin["name"] == item.name
+
+
+def _pack(item: ImportSettings, rows: Sequence[Row]) -> str:
+    if item.kind == "functions":
+        sources = tuple(entry if ":" in entry else f"{entry}:*" for entry in item.functions)
+        names = "".join(f"        {literal(row.name)}: {literal(row.originalName)},\n" for row in rows)
+        return f"{item.identifier}: Final = FunctionTools(\n    {literal(sources)},\n    {{\n{names}    }},\n)\n"
+    if item.kind == "mcp":
+        function, peer, members = "mcp_pack", _server(item), map(_tool, rows)
+    else:
+        function, peer, members = "api_pack", _service(item, rows), map(_operation, rows)
+    entries = "".join(f"        {literal(row.name)}: {text},\n" for row, text in zip(rows, members, strict=True))
+    return f"{item.identifier}: Final = {function}(\n    {peer},\n    {{\n{entries}    }},\n)\n"
+
+
+def _server(item: ImportSettings) -> str:
+    if item.command:
+        how = {"command": item.command, "env": item.env, "sandbox": item.sandbox, "network": item.network}
+    else:
+        how = {"url": item.url, "headers": dict(item.headers)}
+    return _call("McpServer", {"name": item.name, **how, "timeout": item.timeout})
+
+
+def _tool(row: Row) -> str:
+    return f"McpTool({literal(row.originalName)}, {literal(_output(row))}, wraps_result={literal(row.wrapsResult)})"
+
+
+def _service(item: ImportSettings, rows: Sequence[Row]) -> str:
+    how = {"url": service_url(item, rows), "headers": dict(item.headers), "timeout": item.timeout}
+    return _call("ApiService", {"name": item.name, **how})
+
+
+def _operation(row: Row) -> str:
+    return _call("ApiOperation", {**(row.request or {}), "output": _output(row)}, indent="        ")
+
+
+def _output(row: Row) -> str:
+    return f"{row.module}:{row.prefix}Output"
+
+
+def _call(name: str, values: dict[str, object], indent: str = "    ") -> str:
+    """A call with one keyword a line; the keywords of a request were judged when its spec was read."""
+    lines = "".join(f"{indent}    {key}={literal(value)},\n" for key, value in values.items())
+    return f"{name}(\n{lines}{indent})"

@@ -1,0 +1,47 @@
+"""``XArgs`` and what it nests: the arguments of a tool as TypedDicts, for dict literals a checker can judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.package import naming
+from codegen.package.render.literal import text_literal
+from codegen.package.render.typeexpr import TypeText
+from codegen.schema.document import Document
+
+
+def args_name(class_name: str, prefix: str) -> str:
+    """``ReadFileInputFilter`` -> ``ReadFileArgsFilter``."""
+    return f"{prefix}Args{class_name.removeprefix(f'{prefix}Input')}"
+
+
+def render_args(document: Document, prefix: str) -> str:
+    """The TypedDicts of one input document, the root last."""
+    text = TypeText(document, builtin=str, name=lambda n: n if n in ("Any", "Literal") else args_name(n, prefix))
+    objects = {**document.objects, document.name: document.root}
+    return "\n\n\n".join(_typed_dict(args_name(name, prefix), node, text) for name, node in objects.items())
+
+
+def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:
+    required = set(node.get("required", ()))
+    fields = {
+        key: kind if key in required else f"NotRequired[{kind}]"
+        for key, kind in ((key, _quoted(text.of(value), value)) for key, value in node.get("properties", {}).items())
+    }
+    closed = ", closed=True" if node.get("additionalProperties") is False else ""
+    if all(map(naming.is_plain_key, fields)):
+        lines = [f"class {name}(TypedDict{closed}):", *(f"    {key}: {kind}" for key, kind in fields.items())]
+        return "\n".join(lines if fields else [*lines, "    pass"])
+    rows = [f"        {text_literal(key)}: {kind}," for key, kind in fields.items()]
+    last = [f"    {closed[2:]},"] if closed else []
+    return "\n".join([f"{name} = TypedDict(", f'    "{name}",', "    {", *rows, "    },", *last, ")"])
+
+
+def _quoted(kind: str, node: dict[str, Any]) -> str:
+    """A type that names another class is quoted: that class may stand below, or be this one."""
+    return text_literal(kind) if _names_class(node) else kind
+
+
+def _names_class(node: dict[str, Any]) -> bool:
+    inner = [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
+    return "$ref" in node or any(isinstance(part, dict) and _names_class(part) for part in inner)

@@ -1,0 +1,55 @@
+"""The static type of a flat schema node, as source text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codegen.package.render.literal import literal
+from codegen.schema.document import Document
+
+_SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+
+
+class TypeText:
+    """Writes types of one document; ``builtin`` and ``name`` say how builtins, ``typing`` words and classes are spelled."""
+
+    def __init__(self, document: Document, *, builtin: Callable[[str], str], name: Callable[[str], str]) -> None:
+        self.document = document
+        self.builtin = builtin
+        self.name = name
+
+    def of(self, node: dict[str, Any]) -> str:
+        """The type of what ``node`` accepts.
+
+        >>> plain = TypeText(Document("X", {}), builtin=str, name=str)
+        >>> plain.of({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
+        'list[str] | None'
+        """
+        if "$ref" in node:
+            target = node["$ref"].rpartition("/")[2]
+            alias = self.document.aliases.get(target)
+            return self.name(target) if alias is None else self.of(alias)
+        if "enum" in node:
+            return self._enum(node["enum"])
+        if "anyOf" in node:
+            parts = dict.fromkeys(part for branch in node["anyOf"] for part in [self.of(branch)])
+            nulls = [part for part in parts if part == "None"]
+            return " | ".join([part for part in parts if part != "None"] + nulls)
+        kind = node.get("type")
+        if kind in _SCALARS:
+            return self.builtin(_SCALARS[kind])
+        if kind == "array":
+            return f"{self.builtin('list')}[{self.of(node.get('items', {}))}]"
+        if kind == "object":
+            return f"{self.builtin('dict')}[{self.builtin('str')}, {self._map_value(node)}]"
+        return "None" if kind == "null" else self.name("Any")
+
+    def _map_value(self, node: dict[str, Any]) -> str:
+        extra = node.get("additionalProperties", True)
+        return self.name("Any") if isinstance(extra, bool) else self.of(extra)
+
+    def _enum(self, values: list[Any]) -> str:
+        words = [literal(value) for value in values if value is not None]
+        parts = [f"{self.name('Literal')}[{', '.join(words)}]"] if words else []
+        return " | ".join(parts + ["None"] * (None in values))

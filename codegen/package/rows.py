@@ -1,0 +1,164 @@
+"""One tool as plain data: everything rendering needs, kept in the manifest so that unchanged specs are not read again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from codegen.package import naming
+from codegen.package.naming import ToolNames
+from codegen.package.render.literal import literal
+from codegen.package.render.typed_dicts import args_name
+from codegen.package.render.typeexpr import TypeText
+from codegen.schema.document import Document
+from toolkit.errors import SpecError
+from toolkit.spec.model import ToolSpec
+
+RESOURCES: Final = ("read-path", "write-path", "argv", "shell", "url")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One keyword of ``tools.<name>(...)``."""
+
+    name: str
+    wire: str
+    type: str
+    """Source text; builtins as ``builtins.x``, other names bare."""
+    required: bool
+    default: str | None
+    """Source text of the default, where the schema gives one that a signature can show."""
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tool. Field names are those of the manifest."""
+
+    name: str
+    attribute: str
+    module: str
+    prefix: str
+    title: str | None
+    description: str
+    longDescription: str | None
+    annotations: dict[str, Any]
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    parallel: bool
+    blocking: bool
+    inputSchema: dict[str, Any]
+    outputSchema: dict[str, Any] | None
+    parameters: tuple[Parameter, ...]
+    resources: tuple[tuple[str, str], ...]
+    """What a call touches, by ``x-resource``: the field's name in Python, and the kind."""
+    imports: tuple[str, ...]
+    """Names from the tool's model module that its parameter types use."""
+    source: str
+    namePointer: str
+    """Where in the source the name stands."""
+    descriptionSource: str | None
+    function: str | None = None
+    """``module:function`` of a tool that was read from one."""
+    origin: dict[str, Any] | None = None
+    """Where an imported tool came from; ``originalName`` is its name there."""
+    originalName: str | None = None
+    request: dict[str, Any] | None = None
+    """How to call an operation of an OpenAPI document."""
+    wrapsResult: bool = False
+    """Whether the server answers ``{"result": ...}`` around the output."""
+    unconfined: bool = False
+    """Whether its server runs without a sandbox, as the settings of its import say."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Row:
+        parameters = tuple(Parameter(**parameter) for parameter in data["parameters"])
+        lists = {key: tuple(data[key]) for key in ("required", "optional", "imports")}
+        resources = tuple((field, kind) for field, kind in data["resources"])
+        return Row(**{**data, **lists, "parameters": parameters, "resources": resources})
+
+
+def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document, *, unconfined: bool) -> Row:
+    """The row of a spec whose input schema has been made flat."""
+    used: set[str] = set()
+    parameters = tuple(_parameters(inputs, names.prefix, used))
+    return Row(
+        name=names.wire,
+        attribute=names.attribute,
+        module=f"{package}.models.{names.module}",
+        prefix=names.prefix,
+        title=spec.title,
+        description=spec.description,
+        longDescription=spec.long_description,
+        annotations=spec.annotations,
+        required=spec.required,
+        optional=spec.optional,
+        parallel=spec.parallel,
+        blocking=spec.blocking,
+        inputSchema=spec.input_schema,
+        outputSchema=spec.output_schema,
+        parameters=parameters,
+        resources=_resources(spec),
+        imports=tuple(sorted(used)),
+        source=spec.source,
+        namePointer=name_pointer(spec),
+        descriptionSource=spec.description_source,
+        function=spec.function,
+        origin=None if spec.origin is None else spec.origin.as_json(),
+        originalName=None if spec.origin is None else spec.name,
+        request=spec.request,
+        wrapsResult=spec.wraps_result,
+        unconfined=unconfined,
+    )
+
+
+def name_pointer(spec: ToolSpec) -> str:
+    return f"{spec.pointer}/{'rename' if spec.rename else 'name'}"
+
+
+def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter]:
+    def name(word: str) -> str:
+        if word in ("Any", "Literal"):
+            return word
+        word = args_name(word, prefix)
+        used.add(word)
+        return word
+
+    text = TypeText(inputs, builtin=lambda word: f"builtins.{word}", name=name)
+    properties = inputs.root.get("properties", {})
+    names = naming.field_names(properties)
+    required = inputs.root.get("required", ())
+    found = [
+        Parameter(
+            name=names[wire],
+            wire=wire,
+            type=text.of(node),
+            required=wire in required,
+            default=literal(node["default"]) if _shows(node) else None,
+            description=node.get("description", ""),
+        )
+        for wire, node in properties.items()
+    ]
+    return sorted(found, key=lambda parameter: not parameter.required)
+
+
+def _resources(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
+    properties = spec.input_schema.get("properties", {})
+    assert isinstance(properties, dict)
+    names = naming.field_names(properties)
+    marked = [
+        (key, node["x-resource"]) for key, node in properties.items() if isinstance(node, dict) and "x-resource" in node
+    ]
+    for key, kind in marked:
+        if kind not in RESOURCES:
+            place = f"{spec.source}:{spec.pointer}/inputSchema/properties/{key}/x-resource"
+            raise SpecError([f"'x-resource' is one of {', '.join(RESOURCES)}, not {kind!r} @ {place}"])
+    return tuple((names[key], str(kind)) for key, kind in marked)
+
+
+def _shows(node: dict[str, Any]) -> bool:
+    """Whether a signature can show the default: a mutable one there would be shared between calls."""
+    return "default" in node and not isinstance(node["default"], list | dict)

@@ -1,0 +1,50 @@
+"""Whether branches of a union can accept one value, as far as types and constants tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from codegen.schema.accepts import json_type
+from codegen.schema.keywords import LIMITS
+from toolkit.models.exact import json_key
+
+Flat: TypeAlias = dict[str, Any]
+Lookup: TypeAlias = Callable[[str], Flat | None]
+
+
+def disjoint(branches: list[Flat], lookup: Lookup) -> bool:
+    """Whether no value can be accepted by two of the branches, which are flat; ``lookup`` finds their references."""
+    return all(_apart(one, other, lookup) for index, one in enumerate(branches) for other in branches[:index])
+
+
+def _apart(one: Flat, other: Flat, lookup: Lookup) -> bool:
+    if set(_kinds(one, lookup)).isdisjoint(_kinds(other, lookup)):
+        return True
+    if "enum" in one and "enum" in other:
+        return _none_in_common(one["enum"], other["enum"])
+    mine, theirs = _constants(one, lookup), _constants(other, lookup)
+    return any(_none_in_common(mine[key], theirs[key]) for key in mine.keys() & theirs.keys())
+
+
+def _none_in_common(one: list[object], other: list[object]) -> bool:
+    return set(map(json_key, one)).isdisjoint(map(json_key, other))
+
+
+def _kinds(flat: Flat, lookup: Lookup) -> Iterator[str]:
+    node = (lookup(flat["$ref"]) or {"type": "object"}) if "$ref" in flat else flat
+    if "enum" in node:
+        yield from ("number" if json_type(v) == "integer" else json_type(v) for v in node["enum"])
+    elif "anyOf" in node:
+        for branch in node["anyOf"]:
+            yield from _kinds(branch, lookup)
+    elif "type" in node:
+        yield "number" if node["type"] == "integer" else node["type"]
+    else:
+        yield from LIMITS
+
+
+def _constants(flat: Flat, lookup: Lookup) -> dict[str, list[object]]:
+    node = (lookup(flat["$ref"]) or {}) if "$ref" in flat else flat
+    properties = node.get("properties", {})
+    return {key: properties[key]["enum"] for key in node.get("required", ()) if "enum" in properties.get(key, {})}

@@ -1,0 +1,25 @@
+"""A flat schema: what lies between reading a spec's schema and writing its classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codegen.schema.references import Schema
+
+
+@dataclass(slots=True)
+class Document:
+    """A flat schema: the root, the named objects, and the named scalars and arrays that carry limits."""
+
+    name: str
+    root: Schema
+    objects: dict[str, Schema] = field(default_factory=dict)
+    aliases: dict[str, Schema] = field(default_factory=dict)
+    enforced: str | None = None
+    """The schema as JSON text, where the types alone would accept more than it does."""
+    findings: list[tuple[str, str]] = field(default_factory=list)
+    """What the schema says wrongly of itself, each with its pointer."""
+
+    def nodes(self) -> dict[str, Schema]:
+        """Everything that has a name."""
+        return {**self.objects, **self.aliases, self.name: self.root}
