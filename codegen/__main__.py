@@ -1,3 +1,3 @@
-from codegen.cli import main
+from toolkit.codegen.cli import main
 
 main()

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
-from codegen import run
-from codegen.imports.drift import KINDS
-from codegen.imports.freshness import not_imported
-from codegen.imports.run import live_changes, run_imports
-from codegen.package.plan import Progress
-from codegen.settings import find_settings
+from toolkit.codegen import run
+from toolkit.codegen.imports.drift import KINDS
+from toolkit.codegen.imports.freshness import not_imported
+from toolkit.codegen.imports.run import live_changes, run_imports
+from toolkit.codegen.package.plan import Progress
+from toolkit.codegen.settings import find_settings
 from toolkit.errors import GenerationError, SetupError, SpecError
 
 Project = Annotated[Path, typer.Option(help="The project's folder; its pyproject.toml has the table tool.toolkit.")]

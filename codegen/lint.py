@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codegen.schema.document import Document
-from codegen.schema.flatten import flatten
+from toolkit.codegen.schema.document import Document
+from toolkit.codegen.schema.flatten import flatten
 from toolkit.spec.model import ToolSpec
 from toolkit.spec.problems import Finding
 

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from codegen.imports.settings import ImportSettings, read_imports
-from codegen.package.render.facade import MODULE_NAMES
-from codegen.package.render.modules import EXPORTS
+from toolkit.codegen.imports.settings import ImportSettings, read_imports
+from toolkit.codegen.package.render.facade import MODULE_NAMES
+from toolkit.codegen.package.render.modules import EXPORTS
 from toolkit.errors import SetupError, nearest
 from toolkit.spec.load import SUFFIXES
 
 _KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports")
 _FUNCTIONS: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
-_OUR_PACKAGES: Final = ("codegen", "generated", "toolkit")
 _OUR_SPECS: Final = ("toolkit/builtin",)
 _TAKEN_CLASSES: Final = frozenset(
     {"AsyncToolkit", *MODULE_NAMES, *dir(builtins), *(name for names in EXPORTS.values() for name in names)}
@@ -144,7 +143,7 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
 def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:
     if not isinstance(package, str) or not all(map(_is_name, package.split("."))):
         return ["'package' must be a dotted module name, such as acme.generated"]
-    if package.partition(".")[0] in _OUR_PACKAGES and specs != _OUR_SPECS:
+    if package.partition(".")[0] == "toolkit" and specs != _OUR_SPECS:
         return [f"'package' must not be {package!r}, which would hide a package of ours; write acme.generated, say"]
     return []
 

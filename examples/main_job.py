@@ -9,10 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from codegen.run import generate
-from codegen.settings import find_settings
 from examples.agent import ScriptedModel, changed_files, open_toolkit, run_agent, script
 from toolkit import ToolCall, ToolResult
+from toolkit.codegen.run import generate
+from toolkit.codegen.settings import find_settings
 from toolkit.runtime.audit.log import AuditReport, verify
 
 HERE = Path(__file__).parent

@@ -3,131 +3,61 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from generated.async_facade import AsyncToolkit as AsyncToolkit
-    from generated.async_facade import AsyncTools as AsyncTools
-    from generated.async_facade import create_async_agent_toolkit as create_async_agent_toolkit
-    from generated.bind import bind as bind
-    from generated.catalog import CATALOG as CATALOG
-    from generated.catalog import parse_call as parse_call
-    from generated.context import Rule as Rule
-    from generated.context import SecurityPolicy as SecurityPolicy
-    from generated.context import ToolkitContext as ToolkitContext
-    from generated.facade import Toolkit as Toolkit
-    from generated.facade import Tools as Tools
-    from generated.facade import create_agent_toolkit as create_agent_toolkit
-    from generated.names import TOOL_NAMES as TOOL_NAMES
-    from generated.names import ToolName as ToolName
-    from generated.names import is_tool_name as is_tool_name
-    from generated.unions import AnyToolCall as AnyToolCall
-    from generated.unions import AnyToolMessage as AnyToolMessage
-    from generated.models.tool_output_cache import ToolOutputCacheArgs as ToolOutputCacheArgs
-    from generated.models.tool_output_cache import ToolOutputCacheInput as ToolOutputCacheInput
-    from generated.models.tool_output_cache import ToolOutputCacheOutput as ToolOutputCacheOutput
-    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepArgs as ToolOutputCacheGrepArgs
-    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepInput as ToolOutputCacheGrepInput
-    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepOutput as ToolOutputCacheGrepOutput
-    from generated.models.edit import EditArgs as EditArgs
-    from generated.models.edit import EditInput as EditInput
-    from generated.models.edit import EditOutput as EditOutput
-    from generated.models.list import ListArgs as ListArgs
-    from generated.models.list import ListInput as ListInput
-    from generated.models.list import ListOutput as ListOutput
-    from generated.models.read_file import ReadFileArgs as ReadFileArgs
-    from generated.models.read_file import ReadFileInput as ReadFileInput
-    from generated.models.read_file import ReadFileOutput as ReadFileOutput
-    from generated.models.tree import TreeArgs as TreeArgs
-    from generated.models.tree import TreeInput as TreeInput
-    from generated.models.tree import TreeOutput as TreeOutput
-    from generated.models.write_file import WriteFileArgs as WriteFileArgs
-    from generated.models.write_file import WriteFileInput as WriteFileInput
-    from generated.models.write_file import WriteFileOutput as WriteFileOutput
-    from generated.models.git_status_summary import GitStatusSummaryArgs as GitStatusSummaryArgs
-    from generated.models.git_status_summary import GitStatusSummaryInput as GitStatusSummaryInput
-    from generated.models.git_status_summary import GitStatusSummaryOutput as GitStatusSummaryOutput
-    from generated.models.apply_patch import ApplyPatchArgs as ApplyPatchArgs
-    from generated.models.apply_patch import ApplyPatchInput as ApplyPatchInput
-    from generated.models.apply_patch import ApplyPatchOutput as ApplyPatchOutput
-    from generated.models.glob import GlobArgs as GlobArgs
-    from generated.models.glob import GlobInput as GlobInput
-    from generated.models.glob import GlobOutput as GlobOutput
-    from generated.models.grep import GrepArgs as GrepArgs
-    from generated.models.grep import GrepInput as GrepInput
-    from generated.models.grep import GrepOutput as GrepOutput
-    from generated.models.done import DoneArgs as DoneArgs
-    from generated.models.done import DoneInput as DoneInput
-    from generated.models.done import DoneOutput as DoneOutput
-    from generated.models.task import TaskArgs as TaskArgs
-    from generated.models.task import TaskInput as TaskInput
-    from generated.models.task import TaskOutput as TaskOutput
-    from generated.models.todoread import TodoreadArgs as TodoreadArgs
-    from generated.models.todoread import TodoreadInput as TodoreadInput
-    from generated.models.todoread import TodoreadOutput as TodoreadOutput
-    from generated.models.todowrite import TodowriteArgs as TodowriteArgs
-    from generated.models.todowrite import TodowriteInput as TodowriteInput
-    from generated.models.todowrite import TodowriteOutput as TodowriteOutput
-    from generated.models.bash import BashArgs as BashArgs
-    from generated.models.bash import BashInput as BashInput
-    from generated.models.bash import BashOutput as BashOutput
-    from generated.models.exec_command import ExecCommandArgs as ExecCommandArgs
-    from generated.models.exec_command import ExecCommandInput as ExecCommandInput
-    from generated.models.exec_command import ExecCommandOutput as ExecCommandOutput
-    from generated.models.webfetch import WebfetchArgs as WebfetchArgs
-    from generated.models.webfetch import WebfetchInput as WebfetchInput
-    from generated.models.webfetch import WebfetchOutput as WebfetchOutput
+    from .async_facade import AsyncToolkit as AsyncToolkit, AsyncTools as AsyncTools, create_async_agent_toolkit as create_async_agent_toolkit
+    from .bind import bind as bind
+    from .catalog import CATALOG as CATALOG, parse_call as parse_call
+    from .context import Rule as Rule, SecurityPolicy as SecurityPolicy, ToolkitContext as ToolkitContext
+    from .facade import Toolkit as Toolkit, Tools as Tools, create_agent_toolkit as create_agent_toolkit
+    from .names import TOOL_NAMES as TOOL_NAMES, ToolName as ToolName, is_tool_name as is_tool_name
+    from .unions import AnyToolCall as AnyToolCall, AnyToolMessage as AnyToolMessage
+    from .models.apply_patch import ApplyPatchArgs as ApplyPatchArgs, ApplyPatchInput as ApplyPatchInput, ApplyPatchOutput as ApplyPatchOutput
+    from .models.bash import BashArgs as BashArgs, BashInput as BashInput, BashOutput as BashOutput
+    from .models.done import DoneArgs as DoneArgs, DoneInput as DoneInput, DoneOutput as DoneOutput
+    from .models.edit import EditArgs as EditArgs, EditInput as EditInput, EditOutput as EditOutput
+    from .models.exec_command import ExecCommandArgs as ExecCommandArgs, ExecCommandInput as ExecCommandInput, ExecCommandOutput as ExecCommandOutput
+    from .models.git_status_summary import GitStatusSummaryArgs as GitStatusSummaryArgs, GitStatusSummaryInput as GitStatusSummaryInput, GitStatusSummaryOutput as GitStatusSummaryOutput
+    from .models.glob import GlobArgs as GlobArgs, GlobInput as GlobInput, GlobOutput as GlobOutput
+    from .models.grep import GrepArgs as GrepArgs, GrepInput as GrepInput, GrepOutput as GrepOutput
+    from .models.list import ListArgs as ListArgs, ListInput as ListInput, ListOutput as ListOutput
+    from .models.read_file import ReadFileArgs as ReadFileArgs, ReadFileInput as ReadFileInput, ReadFileOutput as ReadFileOutput
+    from .models.task import TaskArgs as TaskArgs, TaskInput as TaskInput, TaskOutput as TaskOutput
+    from .models.todoread import TodoreadArgs as TodoreadArgs, TodoreadInput as TodoreadInput, TodoreadOutput as TodoreadOutput
+    from .models.todowrite import TodowriteArgs as TodowriteArgs, TodowriteInput as TodowriteInput, TodowriteOutput as TodowriteOutput
+    from .models.tool_output_cache import ToolOutputCacheArgs as ToolOutputCacheArgs, ToolOutputCacheInput as ToolOutputCacheInput, ToolOutputCacheOutput as ToolOutputCacheOutput
+    from .models.tool_output_cache_grep import ToolOutputCacheGrepArgs as ToolOutputCacheGrepArgs, ToolOutputCacheGrepInput as ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput as ToolOutputCacheGrepOutput
+    from .models.tree import TreeArgs as TreeArgs, TreeInput as TreeInput, TreeOutput as TreeOutput
+    from .models.webfetch import WebfetchArgs as WebfetchArgs, WebfetchInput as WebfetchInput, WebfetchOutput as WebfetchOutput
+    from .models.write_file import WriteFileArgs as WriteFileArgs, WriteFileInput as WriteFileInput, WriteFileOutput as WriteFileOutput
 else:
-    _MODULES = {
-        "AsyncToolkit": "generated.async_facade",
-        "AsyncTools": "generated.async_facade",
-        "create_async_agent_toolkit": "generated.async_facade",
-        "bind": "generated.bind",
-        "CATALOG": "generated.catalog",
-        "parse_call": "generated.catalog",
-        "Rule": "generated.context",
-        "SecurityPolicy": "generated.context",
-        "ToolkitContext": "generated.context",
-        "Toolkit": "generated.facade",
-        "Tools": "generated.facade",
-        "create_agent_toolkit": "generated.facade",
-        "TOOL_NAMES": "generated.names",
-        "ToolName": "generated.names",
-        "is_tool_name": "generated.names",
-        "AnyToolCall": "generated.unions",
-        "AnyToolMessage": "generated.unions",
-    }
-    _MODELS = {
-        "ToolOutputCache": "generated.models.tool_output_cache",
-        "ToolOutputCacheGrep": "generated.models.tool_output_cache_grep",
-        "Edit": "generated.models.edit",
-        "List": "generated.models.list",
-        "ReadFile": "generated.models.read_file",
-        "Tree": "generated.models.tree",
-        "WriteFile": "generated.models.write_file",
-        "GitStatusSummary": "generated.models.git_status_summary",
-        "ApplyPatch": "generated.models.apply_patch",
-        "Glob": "generated.models.glob",
-        "Grep": "generated.models.grep",
-        "Done": "generated.models.done",
-        "Task": "generated.models.task",
-        "Todoread": "generated.models.todoread",
-        "Todowrite": "generated.models.todowrite",
-        "Bash": "generated.models.bash",
-        "ExecCommand": "generated.models.exec_command",
-        "Webfetch": "generated.models.webfetch",
-    }
+    from toolkit.generated_support import lazy_exports
 
-    def __getattr__(name):
-        module = _MODULES.get(name)
-        for suffix in ("Input", "Output", "Args"):
-            if module is None and name.endswith(suffix):
-                module = _MODELS.get(name[: -len(suffix)])
-        if module is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        value = getattr(import_module(module), name)
-        globals()[name] = value
-        return value
-
-    def __dir__():
-        models = [prefix + suffix for prefix in _MODELS for suffix in ("Input", "Output", "Args")]
-        return sorted([*globals(), *_MODULES, *models])
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".async_facade": "AsyncToolkit AsyncTools create_async_agent_toolkit",
+            ".bind": "bind",
+            ".catalog": "CATALOG parse_call",
+            ".context": "Rule SecurityPolicy ToolkitContext",
+            ".facade": "Toolkit Tools create_agent_toolkit",
+            ".names": "TOOL_NAMES ToolName is_tool_name",
+            ".unions": "AnyToolCall AnyToolMessage",
+            ".models.apply_patch": "ApplyPatchArgs ApplyPatchInput ApplyPatchOutput",
+            ".models.bash": "BashArgs BashInput BashOutput",
+            ".models.done": "DoneArgs DoneInput DoneOutput",
+            ".models.edit": "EditArgs EditInput EditOutput",
+            ".models.exec_command": "ExecCommandArgs ExecCommandInput ExecCommandOutput",
+            ".models.git_status_summary": "GitStatusSummaryArgs GitStatusSummaryInput GitStatusSummaryOutput",
+            ".models.glob": "GlobArgs GlobInput GlobOutput",
+            ".models.grep": "GrepArgs GrepInput GrepOutput",
+            ".models.list": "ListArgs ListInput ListOutput",
+            ".models.read_file": "ReadFileArgs ReadFileInput ReadFileOutput",
+            ".models.task": "TaskArgs TaskInput TaskOutput",
+            ".models.todoread": "TodoreadArgs TodoreadInput TodoreadOutput",
+            ".models.todowrite": "TodowriteArgs TodowriteInput TodowriteOutput",
+            ".models.tool_output_cache": "ToolOutputCacheArgs ToolOutputCacheInput ToolOutputCacheOutput",
+            ".models.tool_output_cache_grep": "ToolOutputCacheGrepArgs ToolOutputCacheGrepInput ToolOutputCacheGrepOutput",
+            ".models.tree": "TreeArgs TreeInput TreeOutput",
+            ".models.webfetch": "WebfetchArgs WebfetchInput WebfetchOutput",
+            ".models.write_file": "WriteFileArgs WriteFileInput WriteFileOutput",
+        },
+    )

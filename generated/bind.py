@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.runtime.catalog.catalog import Handler as _Handler
-from toolkit.runtime.catalog.catalog import Pack as _Pack
+from toolkit.generated_support import Handler as _Handler
+from toolkit.generated_support import Pack as _Pack
 
 if TYPE_CHECKING:
-    from generated.models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput
-    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
-    from generated.models.edit import EditInput, EditOutput
-    from generated.models.list import ListInput, ListOutput
-    from generated.models.read_file import ReadFileInput, ReadFileOutput
-    from generated.models.tree import TreeInput, TreeOutput
-    from generated.models.write_file import WriteFileInput, WriteFileOutput
-    from generated.models.git_status_summary import GitStatusSummaryInput, GitStatusSummaryOutput
-    from generated.models.apply_patch import ApplyPatchInput, ApplyPatchOutput
-    from generated.models.glob import GlobInput, GlobOutput
-    from generated.models.grep import GrepInput, GrepOutput
-    from generated.models.done import DoneInput, DoneOutput
-    from generated.models.task import TaskInput, TaskOutput
-    from generated.models.todoread import TodoreadInput, TodoreadOutput
-    from generated.models.todowrite import TodowriteInput, TodowriteOutput
-    from generated.models.bash import BashInput, BashOutput
-    from generated.models.exec_command import ExecCommandInput, ExecCommandOutput
-    from generated.models.webfetch import WebfetchInput, WebfetchOutput
+    from .models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput
+    from .models.tool_output_cache_grep import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
+    from .models.edit import EditInput, EditOutput
+    from .models.list import ListInput, ListOutput
+    from .models.read_file import ReadFileInput, ReadFileOutput
+    from .models.tree import TreeInput, TreeOutput
+    from .models.write_file import WriteFileInput, WriteFileOutput
+    from .models.git_status_summary import GitStatusSummaryInput, GitStatusSummaryOutput
+    from .models.apply_patch import ApplyPatchInput, ApplyPatchOutput
+    from .models.glob import GlobInput, GlobOutput
+    from .models.grep import GrepInput, GrepOutput
+    from .models.done import DoneInput, DoneOutput
+    from .models.task import TaskInput, TaskOutput
+    from .models.todoread import TodoreadInput, TodoreadOutput
+    from .models.todowrite import TodowriteInput, TodowriteOutput
+    from .models.bash import BashInput, BashOutput
+    from .models.exec_command import ExecCommandInput, ExecCommandOutput
+    from .models.webfetch import WebfetchInput, WebfetchOutput
 
 
 def bind(

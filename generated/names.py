@@ -5,24 +5,24 @@ from typing import Final, Literal, TypeAlias, get_args
 from typing_extensions import TypeIs
 
 ToolName: TypeAlias = Literal[
-    "tool_output_cache",
-    "tool_output_cache_grep",
-    "edit",
-    "list",
-    "read_file",
-    "tree",
-    "write_file",
-    "git_status_summary",
     "apply_patch",
+    "bash",
+    "done",
+    "edit",
+    "exec_command",
+    "git_status_summary",
     "glob",
     "grep",
-    "done",
+    "list",
+    "read_file",
     "task",
     "todoread",
     "todowrite",
-    "bash",
-    "exec_command",
+    "tool_output_cache",
+    "tool_output_cache_grep",
+    "tree",
     "webfetch",
+    "write_file",
 ]
 
 TOOL_NAMES: Final[frozenset[str]] = frozenset(get_args(ToolName))

@@ -2,69 +2,69 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolkit.runtime.output.message import ParsedCall, ToolMessage
+from toolkit.generated_support import ParsedCall, ToolMessage
 
 if TYPE_CHECKING:
     from typing import Literal, Union
 
-    from generated.models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput
-    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
-    from generated.models.edit import EditInput, EditOutput
-    from generated.models.list import ListInput, ListOutput
-    from generated.models.read_file import ReadFileInput, ReadFileOutput
-    from generated.models.tree import TreeInput, TreeOutput
-    from generated.models.write_file import WriteFileInput, WriteFileOutput
-    from generated.models.git_status_summary import GitStatusSummaryInput, GitStatusSummaryOutput
-    from generated.models.apply_patch import ApplyPatchInput, ApplyPatchOutput
-    from generated.models.glob import GlobInput, GlobOutput
-    from generated.models.grep import GrepInput, GrepOutput
-    from generated.models.done import DoneInput, DoneOutput
-    from generated.models.task import TaskInput, TaskOutput
-    from generated.models.todoread import TodoreadInput, TodoreadOutput
-    from generated.models.todowrite import TodowriteInput, TodowriteOutput
-    from generated.models.bash import BashInput, BashOutput
-    from generated.models.exec_command import ExecCommandInput, ExecCommandOutput
-    from generated.models.webfetch import WebfetchInput, WebfetchOutput
+    from .models.apply_patch import ApplyPatchInput, ApplyPatchOutput
+    from .models.bash import BashInput, BashOutput
+    from .models.done import DoneInput, DoneOutput
+    from .models.edit import EditInput, EditOutput
+    from .models.exec_command import ExecCommandInput, ExecCommandOutput
+    from .models.git_status_summary import GitStatusSummaryInput, GitStatusSummaryOutput
+    from .models.glob import GlobInput, GlobOutput
+    from .models.grep import GrepInput, GrepOutput
+    from .models.list import ListInput, ListOutput
+    from .models.read_file import ReadFileInput, ReadFileOutput
+    from .models.task import TaskInput, TaskOutput
+    from .models.todoread import TodoreadInput, TodoreadOutput
+    from .models.todowrite import TodowriteInput, TodowriteOutput
+    from .models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput
+    from .models.tool_output_cache_grep import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
+    from .models.tree import TreeInput, TreeOutput
+    from .models.webfetch import WebfetchInput, WebfetchOutput
+    from .models.write_file import WriteFileInput, WriteFileOutput
 
     AnyToolMessage: TypeAlias = Union[
-        ToolMessage[Literal["tool_output_cache"], ToolOutputCacheOutput],
-        ToolMessage[Literal["tool_output_cache_grep"], ToolOutputCacheGrepOutput],
-        ToolMessage[Literal["edit"], EditOutput],
-        ToolMessage[Literal["list"], ListOutput],
-        ToolMessage[Literal["read_file"], ReadFileOutput],
-        ToolMessage[Literal["tree"], TreeOutput],
-        ToolMessage[Literal["write_file"], WriteFileOutput],
-        ToolMessage[Literal["git_status_summary"], GitStatusSummaryOutput],
         ToolMessage[Literal["apply_patch"], ApplyPatchOutput],
+        ToolMessage[Literal["bash"], BashOutput],
+        ToolMessage[Literal["done"], DoneOutput],
+        ToolMessage[Literal["edit"], EditOutput],
+        ToolMessage[Literal["exec_command"], ExecCommandOutput],
+        ToolMessage[Literal["git_status_summary"], GitStatusSummaryOutput],
         ToolMessage[Literal["glob"], GlobOutput],
         ToolMessage[Literal["grep"], GrepOutput],
-        ToolMessage[Literal["done"], DoneOutput],
+        ToolMessage[Literal["list"], ListOutput],
+        ToolMessage[Literal["read_file"], ReadFileOutput],
         ToolMessage[Literal["task"], TaskOutput],
         ToolMessage[Literal["todoread"], TodoreadOutput],
         ToolMessage[Literal["todowrite"], TodowriteOutput],
-        ToolMessage[Literal["bash"], BashOutput],
-        ToolMessage[Literal["exec_command"], ExecCommandOutput],
+        ToolMessage[Literal["tool_output_cache"], ToolOutputCacheOutput],
+        ToolMessage[Literal["tool_output_cache_grep"], ToolOutputCacheGrepOutput],
+        ToolMessage[Literal["tree"], TreeOutput],
         ToolMessage[Literal["webfetch"], WebfetchOutput],
+        ToolMessage[Literal["write_file"], WriteFileOutput],
     ]
     AnyToolCall: TypeAlias = Union[
-        ParsedCall[Literal["tool_output_cache"], ToolOutputCacheInput],
-        ParsedCall[Literal["tool_output_cache_grep"], ToolOutputCacheGrepInput],
-        ParsedCall[Literal["edit"], EditInput],
-        ParsedCall[Literal["list"], ListInput],
-        ParsedCall[Literal["read_file"], ReadFileInput],
-        ParsedCall[Literal["tree"], TreeInput],
-        ParsedCall[Literal["write_file"], WriteFileInput],
-        ParsedCall[Literal["git_status_summary"], GitStatusSummaryInput],
         ParsedCall[Literal["apply_patch"], ApplyPatchInput],
+        ParsedCall[Literal["bash"], BashInput],
+        ParsedCall[Literal["done"], DoneInput],
+        ParsedCall[Literal["edit"], EditInput],
+        ParsedCall[Literal["exec_command"], ExecCommandInput],
+        ParsedCall[Literal["git_status_summary"], GitStatusSummaryInput],
         ParsedCall[Literal["glob"], GlobInput],
         ParsedCall[Literal["grep"], GrepInput],
-        ParsedCall[Literal["done"], DoneInput],
+        ParsedCall[Literal["list"], ListInput],
+        ParsedCall[Literal["read_file"], ReadFileInput],
         ParsedCall[Literal["task"], TaskInput],
         ParsedCall[Literal["todoread"], TodoreadInput],
         ParsedCall[Literal["todowrite"], TodowriteInput],
-        ParsedCall[Literal["bash"], BashInput],
-        ParsedCall[Literal["exec_command"], ExecCommandInput],
+        ParsedCall[Literal["tool_output_cache"], ToolOutputCacheInput],
+        ParsedCall[Literal["tool_output_cache_grep"], ToolOutputCacheGrepInput],
+        ParsedCall[Literal["tree"], TreeInput],
         ParsedCall[Literal["webfetch"], WebfetchInput],
+        ParsedCall[Literal["write_file"], WriteFileInput],
     ]
 else:
     # The classes behind the unions: naming every model here would import them all.

@@ -27,9 +27,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _state_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test leaves anything in the state directory of whoever runs it."""
+    """No test leaves anything in the state or cache directory of whoever runs it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

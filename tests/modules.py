@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from codegen.package.models import render_models
-from codegen.schema.document import Document
-from codegen.schema.flatten import flatten
+from toolkit.codegen.package.models import render_models
+from toolkit.codegen.schema.document import Document
+from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import SpecError
 
 

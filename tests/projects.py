@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codegen.run import generate
-from codegen.settings import Settings, find_settings
+from toolkit.codegen.run import generate
+from toolkit.codegen.settings import Settings, find_settings
 
 REPOSITORY = Path(__file__).parent.parent
 DOWNSTREAM = REPOSITORY / "tests" / "downstream"
@@ -19,7 +19,7 @@ DOWNSTREAM = REPOSITORY / "tests" / "downstream"
 AWKWARD_NAMES = (
     "list", "str", "type", "set", "dict", "int", "object", "builtins", "Any", "Literal", "OMIT", "Omit", "class", "None",
     "invoke", "tools", "self", "name", "args", "read-file", "math.factorial", "Pack", "overload", "property", "3d", "_x", "Callable",
-    "TypeAlias", "Iterable", "Runner", "Tools", "CATALOG", "PackSource", "DynamicContext",
+    "TypeAlias", "Iterable", "Runner", "Tools", "CATALOG", "PackSource", "DynamicContext", "CallTool", "JsonObject", "support",
 )  # fmt: skip
 
 

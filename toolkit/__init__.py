@@ -11,19 +11,9 @@ Everything here is loaded when it is first used.
 
 from typing import TYPE_CHECKING
 
+__version__ = "0.2.0.dev0"
+
 if TYPE_CHECKING:
-    from generated import AnyToolCall as AnyToolCall
-    from generated import AnyToolMessage as AnyToolMessage
-    from generated import AsyncToolkit as AsyncToolkit
-    from generated import Rule as Rule
-    from generated import SecurityPolicy as SecurityPolicy
-    from generated import Toolkit as Toolkit
-    from generated import ToolkitContext as ToolkitContext
-    from generated import ToolName as ToolName
-    from generated import create_agent_toolkit as create_agent_toolkit
-    from generated import create_async_agent_toolkit as create_async_agent_toolkit
-    from generated import is_tool_name as is_tool_name
-    from generated import parse_call as parse_call
     from toolkit.adapters.history import repair_history as repair_history
     from toolkit.adapters.history import validate_history as validate_history
     from toolkit.errors import ErrorCode as ErrorCode
@@ -42,6 +32,18 @@ if TYPE_CHECKING:
     from toolkit.errors import ToolNotAllowed as ToolNotAllowed
     from toolkit.errors import ToolNotFound as ToolNotFound
     from toolkit.errors import ToolTimeout as ToolTimeout
+    from toolkit.generated import AnyToolCall as AnyToolCall
+    from toolkit.generated import AnyToolMessage as AnyToolMessage
+    from toolkit.generated import AsyncToolkit as AsyncToolkit
+    from toolkit.generated import Rule as Rule
+    from toolkit.generated import SecurityPolicy as SecurityPolicy
+    from toolkit.generated import Toolkit as Toolkit
+    from toolkit.generated import ToolkitContext as ToolkitContext
+    from toolkit.generated import ToolName as ToolName
+    from toolkit.generated import create_agent_toolkit as create_agent_toolkit
+    from toolkit.generated import create_async_agent_toolkit as create_async_agent_toolkit
+    from toolkit.generated import is_tool_name as is_tool_name
+    from toolkit.generated import parse_call as parse_call
     from toolkit.guard.fs.path import SandboxPath as SandboxPath
     from toolkit.guard.fs.sandbox_fs import SandboxFS as SandboxFS
     from toolkit.guard.net.network import Network as Network
@@ -115,7 +117,7 @@ if TYPE_CHECKING:
     from toolkit.wire.result import ToolResult as ToolResult
 else:
     _BY_MODULE = {
-        "generated": """AnyToolCall AnyToolMessage AsyncToolkit Rule SecurityPolicy ToolName Toolkit ToolkitContext
+        "toolkit.generated": """AnyToolCall AnyToolMessage AsyncToolkit Rule SecurityPolicy ToolName Toolkit ToolkitContext
             create_agent_toolkit create_async_agent_toolkit is_tool_name parse_call""",
         "toolkit.adapters.history": "repair_history validate_history",
         "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType
@@ -165,12 +167,7 @@ else:
             raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
         from importlib import import_module
 
-        if module == "generated":
-            from toolkit.runtime.catalog.find_generated import import_generated
-
-            value = getattr(import_generated(), name)
-        else:
-            value = getattr(import_module(module), name)
+        value = getattr(import_module(module), name)
         globals()[name] = value
         return value
 

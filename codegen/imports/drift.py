@@ -22,8 +22,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from codegen.imports.subset.document import TYPES, canonical
-from codegen.imports.subset.prove import Gap, gaps
+from toolkit.codegen.imports.subset.document import TYPES, canonical
+from toolkit.codegen.imports.subset.prove import Gap, gaps
 
 ChangeKind: TypeAlias = Literal["compatible", "widening", "breaking"]
 KINDS: Final[tuple[ChangeKind, ...]] = ("compatible", "widening", "breaking")

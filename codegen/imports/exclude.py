@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from codegen.imports.importers.result import Imported
-from codegen.imports.settings import ImportKind, ImportSettings
-from codegen.lint import schema_mistakes
+from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.settings import ImportKind, ImportSettings
+from toolkit.codegen.lint import schema_mistakes
 from toolkit.errors import SetupError, SpecError, nearest
 from toolkit.spec.load import load_spec_text
 from toolkit.spec.model import ToolSpec

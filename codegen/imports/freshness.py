@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from codegen.imports.settings import ImportSettings, url_mistake
-from codegen.package.rows import Row
-from codegen.settings import Settings
+from toolkit.codegen.imports.settings import ImportSettings, url_mistake
+from toolkit.codegen.package.rows import Row
+from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError, ToolkitError
 from toolkit.guard.net.addresses import AddressRules
 from toolkit.guard.net.hosts import Url

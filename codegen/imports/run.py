@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from codegen.imports.drift import Change, changes
-from codegen.imports.exclude import loaded, refusals, without_unwanted
-from codegen.imports.importers.registry import importer_of
-from codegen.imports.importers.result import Imported
-from codegen.imports.settings import ImportSettings
-from codegen.package.naming import digest
-from codegen.settings import Settings
+from toolkit.codegen.imports.drift import Change, changes
+from toolkit.codegen.imports.exclude import loaded, refusals, without_unwanted
+from toolkit.codegen.imports.importers.registry import importer_of
+from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.package.naming import digest
+from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError, SetupError, SpecError, nearest
 from toolkit.spec.model import ToolSpec
 from toolkit.spec.names import is_wire_name

@@ -1,4 +1,4 @@
-"""``manifest.json``: what a generated package was made from; it makes the next run cheap and the package includable."""
+"""``manifest.json``: what a generated package was made from. The next run and packages that include it read it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from codegen.package.rows import Row
-from codegen.settings import Settings
+from toolkit.codegen.package.rows import Row
+from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
 
 NAME: Final = "manifest.json"
+FORM: Final = 2
+"""Version of the generated code. Raise it when the output for an unchanged spec changes; ``tests/codegen/test_form.py``
+tells when. A manifest of another form is never reused."""
 _MADE_BY: Final = "typed-toolkit"
 _SEAL: Final = "digest"
 
@@ -25,7 +27,6 @@ _SEAL: Final = "digest"
 class Manifest:
     """Digests of everything read and written, and the rows of the package's own tools."""
 
-    fingerprint: str
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     rows: tuple[Row, ...]
@@ -33,9 +34,9 @@ class Manifest:
     def text(self, settings: Settings) -> str:
         data = {
             "generator": _MADE_BY,
+            "form": FORM,
             "package": settings.package,
             "class": settings.class_name,
-            "fingerprint": self.fingerprint,
             "inputs": dict(sorted(self.inputs.items())),
             "outputs": dict(sorted(self.outputs.items())),
             "tools": [row.as_json() for row in self.rows],
@@ -59,10 +60,12 @@ def read_manifest(folder: Path) -> Manifest | None:
     try:
         text = (folder / NAME).read_bytes().decode()
         data: dict[str, Any] = json.loads(text)
-        if data["generator"] != _MADE_BY or text != _sealed({k: v for k, v in data.items() if k != _SEAL}):
+        if (data["generator"], data["form"]) != (_MADE_BY, FORM) or text != _sealed(
+            {k: v for k, v in data.items() if k != _SEAL}
+        ):
             return None
         rows = tuple(map(Row.from_json, data["tools"]))
-        return Manifest(data["fingerprint"], data["inputs"], data["outputs"], rows)
+        return Manifest(data["inputs"], data["outputs"], rows)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -71,7 +74,7 @@ def included_rows(packages: Iterable[str]) -> list[Row]:
     """The rows of installed generated packages, whose models are imported and not copied."""
     rows: list[Row] = []
     for package in packages:
-        folder = _folder(package)
+        folder = package_folder(package)
         manifest = read_manifest(folder) if folder is not None else None
         if manifest is None:
             raise GenerationError(
@@ -82,7 +85,7 @@ def included_rows(packages: Iterable[str]) -> list[Row]:
     return rows
 
 
-def _folder(package: str) -> Path | None:
+def package_folder(package: str) -> Path | None:
     try:
         found = importlib.util.find_spec(package)
     except (ImportError, ValueError):
@@ -93,25 +96,3 @@ def _folder(package: str) -> Path | None:
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def fingerprint(settings: Settings) -> str:
-    """What besides the specs decides the output: this generator, the one beneath it, the settings, included packages."""
-    here = Path(__file__).parent
-    parts = [digest(file.read_bytes()) for file in sorted(here.rglob("*.py"))]
-    parts += [settings.package, settings.class_name, _version_beneath()]
-    parts += map(json.dumps, (settings.specs, settings.packs, settings.include, settings.functions))
-    parts.append(json.dumps([asdict(item) for item in settings.imports]))
-    for package in settings.include:
-        folder = _folder(package)
-        parts.append(digest((folder / NAME).read_bytes()) if folder and (folder / NAME).is_file() else "")
-    return digest("\0".join(parts).encode())
-
-
-def _version_beneath() -> str:
-    try:
-        return version("datamodel-code-generator")
-    except PackageNotFoundError:
-        raise GenerationError(
-            "generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'"
-        ) from None

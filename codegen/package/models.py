@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from codegen.package import naming
-from codegen.package.render.literal import docstring, literal, text_literal
-from codegen.package.render.typed_dicts import render_args
-from codegen.package.safety import check_module
-from codegen.schema.accepts import branch_for
-from codegen.schema.document import Document
-from codegen.schema.references import Schema
+from toolkit.codegen.package import naming
+from toolkit.codegen.package.render.literal import docstring, literal, text_literal
+from toolkit.codegen.package.render.typed_dicts import render_args
+from toolkit.codegen.package.safety import check_module
+from toolkit.codegen.schema.accepts import branch_for
+from toolkit.codegen.schema.document import Document
+from toolkit.codegen.schema.references import Schema
 from toolkit.errors import GenerationError
 
 if TYPE_CHECKING:
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 
 _IMPORTED = {
     "typing": ("Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
-    "pydantic": ("ConfigDict", "Field"),
+    "pydantic": ("Field",),
     "typing_extensions": ("NotRequired", "TypedDict"),
-    "toolkit.wire.content": ("ContentOutput",),
-    "toolkit.models.base": ("Omissible", "ToolModel", "ToolRootModel"),
+    "toolkit.generated_support": ("ContentOutput", "Omissible", "ToolModel", "ToolRootModel"),
 }
 
 
@@ -47,7 +46,7 @@ def _options() -> GenerateConfig:
         input_file_type=InputFileType.JsonSchema,
         output_model_type=DataModelType.PydanticV2BaseModel,
         target_python_version=PythonVersion.PY_311,
-        base_class="toolkit.models.base.ToolModel",
+        base_class="toolkit.generated_support.ToolModel",
         formatters=[Formatter.BUILTIN],
         builtin_format_line_length=120,
         enum_field_as_literal=LiteralType.All,
@@ -216,11 +215,7 @@ def _class_edits(
     node: ast.ClassDef, nodes: Mapping[str, Schema], text: str, span: Any
 ) -> Iterator[tuple[int, int, str]]:
     schema = nodes[node.name]
-    if schema.get("description"):
-        colon = text.index(":\n", span(node.bases[0])[1]) + 1
-        only = isinstance(node.body[0], ast.Pass)
-        end = span(node.body[0])[1] if only else colon
-        yield colon, end, "\n" + docstring(schema["description"], "    ") + ("" if only else "\n")
+    yield _head_edit(node, schema.get("description"), text, span)
     names = {name: wire for wire, name in naming.field_names(schema.get("properties", {})).items()}
     for field in node.body:
         if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
@@ -232,6 +227,20 @@ def _class_edits(
             wire = names[field.target.id]
             default = _model_default(schema["properties"][wire], nodes)
             yield from _field_edits(field, wire, schema, default, text, span)
+
+
+def _head_edit(node: ast.ClassDef, description: str | None, text: str, span: Any) -> tuple[int, int, str]:
+    """``model_config`` as keywords of the class, and the docstring below its first line."""
+    start = span(node.bases[0])[1]
+    first = node.body[0]
+    config = first.value if isinstance(first, ast.Assign) and isinstance(first.value, ast.Call) else None
+    fields = node.body[1:] if config is not None or isinstance(first, ast.Pass) else node.body
+    given = config.keywords if config is not None else ()
+    keywords = "".join(f", {word.arg}={literal(ast.literal_eval(word.value))}" for word in given)
+    doc = "\n" + docstring(description, "    ") if description else "" if fields else "\n    pass"
+    end = text.rindex("\n", 0, span(fields[0])[0]) if fields else span(node)[1]
+    # As everywhere: a blank line between a docstring and the first field.
+    return start, end, f"{keywords}):{doc}" + ("\n" if description and fields else "")
 
 
 def _field_edits(

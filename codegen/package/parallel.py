@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from codegen.package.models import render_models
-from codegen.schema.document import Document
+from toolkit.codegen.package.models import render_models
+from toolkit.codegen.schema.document import Document
 from toolkit.errors import GenerationError
 
 WORTHWHILE: Final = 300

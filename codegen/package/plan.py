@@ -11,19 +11,19 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from codegen.imports.freshness import refuse_stale_imports
-from codegen.imports.importers.functions import read_functions
-from codegen.lint import schema_mistakes
-from codegen.package import manifest as manifests
-from codegen.package.manifest import Manifest, digest
-from codegen.package.naming import ToolNames, name_tools
-from codegen.package.parallel import Job, render_all, workers_for
-from codegen.package.render import modules
-from codegen.package.render.facade import ASYNC, SYNC, render_facade
-from codegen.package.render.imported import imports_with_tools, packs_of, render_imported
-from codegen.package.rows import Row, make_row, name_pointer
-from codegen.schema.flatten import flatten
-from codegen.settings import Settings
+from toolkit.codegen.imports.freshness import refuse_stale_imports
+from toolkit.codegen.imports.importers.functions import read_functions
+from toolkit.codegen.lint import schema_mistakes
+from toolkit.codegen.package import manifest as manifests
+from toolkit.codegen.package.manifest import Manifest, digest
+from toolkit.codegen.package.naming import ToolNames, name_tools
+from toolkit.codegen.package.parallel import Job, render_all, workers_for
+from toolkit.codegen.package.render import modules
+from toolkit.codegen.package.render.facade import ASYNC, SYNC, render_facade
+from toolkit.codegen.package.render.imported import imports_with_tools, packs_of, render_imported
+from toolkit.codegen.package.rows import Row, make_row, name_pointer
+from toolkit.codegen.schema.flatten import flatten
+from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError
 from toolkit.spec.load import load_specs, read_specs, spec_files
 from toolkit.spec.model import ToolSpec
@@ -43,7 +43,6 @@ class Plan:
 class Inputs:
     """What is read, by digest; what an earlier run made of it, where that can be used again."""
 
-    fingerprint: str
     files: dict[str, Path]
     """The spec files, in the order of their tools."""
     functions: dict[str, list[ToolSpec]]
@@ -51,6 +50,7 @@ class Inputs:
     digests: dict[str, str]
     """Of the spec files, of the description files an earlier run read, and of what modules hold."""
     previous: Manifest | None
+    """The package on disk, if the generator that runs now made it on this machine."""
 
     @property
     def sources(self) -> list[str]:
@@ -59,7 +59,7 @@ class Inputs:
 
     def reusable(self) -> dict[str, list[Row]]:
         """Spec files whose rows of the previous run still hold."""
-        if self.previous is None or self.previous.fingerprint != self.fingerprint:
+        if self.previous is None:
             return {}
         found: dict[str, list[Row]] = {}
         for row in self.previous.rows:
@@ -72,9 +72,8 @@ class Inputs:
         }
 
 
-def read_inputs(settings: Settings, *, from_scratch: bool) -> Inputs:
+def read_inputs(settings: Settings, previous: Manifest | None = None) -> Inputs:
     """The digests of all spec files (and of description files an earlier run knew of), and of functions."""
-    previous = None if from_scratch else manifests.read_manifest(settings.output)
     files = {source: path for path, source in spec_files(settings.spec_paths, base=settings.root)}
     read = dict(files)
     for source in (row.descriptionSource for row in (previous.rows if previous else ())):
@@ -87,13 +86,13 @@ def read_inputs(settings: Settings, *, from_scratch: bool) -> Inputs:
     digests |= {
         source: digest(json.dumps([asdict(spec) for spec in specs]).encode()) for source, specs in functions.items()
     }
-    return Inputs(manifests.fingerprint(settings), files, functions, digests, previous)
+    return Inputs(files, functions, digests, previous)
 
 
 def is_current(settings: Settings, inputs: Inputs) -> bool:
     """Whether nothing changed since the last run, neither what it read nor what it wrote."""
     previous = inputs.previous
-    if previous is None or previous.fingerprint != inputs.fingerprint or dict(previous.inputs) != inputs.digests:
+    if previous is None or dict(previous.inputs) != inputs.digests:
         return False
     folder = settings.output
     for path, value in previous.outputs.items():
@@ -237,15 +236,15 @@ def _refuse_class_of_a_model(settings: Settings, rows: list[Row]) -> None:
 
 def _package_files(settings: Settings, rows: list[Row], included: list[Row]) -> dict[str, str]:
     package, class_name = settings.package, settings.class_name
-    everything = [*included, *rows]
+    everything = sorted([*included, *rows], key=lambda row: row.name)
     imports = imports_with_tools(settings.imports, rows)
     packs = tuple(dict.fromkeys([*settings.all_packs, *packs_of(imports, package)]))
     imported = render_imported(imports, rows)
     return {
         "models/__init__.py": modules.header("One module a tool, imported when it is used.", future=False),
         "names.py": modules.render_names(everything),
-        "unions.py": modules.render_unions(everything),
-        "context.py": modules.render_context(package),
+        "unions.py": modules.render_unions(everything, package),
+        "context.py": modules.render_context(),
         "catalog.py": modules.render_catalog(everything, package),
         "bind.py": modules.render_bind(rows, package),
         **({} if imported is None else {"imported.py": imported}),
@@ -261,4 +260,4 @@ def _manifest(settings: Settings, inputs: Inputs, files: dict[str, str], rows: l
     read = {source: digest((settings.root / source).read_bytes()) for source in used - inputs.functions.keys()}
     read |= {source: inputs.digests[source] for source in inputs.sources}
     written = {path: digest(text.encode()) for path, text in files.items()}
-    return Manifest(inputs.fingerprint, read, written, tuple(rows)).text(settings)
+    return Manifest(read, written, tuple(sorted(rows, key=lambda row: row.name))).text(settings)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from codegen.package import naming
-from codegen.package.naming import ToolNames
-from codegen.package.render.literal import literal
-from codegen.package.render.typed_dicts import args_name
-from codegen.package.render.typeexpr import TypeText
-from codegen.schema.document import Document
+from toolkit.codegen.package import naming
+from toolkit.codegen.package.naming import ToolNames
+from toolkit.codegen.package.render.literal import literal
+from toolkit.codegen.package.render.typed_dicts import args_name
+from toolkit.codegen.package.render.typeexpr import TypeText
+from toolkit.codegen.schema.document import Document
 from toolkit.errors import SpecError
 from toolkit.spec.model import ToolSpec
 
@@ -24,7 +24,7 @@ class Parameter:
     name: str
     wire: str
     type: str
-    """Source text; builtins as ``builtins.x``, other names bare."""
+    """Source text; every name in it is bare."""
     required: bool
     default: str | None
     """Source text of the default, where the schema gives one that a signature can show."""
@@ -127,7 +127,7 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
         used.add(word)
         return word
 
-    text = TypeText(inputs, builtin=lambda word: f"builtins.{word}", name=name)
+    text = TypeText(inputs, name=name)
     properties = inputs.root.get("properties", {})
     names = naming.field_names(properties)
     required = inputs.root.get("required", ())

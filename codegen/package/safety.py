@@ -14,12 +14,11 @@ from toolkit.errors import GenerationError
 _IMPORTS: Final[dict[str, frozenset[str]]] = {
     "typing": frozenset({"Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"}),
     "typing_extensions": frozenset({"NotRequired", "TypedDict"}),
-    "pydantic": frozenset({"ConfigDict", "Field"}),
-    "toolkit.models.base": frozenset({"Omissible", "ToolModel", "ToolRootModel"}),
-    "toolkit.wire.content": frozenset({"ContentOutput"}),
+    "pydantic": frozenset({"Field"}),
+    "toolkit.generated_support": frozenset({"ContentOutput", "Omissible", "ToolModel", "ToolRootModel"}),
 }
 _BASES: Final = frozenset({"ToolModel", "ToolRootModel", "ContentOutput", "TypedDict"})
-_CALLS: Final = frozenset({"Field", "ConfigDict", "TypedDict"})
+_CALLS: Final = frozenset({"Field", "TypedDict"})
 _METHODS: Final = frozenset({"model_rebuild", "model_validate"})
 _LITERALS: Final = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
 _TYPE_NODES: Final = (*_LITERALS, ast.Name, ast.Subscript, ast.BinOp, ast.BitOr, ast.Call, ast.keyword)
@@ -64,9 +63,6 @@ def _allowed_member(node: ast.stmt) -> bool:
     if isinstance(node, ast.AnnAssign):
         value = node.value
         return _is_type(node.annotation) and (value is None or _is_default(value) or _is_no_argument(node))
-    if isinstance(node, ast.Assign):
-        targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
-        return targets == ["model_config"] and _is_type(node.value)
     return isinstance(node, ast.Pass) or _is_text(node)
 
 

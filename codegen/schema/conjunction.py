@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from codegen.schema.keywords import ASSERTIONS, ENFORCED, has_effect, refusal
-from codegen.schema.kinds import kinds_of
-from codegen.schema.merge import merge
-from codegen.schema.objects import loosened
-from codegen.schema.references import References, Schema, escaped
-from codegen.schema.report import Notes
+from toolkit.codegen.schema.keywords import ASSERTIONS, ENFORCED, has_effect, refusal
+from toolkit.codegen.schema.kinds import kinds_of
+from toolkit.codegen.schema.merge import merge
+from toolkit.codegen.schema.objects import loosened
+from toolkit.codegen.schema.references import References, Schema, escaped
+from toolkit.codegen.schema.report import Notes
 
 UNIONS: Final = ("anyOf", "oneOf")
 _TAKEN_APART: Final = frozenset({"$ref", "$defs", "allOf", "definitions"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from codegen.schema.accepts import json_type
-from codegen.schema.keywords import LIMITS
+from toolkit.codegen.schema.accepts import json_type
+from toolkit.codegen.schema.keywords import LIMITS
 from toolkit.models.exact import json_key
 
 Flat: TypeAlias = dict[str, Any]

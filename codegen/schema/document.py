@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from codegen.schema.references import Schema
+from toolkit.codegen.schema.references import Schema
 
 
 @dataclass(slots=True)

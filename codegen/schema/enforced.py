@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from codegen.schema.keywords import SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
-from codegen.schema.patterns import for_validator
-from codegen.schema.references import Schema
+from toolkit.codegen.schema.keywords import SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
+from toolkit.codegen.schema.patterns import for_validator
+from toolkit.codegen.schema.references import Schema
 from toolkit.errors import GenerationError
 from toolkit.models.enforce import new_validator
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from codegen.schema.accepts import json_type
-from codegen.schema.keywords import ASSERTIONS
-from codegen.schema.kinds import is_one_of, kinds_of
-from codegen.schema.references import Schema
-from codegen.schema.report import Notes
+from toolkit.codegen.schema.accepts import json_type
+from toolkit.codegen.schema.keywords import ASSERTIONS
+from toolkit.codegen.schema.kinds import is_one_of, kinds_of
+from toolkit.codegen.schema.references import Schema
+from toolkit.codegen.schema.report import Notes
 from toolkit.models.exact import json_key, same_json
 
 

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from codegen.package import naming
-from codegen.schema.accepts import accepts, settled
-from codegen.schema.conjunction import UNIONS, Parts
-from codegen.schema.disjoint import disjoint
-from codegen.schema.document import Document
-from codegen.schema.enforced import enforced_text, is_valid, mistake_in
-from codegen.schema.enums import flat_enum
-from codegen.schema.keywords import ASSERTIONS, ENFORCED, LIMITS
-from codegen.schema.kinds import kinds_of, takes_only_objects, unknown_type
-from codegen.schema.limits import typed_limits
-from codegen.schema.merge import Merged, merge
-from codegen.schema.pieces import further, items_of, required_names
-from codegen.schema.references import References, Schema, escaped
-from codegen.schema.report import Notes, TooManySteps
-from codegen.schema.tolerate import mended
+from toolkit.codegen.package import naming
+from toolkit.codegen.schema.accepts import accepts, settled
+from toolkit.codegen.schema.conjunction import UNIONS, Parts
+from toolkit.codegen.schema.disjoint import disjoint
+from toolkit.codegen.schema.document import Document
+from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in
+from toolkit.codegen.schema.enums import flat_enum
+from toolkit.codegen.schema.keywords import ASSERTIONS, ENFORCED, LIMITS
+from toolkit.codegen.schema.kinds import kinds_of, takes_only_objects, unknown_type
+from toolkit.codegen.schema.limits import typed_limits
+from toolkit.codegen.schema.merge import Merged, merge
+from toolkit.codegen.schema.pieces import further, items_of, required_names
+from toolkit.codegen.schema.references import References, Schema, escaped
+from toolkit.codegen.schema.report import Notes, TooManySteps
+from toolkit.codegen.schema.tolerate import mended
 
 MAX_BRANCHES: Final = 500
 """A union of more is left to the validator as a whole: no reader, type checker or compiler has any use for its type."""

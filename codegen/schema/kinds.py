@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from codegen.schema.accepts import json_type
-from codegen.schema.keywords import LIMITS
-from codegen.schema.references import Schema
+from toolkit.codegen.schema.accepts import json_type
+from toolkit.codegen.schema.keywords import LIMITS
+from toolkit.codegen.schema.references import Schema
 
 
 def kinds_of(schema: Schema) -> list[str] | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from codegen.schema.accepts import json_type
-from codegen.schema.enforced import mistake_in
-from codegen.schema.keywords import LIMITS
-from codegen.schema.references import Schema
-from codegen.schema.report import Notes
+from toolkit.codegen.schema.accepts import json_type
+from toolkit.codegen.schema.enforced import mistake_in
+from toolkit.codegen.schema.keywords import LIMITS
+from toolkit.codegen.schema.references import Schema
+from toolkit.codegen.schema.report import Notes
 
 
 def typed_limits(kind: str, schema: Schema, pointer: str, notes: Notes) -> Schema:

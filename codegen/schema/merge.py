@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from codegen.schema.accepts import json_type
-from codegen.schema.keywords import ASSERTIONS, ENFORCED
-from codegen.schema.references import Schema
+from toolkit.codegen.schema.accepts import json_type
+from toolkit.codegen.schema.keywords import ASSERTIONS, ENFORCED
+from toolkit.codegen.schema.references import Schema
 from toolkit.models.exact import json_key, same_json
 
 _LOWEST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from codegen.schema.references import Schema
+from toolkit.codegen.schema.references import Schema
 
 
 def loosened(base: Schema, branches: Sequence[Schema]) -> Schema:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codegen.schema.references import Schema
-from codegen.schema.report import Notes
+from toolkit.codegen.schema.references import Schema
+from toolkit.codegen.schema.report import Notes
 
 
 def items_of(schema: Schema, pointer: str, notes: Notes) -> object | None:

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
-from codegen.schema.keywords import SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
+from toolkit.codegen.schema.keywords import SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
 
 Schema: TypeAlias = dict[str, Any]
 

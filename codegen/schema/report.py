@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from codegen.schema.references import Schema
+from toolkit.codegen.schema.references import Schema
 
 MAX_STEPS: Final = 200_000
 """Far beyond what a schema of the size a spec may have needs, unless its parts take each other in again and again."""

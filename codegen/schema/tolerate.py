@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from codegen.schema.keywords import ASSERTIONS, SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
-from codegen.schema.kinds import unknown_type
-from codegen.schema.references import Schema, escaped
-from codegen.schema.report import Notes
+from toolkit.codegen.schema.keywords import ASSERTIONS, SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
+from toolkit.codegen.schema.kinds import unknown_type
+from toolkit.codegen.schema.references import Schema, escaped
+from toolkit.codegen.schema.report import Notes
 
 _KNOWN_DRAFT: Final = re.compile(r"https?://json-schema\.org/(draft-0[467]|draft/20(19-09|20-12)|schema)\b")
 _TEXTS: Final = ("format", "contentEncoding", "contentMediaType")

@@ -2,26 +2,20 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ToolModel
 
 
-class ApplyPatchInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ApplyPatchInput(ToolModel, extra="forbid"):
     patch: Annotated[str, Field(max_length=10485760)]
     """The patch, at most 10 MiB: from '*** Begin Patch' to '*** End Patch', or a unified diff as git writes it; paths are relative to the workspace."""
     dry_run: bool = False
     """Whether to show what would change without changing it."""
 
 
-class ApplyPatchOutputFile(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ApplyPatchOutputFile(ToolModel, extra="forbid"):
     path: str
     """The file, relative to the workspace; of a moved one the old name."""
     action: Literal["add", "update", "delete", "move"]
@@ -34,10 +28,7 @@ class ApplyPatchOutputFile(ToolModel):
     """Lines that went."""
 
 
-class ApplyPatchOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ApplyPatchOutput(ToolModel, extra="forbid"):
     files: list[ApplyPatchOutputFile]
     """What was done, in the order of the patch."""
     diff: str

@@ -2,16 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class BashInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class BashInput(ToolModel, extra="forbid"):
     command: Annotated[str, Field(min_length=1)]
     """The text bash runs."""
     cwd: str = "."
@@ -24,10 +21,7 @@ class BashInput(ToolModel):
     """What the command does, in five to ten words, for people who watch."""
 
 
-class BashOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class BashOutput(ToolModel, extra="forbid"):
     command: str
     """What was run."""
     cwd: str

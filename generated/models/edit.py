@@ -2,16 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class EditInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class EditInput(ToolModel, extra="forbid"):
     path: str
     """File to change, relative to the workspace."""
     old_string: Annotated[str, Field(max_length=10485760)]
@@ -30,10 +27,7 @@ class EditInput(ToolModel):
     """Whether to show the change without making it."""
 
 
-class EditOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class EditOutput(ToolModel, extra="forbid"):
     path: str
     """The file, relative to the workspace."""
     replacements: int

@@ -2,16 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class ExecCommandInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ExecCommandInput(ToolModel, extra="forbid"):
     command: Annotated[list[str], Field(min_length=1)]
     """The program, then each of its arguments as an item of its own."""
     cwd: str = "."
@@ -26,10 +23,7 @@ class ExecCommandInput(ToolModel):
     """Environment variables to add. Those that make programs load other code, such as LD_PRELOAD, are refused."""
 
 
-class ExecCommandOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ExecCommandOutput(ToolModel, extra="forbid"):
     command: list[str]
     """What was run."""
     cwd: str

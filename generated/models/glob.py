@@ -2,16 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ToolModel
 
 
-class GlobInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class GlobInput(ToolModel, extra="forbid"):
     pattern: Annotated[str, Field(min_length=1)]
     """Pattern for paths below the directory: * and ? stay within a name, ** is any number of directories, {a,b} is a choice, a backslash takes the next character as it is."""
     path: str = "."
@@ -24,10 +21,7 @@ class GlobInput(ToolModel):
     """How many paths to return at most."""
 
 
-class GlobOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class GlobOutput(ToolModel, extra="forbid"):
     paths: list[str]
     """Files and links that match, relative to the workspace, the last changed first."""
     truncated: bool

@@ -2,16 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class GrepInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class GrepInput(ToolModel, extra="forbid"):
     pattern: str
     """What to search for, within one line. Look-around and back-references are not supported."""
     path: str = "."
@@ -34,10 +31,7 @@ class GrepInput(ToolModel):
     """How many matches, or files, to return at most."""
 
 
-class GrepOutputMatch(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class GrepOutputMatch(ToolModel, extra="forbid"):
     path: str
     """The file, relative to the workspace."""
     line: int
@@ -54,10 +48,7 @@ class GrepOutputMatch(ToolModel):
     """How many lines of the file match; only for count."""
 
 
-class GrepOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class GrepOutput(ToolModel, extra="forbid"):
     output: Literal["content", "files", "count"]
     """What was asked for."""
     matches: list[GrepOutputMatch]

@@ -2,16 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ToolModel
 
 
-class ListInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ListInput(ToolModel, extra="forbid"):
     path: str = "."
     """Directory to list, relative to the workspace."""
     recursive: bool = False
@@ -22,10 +19,7 @@ class ListInput(ToolModel):
     """How many entries to list at most."""
 
 
-class ListOutputEntry(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ListOutputEntry(ToolModel, extra="forbid"):
     name: str
     """The entry's own name."""
     path: str
@@ -38,10 +32,7 @@ class ListOutputEntry(ToolModel):
     """When it was last changed, in seconds since 1970."""
 
 
-class ListOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ListOutput(ToolModel, extra="forbid"):
     path: str
     """The directory, relative to the workspace."""
     entries: list[ListOutputEntry]

@@ -2,16 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class ReadFileInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ReadFileInput(ToolModel, extra="forbid"):
     path: str
     """File to read, relative to the workspace."""
     start_line: Annotated[int, Field(ge=1)] = 1
@@ -22,10 +19,7 @@ class ReadFileInput(ToolModel):
     """How many bytes of text to return at most."""
 
 
-class ReadFileOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ReadFileOutput(ToolModel, extra="forbid"):
     path: str
     """The file, relative to the workspace."""
     content: str

@@ -2,16 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class TaskInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TaskInput(ToolModel, extra="forbid"):
     description: Annotated[str, Field(max_length=200, min_length=1)]
     """The work in three to five words, for people."""
     prompt: Annotated[str, Field(max_length=1000000, min_length=1)]
@@ -22,10 +19,7 @@ class TaskInput(ToolModel):
     """The session of an earlier task, to go on with it."""
 
 
-class TaskOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TaskOutput(ToolModel, extra="forbid"):
     status: Literal["completed", "failed", "cancelled"]
     """How it ended."""
     output: str

@@ -2,24 +2,17 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class TodoreadInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TodoreadInput(ToolModel, extra="forbid"):
     status: Omissible[Literal["pending", "in_progress", "completed", "cancelled"]] = None
     """Only todos of this status; all if left out."""
 
 
-class TodoreadOutputTodo(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TodoreadOutputTodo(ToolModel, extra="forbid"):
     id: str
     """Stays with the todo."""
     content: str
@@ -32,12 +25,9 @@ class TodoreadOutputTodo(ToolModel):
     """1 comes first."""
 
 
-class TodoreadOutputCounts(ToolModel):
+class TodoreadOutputCounts(ToolModel, extra="forbid"):
     """How many there are in the whole list, by status."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
     pending: int
     in_progress: int
     completed: int
@@ -45,10 +35,7 @@ class TodoreadOutputCounts(ToolModel):
     total: int
 
 
-class TodoreadOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TodoreadOutput(ToolModel, extra="forbid"):
     todos: list[TodoreadOutputTodo]
     """The todos, in the order of the list."""
     counts: TodoreadOutputCounts

@@ -2,16 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class TodowriteInputTodo(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TodowriteInputTodo(ToolModel, extra="forbid"):
     content: Annotated[str, Field(max_length=2000, min_length=1)]
     """What to do, as an order."""
     status: Literal["pending", "in_progress", "completed", "cancelled"]
@@ -24,18 +21,12 @@ class TodowriteInputTodo(ToolModel):
     """Its id from an earlier list; new ones get one."""
 
 
-class TodowriteInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TodowriteInput(ToolModel, extra="forbid"):
     todos: Annotated[list[TodowriteInputTodo], Field(max_length=500)]
     """The whole list, in the order in which it is to be shown; it takes the place of the earlier one."""
 
 
-class TodowriteOutputTodo(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TodowriteOutputTodo(ToolModel, extra="forbid"):
     id: str
     """Stays with the todo."""
     content: str
@@ -48,12 +39,9 @@ class TodowriteOutputTodo(ToolModel):
     """1 comes first."""
 
 
-class TodowriteOutputCounts(ToolModel):
+class TodowriteOutputCounts(ToolModel, extra="forbid"):
     """How many there are, by status."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
     pending: int
     in_progress: int
     completed: int
@@ -61,10 +49,7 @@ class TodowriteOutputCounts(ToolModel):
     total: int
 
 
-class TodowriteOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TodowriteOutput(ToolModel, extra="forbid"):
     todos: list[TodowriteOutputTodo]
     """The list as it is now."""
     counts: TodowriteOutputCounts

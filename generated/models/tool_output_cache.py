@@ -2,16 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ToolModel
 
 
-class ToolOutputCacheInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ToolOutputCacheInput(ToolModel, extra="forbid"):
     ref_id: str
     """The ref_id that stands where the output was cut or left out."""
     offset: Annotated[int, Field(ge=1)] = 1
@@ -20,10 +17,7 @@ class ToolOutputCacheInput(ToolModel):
     """How many lines to read at most; about 48 KiB are given at once."""
 
 
-class ToolOutputCacheOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ToolOutputCacheOutput(ToolModel, extra="forbid"):
     ref_id: str
     """The same ref_id."""
     content: str

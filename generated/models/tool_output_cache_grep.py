@@ -2,16 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ToolModel
 
 
-class ToolOutputCacheGrepInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ToolOutputCacheGrepInput(ToolModel, extra="forbid"):
     ref_id: str
     """The ref_id that stands where the output was cut or left out."""
     pattern: Annotated[str, Field(min_length=1)]
@@ -26,10 +23,7 @@ class ToolOutputCacheGrepInput(ToolModel):
     """How many matching lines to show at most; about 48 KiB are given at once."""
 
 
-class ToolOutputCacheGrepOutputMatch(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ToolOutputCacheGrepOutputMatch(ToolModel, extra="forbid"):
     line: int
     """The line's number, counted from 1."""
     text: str
@@ -40,10 +34,7 @@ class ToolOutputCacheGrepOutputMatch(ToolModel):
     """Lines after it."""
 
 
-class ToolOutputCacheGrepOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ToolOutputCacheGrepOutput(ToolModel, extra="forbid"):
     ref_id: str
     """The same ref_id."""
     matches: list[ToolOutputCacheGrepOutputMatch]

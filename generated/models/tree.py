@@ -2,16 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class TreeInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TreeInput(ToolModel, extra="forbid"):
     path: str = "."
     """Directory to start from, relative to the workspace."""
     entry_kind: Literal["all", "directory"] = "all"
@@ -28,10 +25,7 @@ class TreeInput(ToolModel):
     """Whether to leave out what .gitignore files name."""
 
 
-class TreeOutputNode(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TreeOutputNode(ToolModel, extra="forbid"):
     name: str
     """The entry's own name."""
     path: str
@@ -44,10 +38,7 @@ class TreeOutputNode(ToolModel):
     """Whether entries below are missing here."""
 
 
-class TreeOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class TreeOutput(ToolModel, extra="forbid"):
     root: TreeOutputNode
     scanned: int
     """Entries looked at."""

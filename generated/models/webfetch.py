@@ -2,16 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class WebfetchInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class WebfetchInput(ToolModel, extra="forbid"):
     url: str
     """The http or https address to fetch."""
     format: Literal["markdown", "text", "html"] = "markdown"
@@ -22,10 +19,7 @@ class WebfetchInput(ToolModel):
     """How many bytes to read, and to give as text, at most."""
 
 
-class WebfetchOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class WebfetchOutput(ToolModel, extra="forbid"):
     url: str
     """The address that was asked for."""
     final_url: str

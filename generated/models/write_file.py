@@ -2,16 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class WriteFileInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class WriteFileInput(ToolModel, extra="forbid"):
     path: str
     """File to write, relative to the workspace."""
     content: Annotated[str, Field(max_length=10485760)]
@@ -22,10 +19,7 @@ class WriteFileInput(ToolModel):
     """Whether to refuse a file that exists already."""
 
 
-class WriteFileOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class WriteFileOutput(ToolModel, extra="forbid"):
     path: str
     """The file, relative to the workspace."""
     created: bool

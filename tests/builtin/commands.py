@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
+from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.guard.permission import Permission
 from toolkit.guard.process.kernel.tier import pick_tier
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from generated import Toolkit
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import toolkit_for
+from toolkit.generated import Toolkit
 
 
 @pytest.fixture

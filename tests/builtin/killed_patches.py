@@ -8,9 +8,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from tests.builtin.patches import add, delete, envelope, update
 from tests.guard.killed import build, journals, killed_at, tree
+from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 PATCH = envelope(
     update("a.txt", "@@", "-a", "+new a"),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
+from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.guard.net.network import Network
 from toolkit.runtime.call.approval import Approver
 

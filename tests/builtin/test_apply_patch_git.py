@@ -13,10 +13,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from generated import Toolkit
 from tests.builtin.patches import files_in, outcome, write
 from tests.builtin.workspace import toolkit_for
 from toolkit.errors import ToolFailed
+from toolkit.generated import Toolkit
 
 
 def diff(path: str, *hunks: str, old: str = "a/", new: str = "b/") -> str:

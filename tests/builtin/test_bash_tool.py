@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from generated import BashArgs, SecurityPolicy, Toolkit
 from tests.builtin.commands import OPEN_LINE, WATCHDOG_MS, Line, line_in, needs_a_sandbox, offline
 from tests.builtin.snapshots import Snapshots
 from toolkit import ApprovalRequest, Approve, CancelSignal, Rule
@@ -20,6 +19,7 @@ from toolkit.errors import (
     ToolNotAllowed,
     ToolTimeout,
 )
+from toolkit.generated import BashArgs, SecurityPolicy, Toolkit
 from toolkit.guard.process.kernel import tier
 
 

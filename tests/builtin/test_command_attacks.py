@@ -15,9 +15,9 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from generated import BashOutput, ExecCommandOutput, Toolkit
 from tests.builtin.commands import OPEN_LINE, WATCHDOG_MS, line_in, needs_a_sandbox, offline
 from toolkit.errors import SandboxViolation, ToolkitError
+from toolkit.generated import BashOutput, ExecCommandOutput, Toolkit
 
 Run: TypeAlias = Callable[[Toolkit, str], ExecCommandOutput | BashOutput]
 

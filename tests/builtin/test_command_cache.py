@@ -90,7 +90,7 @@ def test_no_place_to_keep_it_costs_the_ref_and_not_the_result(tmp_path: Path) ->
 # goes on from the peak of whoever started the program.
 MEASURED = """
 import re, sys
-from generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 
 workspace, state, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 context = ToolkitContext(workspace, SecurityPolicy(default="allow"), state_dir=state)

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import pytest
 
-from generated import SecurityPolicy, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
 from tests.builtin.commands import NO_NETWORK, OPEN_LINE, WATCHDOG_MS, line_in, needs_a_sandbox
 from toolkit import Progress, ToolCall, ToolResult
+from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
 
 OnEvent: TypeAlias = Callable[[Progress], None]
 Heard: TypeAlias = tuple[list[Progress], ToolResult]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from generated import Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit import ToolCall
+from toolkit.generated import Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 SECRET = "the-key-itself"
 WAYS_IN = ["secrets/key", "link-to-key", "link-to-folder/key", "SECRETS/key", "a/../secrets/key", "./secrets//key"]

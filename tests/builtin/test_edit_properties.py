@@ -12,9 +12,9 @@ from typing import NamedTuple
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from generated import Toolkit
 from tests.builtin.workspace import toolkit_for
 from toolkit.errors import InvalidArguments, ToolFailed
+from toolkit.generated import Toolkit
 
 MARK = b"\xef\xbb\xbf"
 INVALID = [b"\xff", b"\xe9", b"\xc3", b"\xed\xa0\x80", b"\xf0\x9f"]

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from generated import EditArgs, EditOutput, Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import Meanwhile, make, make_socket
 from toolkit import ApprovalRequest, Approve
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.generated import EditArgs, EditOutput, Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 MEBIBYTE = 1024 * 1024
 LIMIT = 10 * MEBIBYTE

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from generated import ExecCommandArgs, SecurityPolicy, Toolkit
 from tests.builtin.commands import NO_NETWORK, OPEN_LINE, WATCHDOG_MS, Line, line_in, needs_a_sandbox, offline
 from tests.builtin.snapshots import Snapshots
 from toolkit import ApprovalRequest, Approve, CancelSignal, Rule
@@ -21,6 +20,7 @@ from toolkit.errors import (
     ToolNotAllowed,
     ToolTimeout,
 )
+from toolkit.generated import ExecCommandArgs, SecurityPolicy, Toolkit
 from toolkit.guard.process.kernel import tier
 
 PYTHON = sys.executable

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from generated import (
+from tests.builtin.snapshots import Snapshots
+from tests.builtin.workspace import make, toolkit_for
+from tests.guard.repositories import INCOMPLETE, RUN_CODE, Repository, clean_filter, git, new_repository
+from toolkit import CancelSignal, SandboxViolation, ToolCancelled, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.builtin.git.git_status_summary import MAX_LISTED, MAX_RAW, MAX_SHOWN
+from toolkit.generated import (
     GitStatusSummaryInput,
     GitStatusSummaryOutput,
     Rule,
@@ -17,11 +22,6 @@ from generated import (
     ToolkitContext,
     create_agent_toolkit,
 )
-from tests.builtin.snapshots import Snapshots
-from tests.builtin.workspace import make, toolkit_for
-from tests.guard.repositories import INCOMPLETE, RUN_CODE, Repository, clean_filter, git, new_repository
-from toolkit import CancelSignal, SandboxViolation, ToolCancelled, ToolFailed, ToolkitError, ToolNotAllowed
-from toolkit.builtin.git.git_status_summary import MAX_LISTED, MAX_RAW, MAX_SHOWN
 from toolkit.wire.call import ToolCall
 
 

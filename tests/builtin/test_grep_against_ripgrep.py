@@ -14,11 +14,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from generated import GrepOutput
 from tests.builtin import ripgrep
 from tests.builtin.ripgrep import Found, needs_ripgrep
 from tests.builtin.workspace import make, toolkit_for
 from toolkit.errors import ToolFailed
+from toolkit.generated import GrepOutput
 
 pytestmark = needs_ripgrep
 

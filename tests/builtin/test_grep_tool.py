@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from generated import GrepArgs, GrepOutput, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket
 from toolkit import CancelSignal, Rule
 from toolkit.builtin.search.lines import LONG_LINE
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
+from toolkit.generated import GrepArgs, GrepOutput, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 
 def write(root: Path, files: dict[str, str | bytes]) -> None:

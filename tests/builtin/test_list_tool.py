@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generated import ListArgs, ListOutput, Toolkit
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit.generated import ListArgs, ListOutput, Toolkit
 
 
 def paths_of(output: ListOutput) -> list[str]:

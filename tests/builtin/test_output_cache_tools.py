@@ -10,7 +10,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from generated import (
+from tests.builtin.snapshots import Snapshots
+from tests.runtime.cache.reading import UNKNOWN
+from toolkit.errors import InvalidArguments, ToolCancelled, ToolFailed
+from toolkit.generated import (
     SecurityPolicy,
     Toolkit,
     ToolkitContext,
@@ -18,9 +21,6 @@ from generated import (
     ToolOutputCacheGrepArgs,
     create_agent_toolkit,
 )
-from tests.builtin.snapshots import Snapshots
-from tests.runtime.cache.reading import UNKNOWN
-from toolkit.errors import InvalidArguments, ToolCancelled, ToolFailed
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.output.cache.store import TEXT_LIMIT, FileOutputCache
 from toolkit.wire.content import ContentBlock

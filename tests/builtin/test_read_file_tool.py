@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generated import ReadFileArgs, Toolkit
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit.generated import ReadFileArgs, Toolkit
 from toolkit.runtime.context.signals import CancelSignal
 
 NOTE = "… [line clipped: {} characters]"
@@ -432,7 +432,7 @@ def test_counts_and_hashes_a_larger_file_only_when_the_slice_reaches_its_end(tmp
 # Prints by how many KiB a read makes the peak of memory grow, and what was read.
 MEASURED = """
 import re, sys
-from generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 
 def peak():  # not that of getrusage, which goes on from the peak of whoever started the program
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])

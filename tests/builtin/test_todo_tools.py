@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from generated import SecurityPolicy, TodowriteInput, Toolkit, ToolkitContext, create_agent_toolkit
 from tests.builtin.snapshots import Snapshots
 from tests.projects import run
 from toolkit import TODO_STORE, FileTodoStore, JsonObject, MemoryTodoStore, Todo
 from toolkit.errors import InvalidArguments, ToolFailed
+from toolkit.generated import SecurityPolicy, TodowriteInput, Toolkit, ToolkitContext, create_agent_toolkit
 
 WORK: JsonObject = JsonObject(
     {

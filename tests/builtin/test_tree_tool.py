@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from generated import Toolkit, TreeArgs, TreeOutput
 from tests.builtin.workspace import as_somebody_else, make, make_socket, nodes
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit.generated import Toolkit, TreeArgs, TreeOutput
 
 
 def shown(output: TreeOutput) -> list[str]:

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from generated import Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from tests.builtin.site import INSIDE, Answer, Site, running_site, toolkit_on_the_web
 from tests.builtin.snapshots import Snapshots
 from toolkit import (
@@ -31,6 +30,7 @@ from toolkit import (
     ToolNotAllowed,
     ToolTimeout,
 )
+from toolkit.generated import Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 D, A = "SANDBOX_VIOLATION", "INVALID_TOOL_ARGUMENTS"
 Form: TypeAlias = Literal["markdown", "text", "html"]

@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generated import (
+from tests.builtin.snapshots import Snapshots
+from tests.builtin.workspace import Meanwhile, make, make_socket, toolkit_for
+from toolkit import ApprovalRequest, Approve, Deny, Edit
+from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.generated import (
     Rule,
     SecurityPolicy,
     Toolkit,
@@ -20,10 +24,6 @@ from generated import (
     WriteFileOutput,
     create_agent_toolkit,
 )
-from tests.builtin.snapshots import Snapshots
-from tests.builtin.workspace import Meanwhile, make, make_socket, toolkit_for
-from toolkit import ApprovalRequest, Approve, Deny, Edit
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
 
 LIMIT = 10 * 1024 * 1024
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from generated.models.tree import TreeOutputNode
+from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
+from toolkit.generated.models.tree import TreeOutputNode
 from toolkit.runtime.context.signals import CancelSignal
 
 

@@ -40,7 +40,7 @@ def test_generate_then_check_then_a_stale_package(project: Project) -> None:
     assert "acme/generated is not what its specs give: run `toolkit generate`" in stale.stdout
     told = json.loads(toolkit(project.root, "check", "--json").stdout)
     assert (told["package"], told["current"]) == ("acme.generated", False)
-    again = run([sys.executable, "-m", "codegen", "generate", "--json"], project.root)
+    again = run([sys.executable, "-m", "toolkit.codegen", "generate", "--json"], project.root)
     assert json.loads(again.stdout) == {"package": "acme.generated", "changed": ["names.py"], "notImported": []}
 
 
@@ -95,7 +95,7 @@ def test_tools_and_describe_show_this_projects_package(
     assert (wrong.returncode, wrong.stderr) == (2, "no tool is called 'bta'. Did you mean 'beta'?\n")
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     assert "read_file" in toolkit(elsewhere, "tools").stdout
-    assert "read_file" in toolkit(project.root, "tools", "--package", "generated").stdout
+    assert "read_file" in toolkit(project.root, "tools", "--package", "toolkit.generated").stdout
 
 
 def test_invoke_runs_one_tool_in_a_workspace(tmp_path: Path) -> None:
@@ -302,9 +302,9 @@ def test_tools_show_what_they_say_of_themselves_and_where_they_come_from(tmp_pat
     imported = {"origin": {"kind": "tools", "name": "legacy"}, "prefix": "old_", "tools": [tool("find")]}
     project.write("acme/tools/legacy.json", json.dumps(imported))
     project.generate()
-    old, own, mute = toolkit(project.root, "tools").stdout.splitlines()
+    mute, old, own = toolkit(project.root, "tools").stdout.splitlines()
     assert (old.split()[0], own.endswith("[read-only, not open-world]"), "[" in mute) == ("old_find", True, False)
     assert "says of itself: read-only, not open-world\n" in toolkit(project.root, "describe", "own").stdout
     assert "imported: as 'find' of 'legacy' (tools)\n" in toolkit(project.root, "describe", "old_find").stdout
     listed = json.loads(toolkit(project.root, "tools", "--json").stdout)
-    assert [row["annotations"] for row in listed] == [{}, {"readOnlyHint": True, "openWorldHint": False}, {}]
+    assert [row["annotations"] for row in listed] == [{}, {}, {"readOnlyHint": True, "openWorldHint": False}]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codegen.imports.drift import Change, changes
+from toolkit.codegen.imports.drift import Change, changes
 
 TEXT: dict[str, Any] = {"type": "string"}
 COUNT: dict[str, Any] = {"type": "integer"}

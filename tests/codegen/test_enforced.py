@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from tests.modules import documents, input_model, load_module, module_text
+from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from toolkit.errors import SetupError
 from toolkit.runtime.call.reader import Reader
 
@@ -118,7 +119,7 @@ ROOTS: dict[str, tuple[dict[str, Any], list[str]]] = {
 def test_arguments_are_one_class_however_their_schema_is_put_together(what: str) -> None:
     schema, fields = ROOTS[what]
     text = module_text(schema)
-    body = text.partition("class XInput(ToolModel):")[2].partition("\n\n\n")[0].replace('"', "'")
+    body = re.split(r"class XInput\(ToolModel.*\):", text)[1].partition("\n\n\n")[0].replace('"', "'")
     for field in fields:
         assert field in body
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from codegen.imports.importers import subprocess_reader as reading
-from codegen.run import check, generate
-from codegen.settings import find_settings
 from tests.projects import Project, run, tool
+from toolkit.codegen.imports.importers import subprocess_reader as reading
+from toolkit.codegen.run import check, generate
+from toolkit.codegen.settings import find_settings
 from toolkit.errors import GenerationError, SetupError, SpecError
 
 MATH = '''
@@ -381,7 +381,7 @@ def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
         project = project_of(tmp_path / seed, MATH)
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         subprocess.run(
-            [sys.executable, "-m", "codegen", "generate"],
+            [sys.executable, "-m", "toolkit.codegen", "generate"],
             cwd=project.root,
             env=environment,
             check=True,

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from codegen.run import check, generate
-from codegen.settings import find_settings
 from tests.projects import REPOSITORY, Project, many_tools, run, tool
+from toolkit.codegen.run import check, generate
+from toolkit.codegen.settings import find_settings
 from toolkit.errors import GenerationError, SetupError, SpecError
 
 IMPORT_ALL = """
@@ -39,7 +39,7 @@ def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
     trees = []
     for seed in ("1", "2"):
         project = Project(tmp_path / seed, many_tools(8))
-        command = [sys.executable, "-m", "codegen", "generate"]
+        command = [sys.executable, "-m", "toolkit.codegen", "generate"]
         subprocess.run(
             command, cwd=project.root, env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True
         )
@@ -54,10 +54,10 @@ def test_nothing_changed_means_nothing_is_written_or_imported(tmp_path: Path) ->
     code = """
 import sys
 from pathlib import Path
-from codegen.run import generate
-from codegen.settings import find_settings
+from toolkit.codegen.run import generate
+from toolkit.codegen.settings import find_settings
 print(generate(find_settings(Path())))
-print([name for name in ("datamodel_code_generator", "yaml", "jinja2", "black", "generated") if name in sys.modules])
+print([name for name in ("datamodel_code_generator", "yaml", "jinja2", "black", "toolkit.generated") if name in sys.modules])
 """
     assert project.python(code).stdout.splitlines() == ["[]", "[]"]
     assert {
@@ -153,8 +153,8 @@ def test_a_failed_run_leaves_the_old_output_whole(tmp_path: Path) -> None:
 KILL_AT_RENAME = """
 import os, signal, sys
 from pathlib import Path
-from codegen.run import generate
-from codegen.settings import find_settings
+from toolkit.codegen.run import generate
+from toolkit.codegen.settings import find_settings
 
 left = int(sys.argv[1])
 
@@ -200,8 +200,8 @@ def test_a_full_disk_leaves_the_old_output_whole(tmp_path: Path) -> None:
     code = """
 import resource
 from pathlib import Path
-from codegen.run import generate
-from codegen.settings import find_settings
+from toolkit.codegen.run import generate
+from toolkit.codegen.settings import find_settings
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 generate(find_settings(Path()))
@@ -288,7 +288,8 @@ def test_an_unusable_manifest_costs_only_time(tmp_path: Path, text: str) -> None
 
 def copy_of_the_source_tree(folder: Path) -> Path:
     for name in ("toolkit", "codegen", "generated"):
-        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(REPOSITORY / name, folder / name, ignore=ignored, symlinks=True)
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
     return folder
 
@@ -296,7 +297,11 @@ def copy_of_the_source_tree(folder: Path) -> Path:
 def generate_there(folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     subprocess.run(
-        [sys.executable, "-m", "codegen", "generate"], cwd=folder, env=environment, check=True, capture_output=True
+        [sys.executable, "-m", "toolkit.codegen", "generate"],
+        cwd=folder,
+        env=environment,
+        check=True,
+        capture_output=True,
     )
 
 
@@ -352,7 +357,7 @@ def test_dropping_or_moving_a_spec_in_the_settings_is_seen(tmp_path: Path) -> No
     made.generate()
     assert tools() == ["alpha", "beta"]
     project("two.json", "one.json").generate()
-    assert tools() == ["beta", "alpha"]
+    assert tools() == ["alpha", "beta"]
     project("two.json").generate()
     assert tools() == ["beta"]
     assert check(made.settings) == "" and made.generate() == []
@@ -461,7 +466,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "package is no name": ({"package": "acme/generated"}, "'package' must be a dotted module name"),
     "package is a keyword": ({"package": "acme.class"}, "'package' must be a dotted module name"),
     "package is an import": ({"package": "import"}, "'package' must be a dotted module name"),
-    "package is ours": ({"package": "generated"}, "would hide a package of ours; write acme.generated"),
+    "package is ours": ({"package": "toolkit.generated"}, "would hide a package of ours; write acme.generated"),
     "class is no name": ({"class": "1x"}, "'class' must be a class name"),
     "class is a keyword": ({"class": "None"}, "'class' must be a class name"),
     "class is a lower keyword": ({"class": "class"}, "'class' must be a class name"),
@@ -470,7 +475,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "class is a builtin": ({"class": "str"}, "a name that generated code uses itself"),
     "class is imported with Async": ({"class": "Runner"}, "a name that generated code uses itself"),
     "class is a model": ({"class": "AlphaInput"}, "which is a model of the tool 'alpha'; set another @ pyproject"),
-    "include twice": ({"include": ["generated", "generated"]}, "'include' names 'generated' twice @ pyproject"),
+    "include twice": ({"include": ["toolkit.generated"] * 2}, "'include' names 'toolkit.generated' twice @ pyproject"),
     "pack is no reference": ({"packs": ["acme.tools"]}, "a pack is written 'module:name', not 'acme.tools'"),
     "include is no package": ({"include": ["json"]}, "'include' names 'json', which is no generated package"),
     "specs are missing": ({"specs": "nowhere"}, "no such file or directory @ nowhere:"),
@@ -492,14 +497,14 @@ def test_a_project_without_settings_is_told_what_to_write(tmp_path: Path) -> Non
 
 
 def test_an_included_tool_is_never_shadowed(tmp_path: Path) -> None:
-    project = Project(tmp_path, [tool("read_file")], include=["generated"])
+    project = Project(tmp_path, [tool("read_file")], include=["toolkit.generated"])
     with pytest.raises(
-        SpecError, match=r"a tool named 'read_file' is there already: included generated.models.read_file"
+        SpecError, match=r"a tool named 'read_file' is there already: included toolkit.generated.models.read_file"
     ):
         project.generate()
     edit(project, [tool("read-file")])
     with pytest.raises(
         SpecError,
-        match=r"are both 'tools.read_file' in Python; give one of them another name with 'rename' @ generated.models.read_file",
+        match=r"are both 'tools.read_file' in Python; give one of them another name with 'rename' @ toolkit.generated.models.read_file",
     ):
         project.generate()

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from codegen.package.safety import check_module
 from tests.modules import documents, load_module, module_text
 from tests.projects import Project, tool
+from toolkit.codegen.package.safety import check_module
 from toolkit.errors import GenerationError, SpecError
 
 CODE = "__import__('pathlib').Path('RAN').touch()"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen.imports.settings import ImportSettings
-from codegen.settings import Settings, read_settings
+from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.settings import Settings, read_settings
 from toolkit.errors import SetupError
 
 START = 'specs = "acme/tools"\npackage = "acme.generated"\n'

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.package.naming import ToolNames, attribute_name, field_names, name_tools
 from tests.modules import documents, module_text
+from toolkit.codegen.package.naming import ToolNames, attribute_name, field_names, name_tools
 from toolkit.errors import SpecError
 
 

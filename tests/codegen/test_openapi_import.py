@@ -11,10 +11,10 @@ import jsonschema_rs
 import pytest
 from jsonschema import Draft202012Validator
 
-from codegen.imports.importers.openapi.importer import import_openapi
-from codegen.imports.settings import ImportSettings
 from tests.codegen.openapi_documents import OK, Json, answering, document, imported, one, taking, tool
 from tests.projects import Project, run
+from toolkit.codegen.imports.importers.openapi.importer import import_openapi
+from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.spec.names import is_wire_name
 
 STRING = {"type": "string"}

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from codegen.imports.importers.provider_json import import_provider_json
-from codegen.imports.importers.result import Imported
-from codegen.imports.settings import ImportSettings
 from tests.projects import Project
+from toolkit.codegen.imports.importers.provider_json import import_provider_json
+from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, SpecError
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -159,7 +159,7 @@ def test_a_project_of_them(tmp_path: Path) -> None:
         "pyproject.toml", settings + '\n[tool.toolkit.imports.legacy]\ntools = "legacy.json"\nprefix = "old_"\n'
     )
     project.write("legacy.json", json.dumps({"tools": [entry for entry, _ in list(FORMS.values())[:1]]}))
-    done = project.python("from toolkit.cli import app; app(['import'], standalone_mode=False)")
+    done = project.python("from toolkit.cli.app import app; app(['import'], standalone_mode=False)")
     assert "weather" in done.stdout
     project.generate()
     code = """

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from codegen.package.parallel import WORTHWHILE, Job, render_all, workers_for
-from codegen.schema.document import Document
-from codegen.schema.flatten import flatten
 from tests.projects import tool
+from toolkit.codegen.package.parallel import WORTHWHILE, Job, render_all, workers_for
+from toolkit.codegen.schema.document import Document
+from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import GenerationError
 
 

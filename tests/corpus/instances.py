@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from codegen.package.naming import field_names
 from tests.corpus import scalars
 from tests.corpus.oracle import Oracle, Verdict
 from tests.corpus.shapes import KINDS, Node, Shapes, kinds
+from toolkit.codegen.package.naming import field_names
 
 VALID, INVALID = 24, 36
 """How many instances of each sort one schema gets at most."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codegen.package.naming import attribute_name
 from tests.corpus.specs import FILES, rows
 from tests.projects import run
+from toolkit.codegen.package.naming import attribute_name
 
 MCP_KEYS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 

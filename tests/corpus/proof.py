@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codegen.package.safety import check_module
 from tests.corpus.arguments import NoInstance, valid_arguments
 from tests.corpus.calls import calls
 from tests.corpus.project import SharedProject, SharedTool
 from tests.projects import run
 from tests.typing.checkers import Report, mypy, pyright
+from toolkit.codegen.package.safety import check_module
 
 A_PACKAGE = 100
 INVOKE_EVERY = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from tests.corpus.suite import DRAFTS, EXCEPTIONS, LEFT_OUT, Result, groups, judge
+from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 
 _HEAD = """# What becomes of a JSON Schema
 

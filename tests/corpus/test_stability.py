@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codegen.package.naming import camel
-from codegen.package.plan import make_plan, read_inputs
-from codegen.settings import find_settings
 from tests.corpus.project import SharedTool, shared_tools
 from tests.projects import Project
+from toolkit.codegen.package.naming import camel
+from toolkit.codegen.package.plan import make_plan, read_inputs
+from toolkit.codegen.settings import find_settings
 
 SAMPLE_EVERY = 130
 NUMBERED = {
@@ -27,7 +27,7 @@ def texts(project: Project, tools: list[dict[str, Any]]) -> dict[str, tuple[dict
     """By tool: its row in the manifest but for its place in the spec file, and the text of its module."""
     project.write("acme/tools/tools.json", json.dumps({"tools": tools}))
     place = find_settings(project.root)
-    files = make_plan(place, read_inputs(place, from_scratch=True)).files
+    files = make_plan(place, read_inputs(place)).files
     rows = json.loads(files["manifest.json"])["tools"]
     modules = {row["name"]: f"models/{row['module'].rpartition('.')[2]}.py" for row in rows}
     return {row["name"]: ({**row, "namePointer": ""}, files[modules[row["name"]]]) for row in rows}

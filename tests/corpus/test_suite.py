@@ -9,10 +9,10 @@ import pytest
 from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validator
 from jsonschema_specifications import REGISTRY
 
-from codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 from tests.corpus.suite import EXCEPTIONS, Result
 from tests.corpus.suite_report import document, results
 from tests.projects import REPOSITORY
+from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 
 # One worker for all of it: what they look at takes ten seconds to make.
 pytestmark = pytest.mark.xdist_group("suite")

@@ -13,7 +13,6 @@ from types import ModuleType
 
 import pytest
 
-import codegen
 import toolkit
 from tests.projects import REPOSITORY, Project, run
 
@@ -24,8 +23,7 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 def modules() -> list[str]:
     return [
         found.name
-        for package in (toolkit, codegen)
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        for found in pkgutil.walk_packages(toolkit.__path__, "toolkit.")
         if not found.name.endswith("__main__")
     ]
 

@@ -28,9 +28,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from tests.guard.netns_server import Connection, Recorder, Request, start_servers
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError
+from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from toolkit.guard.net.exchange import Response
 from toolkit.guard.net.guard import Method, NetGuard
 from toolkit.guard.net.network import Network

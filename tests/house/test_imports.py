@@ -13,16 +13,19 @@ import toolkit
 from tests.projects import REPOSITORY, run
 
 OURS = ("toolkit", "codegen", "generated")
+"""Folders of ours; the last two are links in the first, and imported from there."""
 
 # For each part of the house: what of ours it may import when its modules are loaded.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/errors.py": (),
-    "toolkit/wire": ("toolkit.errors", "toolkit.wire"),
+    "toolkit/models": ("toolkit.errors", "toolkit.models", "toolkit.wire.json_types"),
+    "toolkit/wire": ("toolkit.errors", "toolkit.models", "toolkit.wire"),
     "toolkit/guard": ("toolkit.errors", "toolkit.guard"),
     "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
     "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec"),
     "toolkit/runtime": (
         "toolkit.errors",
+        "toolkit.models",
         "toolkit.wire",
         "toolkit.spec.beside",
         "toolkit.spec.description",
@@ -33,7 +36,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime",
     ),
     "toolkit/builtin": (
-        "generated",
+        "toolkit.generated",
         "toolkit.errors",
         "toolkit.wire.content",
         "toolkit.inject.key",
@@ -54,14 +57,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime",
         "toolkit.packs",
     ),
-    "toolkit/adapters": ("toolkit.errors", "toolkit.wire", "toolkit.adapters"),
-    "toolkit/cli/app.py": ("toolkit.errors",),
+    "toolkit/adapters": ("toolkit.errors", "toolkit.models", "toolkit.wire", "toolkit.adapters"),
+    "toolkit/cli": ("toolkit.errors", "toolkit.cli"),
     "toolkit/__init__.py": (),
-    "toolkit/__main__.py": ("toolkit.cli.app",),
-    "codegen": ("codegen", "toolkit.errors", "toolkit.spec", "toolkit.models.enforce", "toolkit.models.exact"),
+    "toolkit/__main__.py": ("toolkit.cli",),
+    "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.spec", "toolkit.models.enforce", "toolkit.models.exact"),
     # reads what adapters read already
     "codegen/imports/importers/provider_json.py": (
-        "codegen",
+        "toolkit.codegen",
         "toolkit.errors",
         "toolkit.spec",
         "toolkit.wire.definition",
@@ -69,25 +72,26 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     # judges addresses as the network guard does
     "codegen/imports/freshness.py": (
-        "codegen",
+        "toolkit.codegen",
         "toolkit.errors",
         "toolkit.spec",
         "toolkit.guard.net.addresses",
         "toolkit.guard.net.hosts",
     ),
     # asks a live server, as the pack does that runs its tools
-    "codegen/imports/importers/mcp.py": ("codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
+    "codegen/imports/importers/mcp.py": ("toolkit.codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
     # runs in a process of its own, beside the code of a project
     "codegen/imports/importers/project_process.py": ("toolkit.errors",),
     "codegen/imports/importers/functions_reader.py": (
-        "codegen.imports.importers.project_process",
+        "toolkit.codegen.imports.importers.project_process",
         "toolkit.errors",
         "toolkit.runtime",
     ),
-    "codegen/imports/importers/models_reader.py": ("codegen.imports.importers.project_process",),
-    "generated/models": ("toolkit.models.base", "toolkit.wire.content"),
-    "generated/__init__.py": (),
-    "generated": ("generated", "toolkit.runtime", "toolkit.wire", "toolkit.errors", "toolkit.guard"),
+    "codegen/imports/importers/models_reader.py": ("toolkit.codegen.imports.importers.project_process",),
+    # the one door: its own package, and what the toolkit keeps stable for generated code
+    "generated": ("toolkit.generated", "toolkit.generated_support"),
+    "toolkit/generated_support.py": ("toolkit.lazy_exports",),
+    "toolkit/lazy_exports.py": (),
 }
 GUARD_USES_ONLY_THE_STANDARD_LIBRARY = "toolkit/guard"
 SYSTEM = {
@@ -108,11 +112,11 @@ TOUCH_THE_SYSTEM = {
     # for a tool, only the guard
     "toolkit/guard",
     # for people at the command line and for specs at build time
-    "toolkit/cli/app.py", "toolkit/spec", "codegen",
+    "toolkit/cli", "toolkit/spec", "codegen",
     # names of paths, and the manifest of our own package
-    "toolkit/runtime/context/toolkit_context.py", "toolkit/runtime/catalog/find_generated.py",
+    "toolkit/runtime/context/toolkit_context.py",
     # the private state directory, and the audit log outside every root
-    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/stores/todos.py", "toolkit/runtime/cache", "toolkit/runtime/audit/log.py",
+    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/stores/todos.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit/log.py",
 }  # fmt: skip
 
 
@@ -134,8 +138,10 @@ def imports(file: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: imports are written in full"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            generated = file.is_relative_to(REPOSITORY / "generated")
+            assert node.level == 0 or generated, f"{file}: imports are written in full"
+            module = f"toolkit.generated.{node.module}" if node.level else node.module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             pending += node.orelse
         elif isinstance(node, ast.If | ast.Try | ast.With | ast.ClassDef):
@@ -150,7 +156,7 @@ def below(name: str, parents: tuple[str, ...]) -> bool:
 def test_a_module_imports_only_what_its_part_may(file: Path) -> None:
     part = part_of(file, MAY_IMPORT)
     assert part is not None, "a new part of the house needs a row here and in ARCHITECTURE.md"
-    wrong = [name for name in imports(file) if below(name, OURS) and not below(name, MAY_IMPORT[part])]
+    wrong = [name for name in imports(file) if below(name, ("toolkit",)) and not below(name, MAY_IMPORT[part])]
     assert not wrong
 
 
@@ -180,7 +186,7 @@ def test_only_the_guard_touches_the_system_for_a_tool(file: Path) -> None:
 def test_run_time_never_imports_the_generator() -> None:
     for file in sources():
         if file.relative_to(REPOSITORY).parts[0] != "codegen":
-            assert not [name for name in imports(file) if below(name, ("codegen",))], file
+            assert not [name for name in imports(file) if below(name, ("toolkit.codegen",))], file
 
 
 HEAVY = (
@@ -194,7 +200,7 @@ HEAVY = (
     "mypy",
     "asyncio",
     "pydantic",
-    "generated",
+    "toolkit.generated",
 )
 
 
@@ -225,50 +231,21 @@ def test_public_names_are_what_checkers_see() -> None:
     assert not hasattr(toolkit, "nothing_of_that_name")
 
 
-OURS_ABRIDGED = '{"generator": "typed-toolkit", "package": "%s", "tools": [{"name": "%s", "source": "%s"}]}'
-SHADOWS: dict[str, dict[str, str]] = {
-    "a package": {"generated/__init__.py": ""},
-    "a package with a manifest": {"generated/__init__.py": "", "generated/manifest.json": '{"name": "web app"}'},
-    "a package with a list": {"generated/__init__.py": "", "generated/manifest.json": "[]"},
-    "a package of one's own tools": {
-        "generated/__init__.py": "",
-        "generated/manifest.json": OURS_ABRIDGED % ("generated", "add", "tools/add.yaml"),
-    },
-    "a package with a read_file of its own": {
-        "generated/__init__.py": "",
-        "generated/manifest.json": OURS_ABRIDGED % ("generated", "read_file", "tools/read_file.yaml"),
-    },
-    "a package that was moved": {
-        "generated/__init__.py": "",
-        "generated/manifest.json": OURS_ABRIDGED % ("acme", "read_file", "toolkit/builtin/files/read_file.yaml"),
-    },
-    "a module": {"generated.py": "print('it ran')"},
-}
+@pytest.mark.parametrize("name", ["codegen", "generated"])
+@pytest.mark.parametrize("kind", ["package", "module"])
+def test_a_users_own_packages_of_these_names_are_not_disturbed(tmp_path: Path, name: str, kind: str) -> None:
+    file = tmp_path / {"package": f"{name}/__init__.py", "module": f"{name}.py"}[kind]
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("MINE = True\n")
+    code = f"import {name} as mine, toolkit.{name}, toolkit; print(mine.MINE, toolkit.create_agent_toolkit.__module__)"
+    assert run([sys.executable, "-c", code], tmp_path).stdout.split() == ["True", "toolkit.generated.facade"]
 
 
-@pytest.mark.parametrize("what", SHADOWS)
-def test_what_shadows_our_generated_package_is_named(tmp_path: Path, what: str) -> None:
-    for name, text in SHADOWS[what].items():
-        file = tmp_path / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
-    done = run([sys.executable, "-c", "import toolkit; toolkit.create_agent_toolkit"], tmp_path, check=False)
-    place = f"the file {tmp_path}/generated.py" if what == "a module" else f"the folder {tmp_path}/generated"
-    assert f"{place} shadows the package 'generated' that typed-toolkit needs; rename it" in done.stderr
-    assert "set `package` in [tool.toolkit], for example to 'acme.generated'" in done.stderr
-    assert done.stdout == ""
-    told = run([sys.executable, "-m", "toolkit", "tools"], tmp_path, check=False)
-    assert (told.returncode, told.stderr.count("shadows the package")) == (2, 1)
-
-
-def test_a_folder_without_init_never_wins_over_our_package(tmp_path: Path) -> None:
-    (tmp_path / "generated").mkdir()
-    run([sys.executable, "-c", "import toolkit; toolkit.create_agent_toolkit"], tmp_path)
-
-
-def test_a_module_without_a_spec_in_the_place_of_our_package_is_told(tmp_path: Path) -> None:
-    code = (
-        "import sys, types; sys.modules['generated'] = types.ModuleType('generated'); import toolkit; toolkit.Toolkit"
-    )
-    done = run([sys.executable, "-c", code], tmp_path, check=False)
-    assert "the module sys.modules['generated'] shadows the package" in done.stderr
+def test_nothing_imports_the_generator_or_the_built_ins_by_their_bare_names() -> None:
+    """Two names for one module would be two modules, with two classes each."""
+    files = [file for name in (*OURS, "tests", "examples", "benchmarks") for file in (REPOSITORY / name).rglob("*.py")]
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            assert not [name for name in names if below(name, ("codegen", "generated"))], (file, node)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codegen.imports.run import run_imports
-from codegen.run import generate
-from codegen.settings import find_settings
+from toolkit.codegen.imports.run import run_imports
+from toolkit.codegen.run import generate
+from toolkit.codegen.settings import find_settings
 
 DOCUMENT = """
 openapi: 3.0.3

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from codegen.imports.importers.mcp import as_spec, import_mcp
-from codegen.imports.settings import ImportSettings
 from tests.packs.conftest import SERVERS
 from tests.projects import Project, run
+from toolkit.codegen.imports.importers.mcp import as_spec, import_mcp
+from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError
 
 CALLS = """

@@ -246,7 +246,7 @@ CLASHES: dict[str, tuple[Any, str]] = {
     ),
     "with a built-in": (
         [define_tool(other_twice, name="read_file")],
-        r"one of generated \(from toolkit/builtin/files/read_file\.yaml\)",
+        r"one of toolkit\.generated \(from toolkit/builtin/files/read_file\.yaml\)",
     ),
     "with one another": (
         [twice, define_tool(other_twice, name="twice")],

@@ -11,11 +11,10 @@ from typing import Any, get_args
 
 import pytest
 
-import generated
 from acme.generated import AddInput, AddOutput, Rule, SecurityPolicy
 from tests.projects import Project, run, tool
 from tests.runtime.conftest import Door, MakeDoor
-from toolkit import InvalidArguments, ToolCall, ToolFailed, ToolkitError, ToolNotFound
+from toolkit import InvalidArguments, ToolCall, ToolFailed, ToolkitError, ToolName, ToolNotFound
 
 
 def by_invoke(door: Door, name: str, arguments: Any) -> Any:
@@ -250,21 +249,9 @@ def test_policy_naming_no_tool_is_refused_when_the_toolkit_is_built(make_door: M
 
 def test_allowed_tools_are_definitions_in_catalog_order(door: Door) -> None:
     tools = door.get_allowed_tools()
-    assert [tool.name for tool in tools] == [
-        *get_args(generated.ToolName),
-        "add",
-        "count-words",
-        "fail",
-        "hold",
-        "library_find",
-        "library_lend-book",
-        "maths_add",
-        "maths_mean",
-        "shapes_search",
-        "shout",
-        "quote",
-        "greet-kindly",
-    ]
+    own = ["add", "count-words", "fail", "hold", "library_find", "library_lend-book", "maths_add", "maths_mean"]
+    own += ["shapes_search", "shout", "quote", "greet-kindly"]
+    assert [tool.name for tool in tools] == sorted([*get_args(ToolName), *own])
     add = next(tool for tool in tools if tool.name == "add")
     assert add.description == "Add two whole numbers."
     assert add.parameters["required"] == ["a", "b"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from toolkit import SetupError
+from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from toolkit.runtime.context.state_directory import StateDirectory
 
 

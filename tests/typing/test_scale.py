@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from codegen.package.naming import name_tools
 from tests.projects import REPOSITORY, Project, many_tools
 from tests.typing.checkers import CHECKERS, Report, mypy
+from toolkit.codegen.package.naming import name_tools
 
 CALLED = 40
 PYREFLY_WIDENS_ABOVE = 256
@@ -112,9 +112,8 @@ def test_facades_of_many_tools_are_clean_without_the_ignore_line(project: Projec
 def test_facades_of_the_built_ins_are_clean_without_the_ignore_line(tmp_path: Path) -> None:
     import shutil
 
-    for name in ("generated", "toolkit"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    assert_clean_without_ignore(tmp_path, tmp_path / "generated")
+    shutil.copytree(REPOSITORY / "toolkit", tmp_path / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
+    assert_clean_without_ignore(tmp_path, tmp_path / "toolkit" / "generated")
 
 
 def without_ignore_line(facade: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from generated import bind
 from toolkit.builtin.cache import tool_output_cache, tool_output_cache_grep
 from toolkit.builtin.edit import edit
 from toolkit.builtin.files import list as list_directory
@@ -15,6 +14,7 @@ from toolkit.builtin.search import glob, grep
 from toolkit.builtin.session import done, task, todoread, todowrite
 from toolkit.builtin.shell import bash, exec_command
 from toolkit.builtin.web import webfetch
+from toolkit.generated import bind
 
 BUILTIN: Final = bind(
     edit=edit.run,

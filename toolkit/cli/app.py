@@ -45,7 +45,7 @@ _UNCONFINED: Final = "without a sandbox"
 @app.command()
 def generate(project: Project = Path(), as_json: AsJson = False) -> None:
     """Write the typed package of this project; only what changed is made anew."""
-    from codegen import cli
+    from toolkit.codegen import cli
 
     cli.generate(project, as_json)
 
@@ -64,7 +64,7 @@ def check(
 
     With --live: compare committed imports with what servers, documents and modules tell now; exit 1 if they changed.
     """
-    from codegen import cli
+    from toolkit.codegen import cli
 
     cli.check(names, live, allow, project, as_json)
 
@@ -72,7 +72,7 @@ def check(
 @app.command(name="import")
 def import_(names: ImportNames = None, project: Project = Path(), as_json: AsJson = False) -> None:
     """Read servers, documents and modules of the settings anew, and write their spec files."""
-    from codegen import cli
+    from toolkit.codegen import cli
 
     cli.import_(names, project, as_json)
 
@@ -94,10 +94,10 @@ def lint(
 
     With --target: what becomes of each tool's name, description and parameters on the way to that provider.
     """
-    from codegen.cli import print_json, reported
-    from codegen.imports.importers.functions import read_functions
-    from codegen.lint import schema_findings
-    from codegen.settings import find_settings
+    from toolkit.codegen.cli import print_json, reported
+    from toolkit.codegen.imports.importers.functions import read_functions
+    from toolkit.codegen.lint import schema_findings
+    from toolkit.codegen.settings import find_settings
     from toolkit.spec.lint import estimate_tokens
     from toolkit.spec.lint import lint as lint_spec
     from toolkit.spec.load import load_specs
@@ -309,7 +309,7 @@ def _package(name: str | None) -> Any:
     """The generated package asked for; this project's, where there is one; else the built-ins'."""
     name = _projects_package() if name is None else name
     try:
-        module = _built_ins() if name == "generated" else importlib.import_module(name)
+        module = importlib.import_module(name)
         module.CATALOG  # noqa: B018  (loaded now, so that a package of another kind is told here)
     except SetupError:
         raise
@@ -321,20 +321,14 @@ def _package(name: str | None) -> Any:
 
 
 def _projects_package() -> str:
-    from codegen.settings import NoSettings, find_settings
+    from toolkit.codegen.settings import NoSettings, find_settings
 
     try:
         settings = find_settings(Path())
     except NoSettings:
-        return "generated"
+        return "toolkit.generated"
     sys.path[:0] = [str(settings.import_root)]
     return settings.package
-
-
-def _built_ins() -> Any:
-    from toolkit.runtime.catalog.find_generated import import_generated
-
-    return import_generated()
 
 
 def _row(module: Any, name: str) -> dict[str, Any]:

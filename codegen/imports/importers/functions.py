@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from codegen.imports.importers.result import Imported
-from codegen.imports.importers.subprocess_reader import read_modules
-from codegen.imports.settings import ImportSettings
-from codegen.settings import Settings, find_settings
+from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.importers.subprocess_reader import read_modules
+from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.settings import Settings, find_settings
 from toolkit.errors import SpecError
 from toolkit.spec.check import check_document
 from toolkit.spec.model import ToolSpec

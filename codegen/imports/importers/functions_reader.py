@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from codegen.imports.importers.project_process import answer_with, enter_project, why
+from toolkit.codegen.imports.importers.project_process import answer_with, enter_project, why
 from toolkit.errors import SetupError
 from toolkit.runtime.catalog.catalog import CodeTool
 from toolkit.runtime.catalog.join_packs import ALL, load_pack

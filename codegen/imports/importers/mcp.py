@@ -10,8 +10,8 @@ import asyncio
 from pathlib import Path
 from typing import Any, Final
 
-from codegen.imports.importers.result import Imported
-from codegen.imports.settings import ImportSettings
+from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
 from toolkit.guard.net.network import Network
 from toolkit.guard.process.guard import ProcessGuard

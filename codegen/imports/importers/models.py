@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from codegen.imports.importers.result import Imported
-from codegen.imports.importers.subprocess_reader import read_modules
-from codegen.imports.settings import ImportSettings
-from codegen.settings import find_settings
+from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.importers.subprocess_reader import read_modules
+from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.settings import find_settings
 from toolkit.errors import SpecError
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
-from codegen.imports.importers.project_process import answer_with, enter_project, why
+from toolkit.codegen.imports.importers.project_process import answer_with, enter_project, why
 
 
 def main(answer: str, root: str, package: str, entries: Sequence[str]) -> None:

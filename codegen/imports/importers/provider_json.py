@@ -10,9 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from codegen.imports.importers.result import Imported
-from codegen.imports.importers.source_file import named_file
-from codegen.imports.settings import ImportSettings
 from toolkit.adapters.anthropic.decode import decode_tools as decode_anthropic
 from toolkit.adapters.bedrock.decode import decode_tools as decode_bedrock
 from toolkit.adapters.gemini.decode import decode_tools as decode_gemini
@@ -20,6 +17,9 @@ from toolkit.adapters.gemini.key_case import camel
 from toolkit.adapters.gemini.schema import from_openapi
 from toolkit.adapters.openai_chat.decode import decode_tools as decode_chat
 from toolkit.adapters.openai_responses.decode import decode_tools as decode_responses
+from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.importers.source_file import named_file
+from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SpecError
 from toolkit.spec.files import read_plain_file
 from toolkit.spec.json_text import read_json

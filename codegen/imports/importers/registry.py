@@ -7,18 +7,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from codegen.imports.importers.result import Imported
-from codegen.imports.settings import ImportKind, ImportSettings
+from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.settings import ImportKind, ImportSettings
 
 Importer: TypeAlias = Callable[[ImportSettings, Path], Imported]
 """From the settings of one import and the project's folder to the tools; ``SetupError`` says what is in the way."""
 
 IMPORTERS: Final[Mapping[ImportKind, str]] = {
-    "mcp": "codegen.imports.importers.mcp:import_mcp",
-    "openapi": "codegen.imports.importers.openapi.importer:import_openapi",
-    "tools": "codegen.imports.importers.provider_json:import_provider_json",
-    "functions": "codegen.imports.importers.functions:import_functions",
-    "models": "codegen.imports.importers.models:import_models",
+    "mcp": "toolkit.codegen.imports.importers.mcp:import_mcp",
+    "openapi": "toolkit.codegen.imports.importers.openapi.importer:import_openapi",
+    "tools": "toolkit.codegen.imports.importers.provider_json:import_provider_json",
+    "functions": "toolkit.codegen.imports.importers.functions:import_functions",
+    "models": "toolkit.codegen.imports.importers.models:import_models",
 }
 
 

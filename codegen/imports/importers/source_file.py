@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from codegen.imports.settings import ImportSettings
+from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError
 from toolkit.spec.problems import shown
 

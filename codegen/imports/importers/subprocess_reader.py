@@ -17,7 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from codegen.settings import Settings
+from toolkit import errors
+from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
 
 SECONDS: Final = 120
@@ -69,7 +70,7 @@ def _run(command: list[str], folder: Path, printed: Path) -> int | None:
 
 def _environment() -> dict[str, str]:
     """Ours, and the toolkit that runs here before any other that is installed."""
-    home = Path(__file__).resolve().parents[2]
+    home = Path(errors.__file__).resolve().parents[1]
     if home.name in ("site-packages", "dist-packages"):
         return dict(os.environ)
     paths = [str(home), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]

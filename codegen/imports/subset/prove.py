@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from codegen.imports.subset.document import (
+from toolkit.codegen.imports.subset.document import (
     TYPES,
     Document,
     Named,
@@ -23,7 +23,7 @@ from codegen.imports.subset.document import (
     is_well_formed,
     type_of,
 )
-from codegen.imports.subset.limits import APPLIES, CHECKS, LENGTHS, LIMITS, OBJECT_WORDS
+from toolkit.codegen.imports.subset.limits import APPLIES, CHECKS, LENGTHS, LIMITS, OBJECT_WORDS
 from toolkit.spec.problems import below
 
 MAX_STEPS: Final = 20_000

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from codegen.package.render.literal import docstring, literal
-from codegen.package.render.modules import header
-from codegen.package.rows import Parameter, Row
+from toolkit.codegen.package.render.literal import docstring, literal
+from toolkit.codegen.package.render.modules import header, import_path, model_names
+from toolkit.codegen.package.rows import Parameter, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Flavour:
 
     prefix: str
     runner: str
-    module: str
+    call: str
     define: str
     wait: str
     factory: str
@@ -27,46 +27,60 @@ class Flavour:
 
 MODULE_NAMES: Final = frozenset(
     {
-        "Any", "AnyToolMessage", "AsyncRunner", "AsyncTools", "CATALOG", "Callable", "DynamicContext", "Iterable",
-        "JsonObject", "Literal", "OMIT", "Omit", "PACKS", "PackSource", "Runner", "TYPE_CHECKING", "ToolMessage",
-        "ToolkitContext", "Tools", "TypeAlias", "annotations", "builtins", "create_agent_toolkit",
+        "Any", "AnyToolMessage", "AsyncRunner", "AsyncTools", "CATALOG", "CallTool", "CallToolAsync", "DynamicContext",
+        "Iterable", "JsonObject", "Literal", "OMIT", "Omit", "PACKS", "PackSource", "Runner", "TYPE_CHECKING",
+        "ToolMessage", "ToolkitContext", "Tools", "TypeAlias", "annotations", "builtins", "create_agent_toolkit",
         "create_async_agent_toolkit", "overload",
     }
 )  # fmt: skip
 """What the modules below define and import themselves, whatever the tools are."""
 
-SYNC = Flavour("", "Runner", "toolkit.runtime.call.runner", "def", "", "create_agent_toolkit")
-ASYNC = Flavour(
-    "Async", "AsyncRunner", "toolkit.runtime.call.async_runner", "async def", "await ", "create_async_agent_toolkit"
-)
+SYNC = Flavour("", "Runner", "CallTool", "def", "", "create_agent_toolkit")
+ASYNC = Flavour("Async", "AsyncRunner", "CallToolAsync", "async def", "await ", "create_async_agent_toolkit")
+
+_BUILTINS: Final = ("bool", "dict", "float", "int", "list", "str")
+_LINE: Final = 120
+_WHY_IGNORED: Final = """\
+# mypy: ignore-errors
+# Why: mypy compares every overload with every other one, which takes it half a minute for 1,000 tools.
+"""
 
 
 class Scope:
-    """Names of the module inside the class of tools: a method or parameter of the same name would hide them there, so that
-    such a name is imported with an underscore, which no tool and no parameter has."""
+    """Names of the module inside the class of tools.
+
+    A method of the same name hides them there. Such a name is imported with an underscore, which no tool has; a builtin
+    type is written through ``builtins``.
+    """
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        self.hiding = {row.attribute for row in rows} | {p.name for row in rows for p in row.parameters}
-        names = Counter(name for row in rows for name in (*_models(row), *row.imports))
+        self.hiding = {row.attribute for row in rows}
+        names = Counter(name for row in rows for name in (*model_names(row), *row.imports))
         self.shared = {name for name, count in names.items() if count > 1}
 
     def __call__(self, name: str) -> str:
         return f"_{name}" if name in self.hiding else name
 
     def nested(self, row: Row, name: str) -> str:
-        """A nested type of one tool; tool ``get`` with an object ``args`` has one called as the arguments of ``get_args``."""
+        """A nested type of one tool: tool ``get`` with an object ``args`` has one with the name of the arguments of
+        ``get_args``."""
         return f"_{row.attribute}_{name}" if name in self.shared else self(name)
+
+    def type_of(self, parameter: Parameter, row: Row) -> str:
+        """The type of a parameter with every hidden name spelled another way."""
+        spelled = {word: self(word) for word in ("Any", "Literal")}
+        spelled |= {word: self.nested(row, word) for word in row.imports}
+        spelled |= {word: f"{self('builtins')}.{word}" for word in _BUILTINS if word in self.hiding}
+        changed = {word: other for word, other in spelled.items() if word != other}
+        used = any(re.search(rf"\b{word}\b", parameter.type) for word in changed)
+        return _replaced(parameter.type, changed) if used else parameter.type
 
     def imported(self, names: Sequence[str]) -> str:
         return ", ".join(map(_as, sorted(names), map(self, sorted(names))))
 
-    def imported_models(self, row: Row) -> str:
-        spelled = {**{name: self.nested(row, name) for name in row.imports}, **{n: self(n) for n in _models(row)}}
+    def importedmodel_names(self, row: Row) -> str:
+        spelled = {**{name: self.nested(row, name) for name in row.imports}, **{n: self(n) for n in model_names(row)}}
         return ", ".join(_as(name, spelled[name]) for name in sorted(spelled))
-
-
-def _models(row: Row) -> tuple[str, ...]:
-    return tuple(f"{row.prefix}{suffix}" for suffix in ("Args", "Input", "Output"))
 
 
 def _as(name: str, spelled: str) -> str:
@@ -79,22 +93,24 @@ def render_facade(rows: Sequence[Row], package: str, class_name: str, packs: Seq
     body = _body(rows, scope, class_name, packs, flavour)
     title = "The typed async Toolkit." if flavour is ASYNC else "The typed Toolkit."
     alias = scope("builtins")
-    return f"""# mypy: ignore-errors
-{header(title)}
-import builtins{f" as {alias}" if alias != "builtins" else ""}
-from collections.abc import {scope.imported(["Callable"])}, Iterable
-from typing import TYPE_CHECKING, {_used(body, scope, ["Any", "Literal"])}{_outside_the_tools(body)}
+    builtins = f"import {_as('builtins', alias)}\n" if re.search(rf"\b{alias}\.", body) else ""
+    used = _used(body, scope, ["Any", "Literal"])
+    support = _used(body, scope, [flavour.call, "JsonObject", "OMIT", "Omit", "PackSource", flavour.runner])
+    return f"""{_WHY_IGNORED}{header(title)}
+{builtins}from collections.abc import Iterable
+from typing import TYPE_CHECKING{f", {used}" if used else ""}{_outside_the_tools(body)}
 
-from {package}.catalog import CATALOG
-{_omit_import(body, scope)}from {flavour.module} import {flavour.runner}
-from toolkit.runtime.catalog.catalog import PackSource
-from toolkit.wire.json_types import JsonObject
+from toolkit.generated_support import {support}
+
+from .catalog import CATALOG
 
 if TYPE_CHECKING:
-    from {package}.context import ToolkitContext
-    from {package}.unions import AnyToolMessage
-    from toolkit.runtime.context.dynamic import DynamicContext
-{_imports(rows, scope)}{body}"""
+    from toolkit.generated_support import {"DynamicContext, ToolMessage" if rows else "DynamicContext"}
+
+    from .context import ToolkitContext
+{_imports(rows, scope, package)}    from .unions import AnyToolMessage
+
+{body}"""
 
 
 def _used(body: str, scope: Scope, names: Sequence[str]) -> str:
@@ -107,17 +123,10 @@ def _outside_the_tools(body: str) -> str:
     return "".join(f", {name}" for name in ("TypeAlias", "overload") if re.search(rf"(: |@){name}\b", body))
 
 
-def _omit_import(body: str, scope: Scope) -> str:
-    names = _used(body, scope, ["OMIT", "Omit"])
-    return f"from toolkit.runtime.catalog.omit import {names}\n" if names else ""
-
-
 def _body(rows: Sequence[Row], scope: Scope, class_name: str, packs: Sequence[str], flavour: Flavour) -> str:
     name = f"{flavour.prefix}{class_name}"
     alias = "" if class_name == "Toolkit" else f"\n\n\n{flavour.prefix}Toolkit: TypeAlias = {name}"
-    message = "    from toolkit.runtime.output.message import ToolMessage\n" if rows else ""
-    return f"""{message}
-PACKS: tuple[str, ...] = {literal(tuple(packs))}
+    return f"""PACKS: tuple[str, ...] = {literal(tuple(packs))}
 
 
 {_tools(rows, scope, flavour)}
@@ -151,20 +160,18 @@ def {flavour.factory}(
 """
 
 
-def _imports(rows: Sequence[Row], scope: Scope) -> str:
-    return "".join(f"    from {row.module} import {scope.imported_models(row)}\n" for row in rows)
+def _imports(rows: Sequence[Row], scope: Scope, package: str) -> str:
+    return "".join(f"    from {import_path(row, package)} import {scope.importedmodel_names(row)}\n" for row in rows)
 
 
 def _tools(rows: Sequence[Row], scope: Scope, flavour: Flavour) -> str:
     methods = "".join(f"\n{_method(row, scope, flavour)}" for row in rows)
-    any_ = scope("Any")
-    builtin = scope("builtins")
     return f"""class {flavour.prefix}Tools:
     \"\"\"Every tool as a method; nothing else lives here.\"\"\"
 
     __slots__ = ("_call",)
 
-    def __init__(self, call: {scope("Callable")}[[{builtin}.str, {builtin}.dict[{builtin}.str, {any_}]], {any_}]) -> None:
+    def __init__(self, call: {scope(flavour.call)}) -> None:
         self._call = call
 {methods}""".rstrip()
 
@@ -173,24 +180,24 @@ def _method(row: Row, scope: Scope, flavour: Flavour) -> str:
     output = scope(f"{row.prefix}Output")
     parameters = "".join(f"        {_parameter(parameter, row, scope)},\n" for parameter in row.parameters)
     signature = f"(\n        self,\n        *,\n{parameters}    )" if parameters else "(self)"
-    given = "".join(f"                {literal(p.wire)}: {p.name},\n" for p in row.parameters)
-    arguments = f"{{\n{given}            }}" if given else "{}"
     return f"""    {flavour.define} {row.attribute}{signature} -> {output}:
 {docstring(_doc(row), "        ")}
-        _content: {output} = {flavour.wait}self._call(
-            {literal(row.name)},
-            {arguments},
-        )
-        return _content
+{_return(row, flavour)}
 """
 
 
+def _return(row: Row, flavour: Flavour) -> str:
+    """What a method does, on one line where it fits."""
+    given = [f"{literal(parameter.wire)}: {parameter.name}" for parameter in row.parameters]
+    start = f"        return {flavour.wait}self._call({literal(row.name)}, {{"
+    line = f"{start}{', '.join(given)}}})"
+    if len(line) <= _LINE:
+        return line
+    return f"{start}\n" + "".join(f"            {entry},\n" for entry in given) + "        })"
+
+
 def _parameter(parameter: Parameter, row: Row, scope: Scope) -> str:
-    kind = parameter.type
-    spelled = {word: scope(word) for word in ("builtins", "Any", "Literal")}
-    spelled |= {word: scope.nested(row, word) for word in row.imports}
-    if any(word != other for word, other in spelled.items()):
-        kind = _replaced(kind, spelled)
+    kind = scope.type_of(parameter, row)
     if parameter.required:
         return f"{parameter.name}: {kind}"
     if parameter.default is not None:

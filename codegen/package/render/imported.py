@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
-from codegen.imports.freshness import service_url
-from codegen.imports.settings import ImportSettings
-from codegen.package.render.literal import literal
-from codegen.package.render.modules import RUN_BY_US, header, origin_kind
-from codegen.package.rows import Row
+from toolkit.codegen.imports.freshness import service_url
+from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.package.render.literal import literal
+from toolkit.codegen.package.render.modules import RUN_BY_US, header, origin_kind
+from toolkit.codegen.package.rows import Row
+
+_SUPPORT: Final = {
+    "functions": ("FunctionTools",),
+    "mcp": ("McpServer", "McpTool", "mcp_pack"),
+    "openapi": ("ApiOperation", "ApiService", "api_pack"),
+}
 
 
 def imports_with_tools(imports: Iterable[ImportSettings], rows: Sequence[Row]) -> list[ImportSettings]:
@@ -28,14 +35,12 @@ def render_imported(imports: Iterable[ImportSettings], rows: Sequence[Row]) -> s
     if not imports:
         return None
     kinds = {item.kind for item in imports}
-    found = ["from toolkit.packs.functions import FunctionTools"] if "functions" in kinds else []
-    found += ["from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack"] if "mcp" in kinds else []
-    found += ["from toolkit.packs.openapi.pack import ApiOperation, ApiService, api_pack"] if "openapi" in kinds else []
+    used = [name for kind, names in _SUPPORT.items() if kind in kinds for name in names]
     packs = "\n".join(_pack(item, [row for row in rows if _is_from(row, item)]) for item in imports)
     return f"""{header("Packs for imported tools: commands and addresses are those of the settings.")}
 from typing import Final
 
-{chr(10).join(found)}
+from toolkit.generated_support import {", ".join(sorted(used))}
 
 {packs}"""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from codegen.package.render.literal import literal, text_literal
-from codegen.package.rows import Row
+from toolkit.codegen.package.render.literal import literal, text_literal
+from toolkit.codegen.package.rows import Row
 
 RUN_BY_US: Final = ("functions", "mcp", "openapi")
 """Kinds of origins whose tools are handled by the packs in ``imported.py``."""
@@ -22,10 +22,20 @@ def header(what: str, *, future: bool = True) -> str:
     return HEADER.format(what=what) + ("\n\nfrom __future__ import annotations\n" if future else "\n")
 
 
-def model_imports(rows: Iterable[Row], suffixes: Sequence[str], indent: str = "    ") -> str:
-    """``from <package>.models.<tool> import ...`` for every row, to stand under TYPE_CHECKING."""
+def import_path(row: Row, package: str) -> str:
+    """The module of a tool's models, as the modules of ``package`` import it: relative if it is one of them."""
+    return row.module.removeprefix(package) if row.module.startswith(f"{package}.") else row.module
+
+
+def model_names(row: Row) -> tuple[str, ...]:
+    """The models of a tool that every package exports."""
+    return tuple(f"{row.prefix}{suffix}" for suffix in ("Args", "Input", "Output"))
+
+
+def model_imports(rows: Iterable[Row], package: str, suffixes: Sequence[str]) -> str:
+    """``from .models.<tool> import ...`` for every row, for use under TYPE_CHECKING."""
     return "\n".join(
-        f"{indent}from {row.module} import {', '.join(sorted(row.prefix + suffix for suffix in suffixes))}"
+        f"    from {import_path(row, package)} import {', '.join(sorted(row.prefix + suffix for suffix in suffixes))}"
         for row in rows
     )
 
@@ -49,13 +59,13 @@ def is_tool_name(name: str) -> TypeIs[ToolName]:
 """
 
 
-def render_unions(rows: Sequence[Row]) -> str:
+def render_unions(rows: Sequence[Row], package: str) -> str:
     messages = "".join(f"        ToolMessage[Literal[{literal(r.name)}], {r.prefix}Output],\n" for r in rows)
     calls = "".join(f"        ParsedCall[Literal[{literal(r.name)}], {r.prefix}Input],\n" for r in rows)
     if rows:
         # A chain of `|` is too much for checkers at a thousand members; a Union of one is none.
         union = ", Union" if len(rows) > 1 else ""
-        imports = f"    from typing import Literal{union}\n\n{model_imports(rows, ('Input', 'Output'))}\n"
+        imports = f"    from typing import Literal{union}\n\n{model_imports(rows, package, ('Input', 'Output'))}\n"
         message, call = f"Union[\n{messages}    ]", f"Union[\n{calls}    ]"
         if not union:
             message, call = messages.strip().rstrip(","), calls.strip().rstrip(",")
@@ -65,7 +75,7 @@ def render_unions(rows: Sequence[Row]) -> str:
     return f"""{header("Every tool's message and call in one type each; both narrow by `.name`.", future=False)}
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolkit.runtime.output.message import ParsedCall, ToolMessage
+from toolkit.generated_support import ParsedCall, ToolMessage
 
 if TYPE_CHECKING:
 {imports}
@@ -78,17 +88,17 @@ else:
 """
 
 
-def render_context(package: str) -> str:
+def render_context() -> str:
     return f"""{header("Policy and context that know this package's tool names.", future=False)}
 from typing import TypeAlias
 
-from {package}.names import ToolName
-from toolkit.guard import policy, rule
-from toolkit.runtime import context
+from toolkit import generated_support as support
 
-Rule: TypeAlias = rule.Rule[ToolName]
-SecurityPolicy: TypeAlias = policy.SecurityPolicy[ToolName]
-ToolkitContext: TypeAlias = context.ToolkitContext[ToolName]
+from .names import ToolName
+
+Rule: TypeAlias = support.Rule[ToolName]
+SecurityPolicy: TypeAlias = support.SecurityPolicy[ToolName]
+ToolkitContext: TypeAlias = support.ToolkitContext[ToolName]
 """
 
 
@@ -96,15 +106,14 @@ def render_catalog(rows: Sequence[Row], package: str) -> str:
     tools = "".join(_info(row) for row in rows)
     listed = f"(\n{tools}    )" if rows else "()"
     info = ", ToolInfo" if rows else ""
-    return f"""{header("What the road needs to know of each tool; schemas stand in manifest.json.")}
+    return f"""{header("What a toolkit needs to know about each tool; the schemas are in manifest.json.")}
 from typing import TYPE_CHECKING, Final
 
-from toolkit.runtime.call.parse_call import parse_call as _parse_call
-from toolkit.runtime.catalog.catalog import Catalog{info}
-from toolkit.wire.call import ToolCall
+from toolkit.generated_support import Catalog, ToolCall{info}
+from toolkit.generated_support import parse_call as _parse_call
 
 if TYPE_CHECKING:
-    from {package}.unions import AnyToolCall
+    from .unions import AnyToolCall
 
 CATALOG: Final = Catalog(
     {literal(package)},
@@ -146,11 +155,11 @@ def render_bind(rows: Sequence[Row], package: str) -> str:
     entries = "".join(f"            {literal(r.name)}: {r.attribute},\n" for r in own)
     signature = f"(\n    *,\n{parameters})" if own else "()"
     body = f"_Pack(\n        {{\n{entries}        }}\n    )" if own else "_Pack({})"
-    handler = "from toolkit.runtime.catalog.catalog import Handler as _Handler\n" if own else ""
+    handler = "from toolkit.generated_support import Handler as _Handler\n" if own else ""
     typing = "from typing import TYPE_CHECKING\n\n" if own else ""
-    checked = f"if TYPE_CHECKING:\n{model_imports(own, ('Input', 'Output'))}\n" if own else ""
+    checked = f"if TYPE_CHECKING:\n{model_imports(own, package, ('Input', 'Output'))}\n" if own else ""
     return f"""{header("Handlers and the tools they run, checked against each other by their types.")}
-{typing}{handler}from toolkit.runtime.catalog.catalog import Pack as _Pack
+{typing}{handler}from toolkit.generated_support import Pack as _Pack
 
 {checked}
 
@@ -177,46 +186,26 @@ def render_package(rows: Sequence[Row], package: str, class_name: str) -> str:
         "async_facade": tuple(sorted({*EXPORTS["async_facade"], "AsyncToolkit", f"Async{class_name}"})),
         "facade": tuple(sorted({*EXPORTS["facade"], "Toolkit", class_name})),
     }
+    groups = {f".{module}": names for module, names in sorted(exports.items())}
+    groups |= {import_path(row, package): model_names(row) for row in rows}
     static = "\n".join(
-        f"    from {package}.{module} import {name} as {name}" for module, names in exports.items() for name in names
-    )
-    models = "\n".join(
-        f"    from {row.module} import {row.prefix}{suffix} as {row.prefix}{suffix}"
-        for row in rows
-        for suffix in ("Args", "Input", "Output")
+        f"    from {module} import {', '.join(f'{name} as {name}' for name in names)}"
+        for module, names in groups.items()
     )
     table = "".join(
-        f"        {text_literal(name)}: {text_literal(f'{package}.{module}')},\n"
-        for module, names in exports.items()
-        for name in names
+        f"            {text_literal(module)}: {text_literal(' '.join(names))},\n" for module, names in groups.items()
     )
-    prefixes = "".join(f"        {text_literal(row.prefix)}: {text_literal(row.module)},\n" for row in rows)
     return f"""{header("A statically typed toolkit. Everything here is loaded when it is first used.", future=False)}
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
 {static}
-{models}
 else:
-    _MODULES = {{
-{table}    }}
-    _MODELS = {{
-{prefixes}    }}
+    from toolkit.generated_support import lazy_exports
 
-    def __getattr__(name):
-        module = _MODULES.get(name)
-        for suffix in ("Input", "Output", "Args"):
-            if module is None and name.endswith(suffix):
-                module = _MODELS.get(name[: -len(suffix)])
-        if module is None:
-            raise AttributeError(f"module {{__name__!r}} has no attribute {{name!r}}")
-        from importlib import import_module
-
-        value = getattr(import_module(module), name)
-        globals()[name] = value
-        return value
-
-    def __dir__():
-        models = [prefix + suffix for prefix in _MODELS for suffix in ("Input", "Output", "Args")]
-        return sorted([*globals(), *_MODULES, *models])
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {{
+{table}        }},
+    )
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.package import naming
-from codegen.package.render.literal import text_literal
-from codegen.package.render.typeexpr import TypeText
-from codegen.schema.document import Document
+from toolkit.codegen.package import naming
+from toolkit.codegen.package.render.literal import text_literal
+from toolkit.codegen.package.render.typeexpr import TypeText
+from toolkit.codegen.schema.document import Document
 
 
 def args_name(class_name: str, prefix: str) -> str:
@@ -17,7 +17,7 @@ def args_name(class_name: str, prefix: str) -> str:
 
 def render_args(document: Document, prefix: str) -> str:
     """The TypedDicts of one input document, the root last."""
-    text = TypeText(document, builtin=str, name=lambda n: n if n in ("Any", "Literal") else args_name(n, prefix))
+    text = TypeText(document, name=lambda n: n if n in ("Any", "Literal") else args_name(n, prefix))
     objects = {**document.objects, document.name: document.root}
     return "\n\n\n".join(_typed_dict(args_name(name, prefix), node, text) for name, node in objects.items())
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from codegen.package.render.literal import literal
-from codegen.schema.document import Document
+from toolkit.codegen.package.render.literal import literal
+from toolkit.codegen.schema.document import Document
 
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 
 
 class TypeText:
-    """Writes types of one document; ``builtin`` and ``name`` say how builtins, ``typing`` words and classes are spelled."""
+    """Writes the types of one document; ``name`` says how ``typing`` names and classes are spelled."""
 
-    def __init__(self, document: Document, *, builtin: Callable[[str], str], name: Callable[[str], str]) -> None:
+    def __init__(self, document: Document, *, name: Callable[[str], str]) -> None:
         self.document = document
-        self.builtin = builtin
         self.name = name
 
     def of(self, node: dict[str, Any]) -> str:
         """The type of what ``node`` accepts.
 
-        >>> plain = TypeText(Document("X", {}), builtin=str, name=str)
+        >>> plain = TypeText(Document("X", {}), name=str)
         >>> plain.of({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
         'list[str] | None'
         """
@@ -38,11 +37,11 @@ class TypeText:
             return " | ".join([part for part in parts if part != "None"] + nulls)
         kind = node.get("type")
         if kind in _SCALARS:
-            return self.builtin(_SCALARS[kind])
+            return _SCALARS[kind]
         if kind == "array":
-            return f"{self.builtin('list')}[{self.of(node.get('items', {}))}]"
+            return f"list[{self.of(node.get('items', {}))}]"
         if kind == "object":
-            return f"{self.builtin('dict')}[{self.builtin('str')}, {self._map_value(node)}]"
+            return f"dict[str, {self._map_value(node)}]"
         return "None" if kind == "null" else self.name("Any")
 
     def _map_value(self, node: dict[str, Any]) -> str:

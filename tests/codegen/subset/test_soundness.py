@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from codegen.imports.drift import changes
-from codegen.imports.subset.prove import gaps
 from tests.codegen.subset.random_schemas import NAMES, neighbours, schemas, values
+from toolkit.codegen.imports.drift import changes
+from toolkit.codegen.imports.subset.prove import gaps
 
 TRIALS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 

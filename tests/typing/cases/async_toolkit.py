@@ -2,7 +2,7 @@
 
 from typing import assert_type, reveal_type
 
-from generated import AnyToolMessage, AsyncToolkit
+from toolkit.generated import AnyToolMessage, AsyncToolkit
 from toolkit import ToolCall, ToolResult
 
 

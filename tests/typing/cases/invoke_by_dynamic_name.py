@@ -3,7 +3,7 @@
 import json
 from typing import assert_type, reveal_type
 
-from generated import AnyToolCall, AnyToolMessage, ReadFileOutput, Toolkit, ToolName, is_tool_name, parse_call
+from toolkit.generated import AnyToolCall, AnyToolMessage, ReadFileOutput, Toolkit, ToolName, is_tool_name, parse_call
 from toolkit import JsonObject, ToolCall
 
 

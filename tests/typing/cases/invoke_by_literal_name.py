@@ -2,7 +2,7 @@
 
 from typing import reveal_type
 
-from generated import ReadFileInput, Toolkit, TreeInput
+from toolkit.generated import ReadFileInput, Toolkit, TreeInput
 
 
 def gives_the_output_of_the_tool(toolkit: Toolkit) -> None:

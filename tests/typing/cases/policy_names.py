@@ -2,16 +2,16 @@
 
 from typing import assert_type
 
-import generated
 import toolkit
-from generated import Rule, SecurityPolicy, ToolkitContext
+import toolkit.generated
+from toolkit.generated import Rule, SecurityPolicy, ToolkitContext
 from toolkit import ToolDefinition, create_agent_toolkit
 
 
 def takes_known_names() -> None:
     policy = SecurityPolicy(default="deny", tools={"read_file": "allow"}, rules=[Rule("deny", tools=["tree"])])
     made = create_agent_toolkit(ToolkitContext(workspace=".", policy=policy))
-    assert_type(made, generated.Toolkit)
+    assert_type(made, toolkit.generated.Toolkit)
     assert_type(made.get_allowed_tools(), list[ToolDefinition])
     toolkit.create_agent_toolkit(
         toolkit.ToolkitContext(workspace=".", policy=toolkit.SecurityPolicy(default="deny", tools={"read_file": "allow"}))

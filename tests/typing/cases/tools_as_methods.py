@@ -2,7 +2,7 @@
 
 from typing import reveal_type
 
-from generated import Toolkit
+from toolkit.generated import Toolkit
 
 
 def gives_the_output(toolkit: Toolkit) -> None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import sys
 from typing import assert_type
 
-import codegen
-import generated
 import toolkit
+import toolkit.codegen
+import toolkit.generated
 from acme.generated import (
     AcmeToolkit,
     AddOutput,
@@ -17,8 +17,8 @@ from acme.generated import (
     ToolkitContext,
     create_agent_toolkit,
 )
-from generated import ReadFileOutput
 from toolkit import InvalidArguments
+from toolkit.generated import ReadFileOutput
 
 
 def work(acme: AcmeToolkit) -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     context = ToolkitContext(workspace=sys.argv[1], policy=SecurityPolicy(default="allow"))
     with create_agent_toolkit(context) as acme:
         work(acme)
-    print(*(module.__file__ for module in (toolkit, codegen, generated)), sep="\n")
+    print(*(module.__file__ for module in (toolkit, toolkit.codegen, toolkit.generated)), sep="\n")
     print(*sys.path, sep="\n")
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from generated import ToolOutputCacheInput, ToolOutputCacheOutput
 from toolkit.builtin.files.visible import visible
+from toolkit.generated import ToolOutputCacheInput, ToolOutputCacheOutput
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.runtime.output.cache.output import CachedLine, CachedOutput

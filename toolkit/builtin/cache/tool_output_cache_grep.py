@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Annotated, Final
 
-from generated import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
-from generated.models.tool_output_cache_grep import ToolOutputCacheGrepOutputMatch
 from toolkit.builtin.files.visible import visible
 from toolkit.builtin.search.lines import Hit, Search
 from toolkit.builtin.search.regex import Matcher, compile
+from toolkit.generated import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
+from toolkit.generated.models.tool_output_cache_grep import ToolOutputCacheGrepOutputMatch
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.runtime.output.cache.output import CachedOutput

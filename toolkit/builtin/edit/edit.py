@@ -9,7 +9,6 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from generated import EditInput, EditOutput
 from toolkit.builtin.edit.failure import ambiguous, not_found, unexpected_count
 from toolkit.builtin.edit.find import Matches, find_by_lines, find_exact
 from toolkit.builtin.edit.rewrite import rewritten
@@ -25,6 +24,7 @@ from toolkit.builtin.files.whole_file import (
 )
 from toolkit.builtin.text.diff import brief_diff, unified_diff, visible_diff
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError
+from toolkit.generated import EditInput, EditOutput
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context.toolkit_context import ToolContext
 

@@ -12,7 +12,7 @@ from toolkit.builtin.text.similar import Region, nearest_regions
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
-    from generated import EditInput
+    from toolkit.generated import EditInput
 
 MAX_RANGES: Final = 100
 MAX_SHOWN_LINES: Final = 12

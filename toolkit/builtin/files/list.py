@@ -7,11 +7,11 @@ from heapq import heappop, heappush, nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from generated import ListInput, ListOutput
-from generated.models.list import ListOutputEntry
 from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.walk import denied, is_hidden, join, open_below
 from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.generated import ListInput, ListOutput
+from toolkit.generated.models.list import ListOutputEntry
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:

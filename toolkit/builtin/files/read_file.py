@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from generated import ReadFileInput, ReadFileOutput
 from toolkit.builtin.files.media import Media, recognise
 from toolkit.builtin.files.open_with_hint import open_file
 from toolkit.builtin.files.visible import visible
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import ToolFailed
+from toolkit.generated import ReadFileInput, ReadFileOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.wire.content import ContentBlock
 

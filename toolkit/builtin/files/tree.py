@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from generated import TreeInput, TreeOutput
-from generated.models.tree import TreeOutputNode
 from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.walk import Steps, denied, open_below, shown
 from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.generated import TreeInput, TreeOutput
+from toolkit.generated.models.tree import TreeOutputNode
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from generated import WriteFileInput, WriteFileOutput
 from toolkit.builtin.files.whole_file import MAX_BYTES, check_expected
 from toolkit.builtin.text.diff import binary_diff, brief_diff, unified_diff, visible_diff
 from toolkit.errors import ToolFailed, ToolkitError
+from toolkit.generated import WriteFileInput, WriteFileOutput
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context.toolkit_context import ToolContext
 

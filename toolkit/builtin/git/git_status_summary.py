@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from generated import GitStatusSummaryInput, GitStatusSummaryOutput
-from generated.models.git_status_summary import GitStatusSummaryOutputChange, GitStatusSummaryOutputCounts
 from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.walk import join
+from toolkit.generated import GitStatusSummaryInput, GitStatusSummaryOutput
+from toolkit.generated.models.git_status_summary import GitStatusSummaryOutputChange, GitStatusSummaryOutputCounts
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:

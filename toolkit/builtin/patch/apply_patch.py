@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from generated import ApplyPatchInput, ApplyPatchOutput
-from generated.models.apply_patch import ApplyPatchOutputFile
 from toolkit.builtin.patch.model import Patch
 from toolkit.builtin.patch.overlay import Content, Original
 from toolkit.builtin.patch.parse import parse_patch
 from toolkit.builtin.patch.plan import planned
 from toolkit.builtin.text.diff import visible_diff
 from toolkit.errors import ToolkitError
+from toolkit.generated import ApplyPatchInput, ApplyPatchOutput
+from toolkit.generated.models.apply_patch import ApplyPatchOutputFile
 from toolkit.guard.fs.transaction.change import Change, Drop, Put
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context.toolkit_context import ToolContext

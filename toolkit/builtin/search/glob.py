@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
-from generated import GlobInput, GlobOutput
 from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.path_globs import Glob, parse
 from toolkit.builtin.search.walk import MAX_ENTRIES, Visit, Walk, denied
+from toolkit.generated import GlobInput, GlobOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:

@@ -11,8 +11,6 @@ from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from generated import GrepInput, GrepOutput
-from generated.models.grep import GrepOutputMatch
 from toolkit.builtin.files.open_with_hint import open_dir, open_file
 from toolkit.builtin.files.visible import visible
 from toolkit.builtin.search.ignore import IgnoreRules
@@ -23,6 +21,8 @@ from toolkit.builtin.search.text_source import text_of, text_of_file
 from toolkit.builtin.search.walk import Steps, Visit, Walk, denied
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.generated import GrepInput, GrepOutput
+from toolkit.generated.models.grep import GrepOutputMatch
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generated import DoneInput, DoneOutput
+from toolkit.generated import DoneInput, DoneOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Awaitable
 from typing import Annotated, Any
 
-from generated import TaskInput, TaskOutput
 from toolkit.errors import ToolFailed
+from toolkit.generated import TaskInput, TaskOutput
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
 from toolkit.runtime.stores.keys import SUBAGENT_RUNNER

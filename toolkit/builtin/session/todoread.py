@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from generated import TodoreadInput, TodoreadOutput
-from generated.models.todoread import TodoreadOutputCounts, TodoreadOutputTodo
 from toolkit.builtin.session.todo_list import counts_of, line
+from toolkit.generated import TodoreadInput, TodoreadOutput
+from toolkit.generated.models.todoread import TodoreadOutputCounts, TodoreadOutputTodo
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.runtime.stores.keys import TODO_STORE

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Annotated
 
-from generated import TodowriteInput, TodowriteOutput
-from generated.models.todowrite import TodowriteOutputCounts, TodowriteOutputTodo
 from toolkit.builtin.session.todo_list import counts_of, line
 from toolkit.errors import InvalidArguments, ToolFailed
+from toolkit.generated import TodowriteInput, TodowriteOutput
+from toolkit.generated.models.todowrite import TodowriteOutputCounts, TodowriteOutputTodo
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.runtime.stores.keys import TODO_STORE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from generated import BashInput, BashOutput
 from toolkit.builtin.shell.result_text import report
 from toolkit.builtin.shell.run_command import run_listening
+from toolkit.generated import BashInput, BashOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:

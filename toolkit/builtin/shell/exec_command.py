@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final, cast
 
-from generated import ExecCommandInput, ExecCommandOutput
 from toolkit.builtin.shell.result_text import report
 from toolkit.builtin.shell.run_command import run_listening
 from toolkit.errors import ToolFailed
+from toolkit.generated import ExecCommandInput, ExecCommandOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
-from generated import BashOutput, ExecCommandOutput
+from toolkit.generated import BashOutput, ExecCommandOutput
 
 _LOOKED_AT: Final = 4096
 """How many characters at the end of each stream are searched for signs of the sandbox."""

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from generated import WebfetchInput, WebfetchOutput
 from toolkit.builtin.files.media import Media, recognise
 from toolkit.builtin.files.visible import visible
 from toolkit.errors import ToolFailed
+from toolkit.generated import WebfetchInput, WebfetchOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.wire.content import ContentBlock
 

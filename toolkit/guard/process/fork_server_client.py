@@ -21,7 +21,7 @@ from typing import Final
 from toolkit.guard.process.kernel.syscall import Unsupported
 from toolkit.guard.process.messages import Plan, Setup, encode
 
-_PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[2])
+_PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[3])
 # Isolated: neither the environment nor the current directory decides what is imported. Ours comes last on the path.
 _CODE: Final = (
     "import sys; sys.path.append(sys.argv[1]); from toolkit.guard.process.fork_server import main; "

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -26,6 +26,14 @@ from toolkit.runtime.output.message import ToolMessage
 from toolkit.runtime.workers import MAX_AT_ONCE, contained
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
+
+T = TypeVar("T")
+
+
+class CallToolAsync(Protocol):
+    """The same as ``CallTool``, awaited."""
+
+    async def __call__(self, name: str, arguments: dict[str, Any], /) -> T: ...
 
 
 class AsyncRunner(View):

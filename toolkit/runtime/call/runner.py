@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from itertools import groupby
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Final, NoReturn, Self, TypeVar
+from typing import Any, Final, NoReturn, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -32,6 +32,12 @@ T = TypeVar("T")
 
 GRACE_SECONDS: Final = 0.2
 """How long a handler that was told to stop may take to do so before the caller goes on without it."""
+
+
+class CallTool(Protocol):
+    """Runs a tool for a method of a generated ``Tools`` class, whose return type says what comes back."""
+
+    def __call__(self, name: str, arguments: dict[str, Any], /) -> T: ...  # type: ignore[type-var]
 
 
 class Runner(View):

@@ -115,10 +115,11 @@ def _owner(handler: Callable[..., Any]) -> str:
 
 
 class Extended(Catalog):
-    """The catalog of a generated package and tools made of functions behind it."""
+    """The catalog of a generated package and code-first tools, in the order of their names."""
 
     def __init__(self, base: Catalog, added: Mapping[str, FunctionTool[..., Any]]) -> None:
-        super().__init__(base.package, [*base.tools.values(), *(tool.info for tool in added.values())])
+        tools = [*base.tools.values(), *(tool.info for tool in added.values())]
+        super().__init__(base.package, sorted(tools, key=lambda info: info.name))
         self._base = base
         self._added = added
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from codegen.imports.importers.openapi.documents import Documents, Node
-from codegen.imports.importers.openapi.input import Input
-from codegen.imports.importers.openapi.media import FORM, MULTIPART, best, is_json, is_text, offered, plain
-from codegen.imports.importers.openapi.schema import Schema, Schemas
+from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
+from toolkit.codegen.imports.importers.openapi.input import Input
+from toolkit.codegen.imports.importers.openapi.media import FORM, MULTIPART, best, is_json, is_text, offered, plain
+from toolkit.codegen.imports.importers.openapi.schema import Schema, Schemas
 from toolkit.spec.model import Json
 
 _WITHOUT_BODY: Final = ("get", "head")

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from codegen.imports.importers.openapi.documents import Documents, Node
-from codegen.imports.importers.openapi.request import read_input
-from codegen.imports.importers.openapi.response import read_output
-from codegen.imports.importers.openapi.schema import MAX_DEFINED, Schema, Schemas, TooLarge
-from codegen.imports.importers.openapi.service import own_servers, security_notes, service_url
-from codegen.imports.importers.result import Imported
-from codegen.imports.importers.source_file import named_file
-from codegen.imports.settings import ImportSettings
+from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
+from toolkit.codegen.imports.importers.openapi.request import read_input
+from toolkit.codegen.imports.importers.openapi.response import read_output
+from toolkit.codegen.imports.importers.openapi.schema import MAX_DEFINED, Schema, Schemas, TooLarge
+from toolkit.codegen.imports.importers.openapi.service import own_servers, security_notes, service_url
+from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.importers.source_file import named_file
+from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import nearest
 from toolkit.spec.check import MAX_SCHEMA_NODES
 from toolkit.spec.load import MAX_FILE_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from codegen.imports.importers.openapi.schema import Schema
+from toolkit.codegen.imports.importers.openapi.schema import Schema
 from toolkit.spec.model import Json
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from codegen.imports.importers.openapi.documents import Documents, Node
+from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
 
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"

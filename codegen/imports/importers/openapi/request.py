@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from codegen.imports.importers.openapi.body import read_body
-from codegen.imports.importers.openapi.documents import Documents, Node
-from codegen.imports.importers.openapi.input import Input
-from codegen.imports.importers.openapi.media import is_json, offered
-from codegen.imports.importers.openapi.schema import Schema, Schemas
+from toolkit.codegen.imports.importers.openapi.body import read_body
+from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
+from toolkit.codegen.imports.importers.openapi.input import Input
+from toolkit.codegen.imports.importers.openapi.media import is_json, offered
+from toolkit.codegen.imports.importers.openapi.schema import Schema, Schemas
 from toolkit.spec.model import Json
 from toolkit.spec.problems import shown
 

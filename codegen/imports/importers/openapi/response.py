@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from codegen.imports.importers.openapi.documents import Documents, Node
-from codegen.imports.importers.openapi.media import is_json, offered, plain
-from codegen.imports.importers.openapi.schema import Schemas
+from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
+from toolkit.codegen.imports.importers.openapi.media import is_json, offered, plain
+from toolkit.codegen.imports.importers.openapi.schema import Schemas
 from toolkit.spec.model import Json
 
 _SUCCESS: Final = re.compile(r"2(?:\d\d|XX)", re.IGNORECASE)

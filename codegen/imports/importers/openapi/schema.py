@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from codegen.imports.importers.openapi.documents import Documents, Node
-from codegen.schema.limits import mistake_in_pattern
+from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
+from toolkit.codegen.schema.limits import mistake_in_pattern
 from toolkit.spec.check import MAX_SCHEMA_NODES
 from toolkit.spec.model import Json
 from toolkit.spec.problems import kind

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from codegen.imports.importers.openapi.documents import Documents, Node
+from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
 from toolkit.spec.problems import shown
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")

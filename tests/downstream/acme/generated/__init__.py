@@ -3,183 +3,85 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from acme.generated.async_facade import AsyncAcmeToolkit as AsyncAcmeToolkit
-    from acme.generated.async_facade import AsyncToolkit as AsyncToolkit
-    from acme.generated.async_facade import AsyncTools as AsyncTools
-    from acme.generated.async_facade import create_async_agent_toolkit as create_async_agent_toolkit
-    from acme.generated.bind import bind as bind
-    from acme.generated.catalog import CATALOG as CATALOG
-    from acme.generated.catalog import parse_call as parse_call
-    from acme.generated.context import Rule as Rule
-    from acme.generated.context import SecurityPolicy as SecurityPolicy
-    from acme.generated.context import ToolkitContext as ToolkitContext
-    from acme.generated.facade import AcmeToolkit as AcmeToolkit
-    from acme.generated.facade import Toolkit as Toolkit
-    from acme.generated.facade import Tools as Tools
-    from acme.generated.facade import create_agent_toolkit as create_agent_toolkit
-    from acme.generated.names import TOOL_NAMES as TOOL_NAMES
-    from acme.generated.names import ToolName as ToolName
-    from acme.generated.names import is_tool_name as is_tool_name
-    from acme.generated.unions import AnyToolCall as AnyToolCall
-    from acme.generated.unions import AnyToolMessage as AnyToolMessage
-    from generated.models.tool_output_cache import ToolOutputCacheArgs as ToolOutputCacheArgs
-    from generated.models.tool_output_cache import ToolOutputCacheInput as ToolOutputCacheInput
-    from generated.models.tool_output_cache import ToolOutputCacheOutput as ToolOutputCacheOutput
-    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepArgs as ToolOutputCacheGrepArgs
-    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepInput as ToolOutputCacheGrepInput
-    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepOutput as ToolOutputCacheGrepOutput
-    from generated.models.edit import EditArgs as EditArgs
-    from generated.models.edit import EditInput as EditInput
-    from generated.models.edit import EditOutput as EditOutput
-    from generated.models.list import ListArgs as ListArgs
-    from generated.models.list import ListInput as ListInput
-    from generated.models.list import ListOutput as ListOutput
-    from generated.models.read_file import ReadFileArgs as ReadFileArgs
-    from generated.models.read_file import ReadFileInput as ReadFileInput
-    from generated.models.read_file import ReadFileOutput as ReadFileOutput
-    from generated.models.tree import TreeArgs as TreeArgs
-    from generated.models.tree import TreeInput as TreeInput
-    from generated.models.tree import TreeOutput as TreeOutput
-    from generated.models.write_file import WriteFileArgs as WriteFileArgs
-    from generated.models.write_file import WriteFileInput as WriteFileInput
-    from generated.models.write_file import WriteFileOutput as WriteFileOutput
-    from generated.models.git_status_summary import GitStatusSummaryArgs as GitStatusSummaryArgs
-    from generated.models.git_status_summary import GitStatusSummaryInput as GitStatusSummaryInput
-    from generated.models.git_status_summary import GitStatusSummaryOutput as GitStatusSummaryOutput
-    from generated.models.apply_patch import ApplyPatchArgs as ApplyPatchArgs
-    from generated.models.apply_patch import ApplyPatchInput as ApplyPatchInput
-    from generated.models.apply_patch import ApplyPatchOutput as ApplyPatchOutput
-    from generated.models.glob import GlobArgs as GlobArgs
-    from generated.models.glob import GlobInput as GlobInput
-    from generated.models.glob import GlobOutput as GlobOutput
-    from generated.models.grep import GrepArgs as GrepArgs
-    from generated.models.grep import GrepInput as GrepInput
-    from generated.models.grep import GrepOutput as GrepOutput
-    from generated.models.done import DoneArgs as DoneArgs
-    from generated.models.done import DoneInput as DoneInput
-    from generated.models.done import DoneOutput as DoneOutput
-    from generated.models.task import TaskArgs as TaskArgs
-    from generated.models.task import TaskInput as TaskInput
-    from generated.models.task import TaskOutput as TaskOutput
-    from generated.models.todoread import TodoreadArgs as TodoreadArgs
-    from generated.models.todoread import TodoreadInput as TodoreadInput
-    from generated.models.todoread import TodoreadOutput as TodoreadOutput
-    from generated.models.todowrite import TodowriteArgs as TodowriteArgs
-    from generated.models.todowrite import TodowriteInput as TodowriteInput
-    from generated.models.todowrite import TodowriteOutput as TodowriteOutput
-    from generated.models.bash import BashArgs as BashArgs
-    from generated.models.bash import BashInput as BashInput
-    from generated.models.bash import BashOutput as BashOutput
-    from generated.models.exec_command import ExecCommandArgs as ExecCommandArgs
-    from generated.models.exec_command import ExecCommandInput as ExecCommandInput
-    from generated.models.exec_command import ExecCommandOutput as ExecCommandOutput
-    from generated.models.webfetch import WebfetchArgs as WebfetchArgs
-    from generated.models.webfetch import WebfetchInput as WebfetchInput
-    from generated.models.webfetch import WebfetchOutput as WebfetchOutput
-    from acme.generated.models.add import AddArgs as AddArgs
-    from acme.generated.models.add import AddInput as AddInput
-    from acme.generated.models.add import AddOutput as AddOutput
-    from acme.generated.models.count_words import CountWordsArgs as CountWordsArgs
-    from acme.generated.models.count_words import CountWordsInput as CountWordsInput
-    from acme.generated.models.count_words import CountWordsOutput as CountWordsOutput
-    from acme.generated.models.fail import FailArgs as FailArgs
-    from acme.generated.models.fail import FailInput as FailInput
-    from acme.generated.models.fail import FailOutput as FailOutput
-    from acme.generated.models.hold import HoldArgs as HoldArgs
-    from acme.generated.models.hold import HoldInput as HoldInput
-    from acme.generated.models.hold import HoldOutput as HoldOutput
-    from acme.generated.models.library_find import LibraryFindArgs as LibraryFindArgs
-    from acme.generated.models.library_find import LibraryFindInput as LibraryFindInput
-    from acme.generated.models.library_find import LibraryFindOutput as LibraryFindOutput
-    from acme.generated.models.library_lend_book import LibraryLendBookArgs as LibraryLendBookArgs
-    from acme.generated.models.library_lend_book import LibraryLendBookInput as LibraryLendBookInput
-    from acme.generated.models.library_lend_book import LibraryLendBookOutput as LibraryLendBookOutput
-    from acme.generated.models.maths_add import MathsAddArgs as MathsAddArgs
-    from acme.generated.models.maths_add import MathsAddInput as MathsAddInput
-    from acme.generated.models.maths_add import MathsAddOutput as MathsAddOutput
-    from acme.generated.models.maths_mean import MathsMeanArgs as MathsMeanArgs
-    from acme.generated.models.maths_mean import MathsMeanInput as MathsMeanInput
-    from acme.generated.models.maths_mean import MathsMeanOutput as MathsMeanOutput
-    from acme.generated.models.shapes_search import ShapesSearchArgs as ShapesSearchArgs
-    from acme.generated.models.shapes_search import ShapesSearchInput as ShapesSearchInput
-    from acme.generated.models.shapes_search import ShapesSearchOutput as ShapesSearchOutput
-    from acme.generated.models.shout import ShoutArgs as ShoutArgs
-    from acme.generated.models.shout import ShoutInput as ShoutInput
-    from acme.generated.models.shout import ShoutOutput as ShoutOutput
-    from acme.generated.models.quote import QuoteArgs as QuoteArgs
-    from acme.generated.models.quote import QuoteInput as QuoteInput
-    from acme.generated.models.quote import QuoteOutput as QuoteOutput
-    from acme.generated.models.greet_kindly import GreetKindlyArgs as GreetKindlyArgs
-    from acme.generated.models.greet_kindly import GreetKindlyInput as GreetKindlyInput
-    from acme.generated.models.greet_kindly import GreetKindlyOutput as GreetKindlyOutput
+    from .async_facade import AsyncAcmeToolkit as AsyncAcmeToolkit, AsyncToolkit as AsyncToolkit, AsyncTools as AsyncTools, create_async_agent_toolkit as create_async_agent_toolkit
+    from .bind import bind as bind
+    from .catalog import CATALOG as CATALOG, parse_call as parse_call
+    from .context import Rule as Rule, SecurityPolicy as SecurityPolicy, ToolkitContext as ToolkitContext
+    from .facade import AcmeToolkit as AcmeToolkit, Toolkit as Toolkit, Tools as Tools, create_agent_toolkit as create_agent_toolkit
+    from .names import TOOL_NAMES as TOOL_NAMES, ToolName as ToolName, is_tool_name as is_tool_name
+    from .unions import AnyToolCall as AnyToolCall, AnyToolMessage as AnyToolMessage
+    from .models.add import AddArgs as AddArgs, AddInput as AddInput, AddOutput as AddOutput
+    from toolkit.generated.models.apply_patch import ApplyPatchArgs as ApplyPatchArgs, ApplyPatchInput as ApplyPatchInput, ApplyPatchOutput as ApplyPatchOutput
+    from toolkit.generated.models.bash import BashArgs as BashArgs, BashInput as BashInput, BashOutput as BashOutput
+    from .models.count_words import CountWordsArgs as CountWordsArgs, CountWordsInput as CountWordsInput, CountWordsOutput as CountWordsOutput
+    from toolkit.generated.models.done import DoneArgs as DoneArgs, DoneInput as DoneInput, DoneOutput as DoneOutput
+    from toolkit.generated.models.edit import EditArgs as EditArgs, EditInput as EditInput, EditOutput as EditOutput
+    from toolkit.generated.models.exec_command import ExecCommandArgs as ExecCommandArgs, ExecCommandInput as ExecCommandInput, ExecCommandOutput as ExecCommandOutput
+    from .models.fail import FailArgs as FailArgs, FailInput as FailInput, FailOutput as FailOutput
+    from toolkit.generated.models.git_status_summary import GitStatusSummaryArgs as GitStatusSummaryArgs, GitStatusSummaryInput as GitStatusSummaryInput, GitStatusSummaryOutput as GitStatusSummaryOutput
+    from toolkit.generated.models.glob import GlobArgs as GlobArgs, GlobInput as GlobInput, GlobOutput as GlobOutput
+    from .models.greet_kindly import GreetKindlyArgs as GreetKindlyArgs, GreetKindlyInput as GreetKindlyInput, GreetKindlyOutput as GreetKindlyOutput
+    from toolkit.generated.models.grep import GrepArgs as GrepArgs, GrepInput as GrepInput, GrepOutput as GrepOutput
+    from .models.hold import HoldArgs as HoldArgs, HoldInput as HoldInput, HoldOutput as HoldOutput
+    from .models.library_find import LibraryFindArgs as LibraryFindArgs, LibraryFindInput as LibraryFindInput, LibraryFindOutput as LibraryFindOutput
+    from .models.library_lend_book import LibraryLendBookArgs as LibraryLendBookArgs, LibraryLendBookInput as LibraryLendBookInput, LibraryLendBookOutput as LibraryLendBookOutput
+    from toolkit.generated.models.list import ListArgs as ListArgs, ListInput as ListInput, ListOutput as ListOutput
+    from .models.maths_add import MathsAddArgs as MathsAddArgs, MathsAddInput as MathsAddInput, MathsAddOutput as MathsAddOutput
+    from .models.maths_mean import MathsMeanArgs as MathsMeanArgs, MathsMeanInput as MathsMeanInput, MathsMeanOutput as MathsMeanOutput
+    from .models.quote import QuoteArgs as QuoteArgs, QuoteInput as QuoteInput, QuoteOutput as QuoteOutput
+    from toolkit.generated.models.read_file import ReadFileArgs as ReadFileArgs, ReadFileInput as ReadFileInput, ReadFileOutput as ReadFileOutput
+    from .models.shapes_search import ShapesSearchArgs as ShapesSearchArgs, ShapesSearchInput as ShapesSearchInput, ShapesSearchOutput as ShapesSearchOutput
+    from .models.shout import ShoutArgs as ShoutArgs, ShoutInput as ShoutInput, ShoutOutput as ShoutOutput
+    from toolkit.generated.models.task import TaskArgs as TaskArgs, TaskInput as TaskInput, TaskOutput as TaskOutput
+    from toolkit.generated.models.todoread import TodoreadArgs as TodoreadArgs, TodoreadInput as TodoreadInput, TodoreadOutput as TodoreadOutput
+    from toolkit.generated.models.todowrite import TodowriteArgs as TodowriteArgs, TodowriteInput as TodowriteInput, TodowriteOutput as TodowriteOutput
+    from toolkit.generated.models.tool_output_cache import ToolOutputCacheArgs as ToolOutputCacheArgs, ToolOutputCacheInput as ToolOutputCacheInput, ToolOutputCacheOutput as ToolOutputCacheOutput
+    from toolkit.generated.models.tool_output_cache_grep import ToolOutputCacheGrepArgs as ToolOutputCacheGrepArgs, ToolOutputCacheGrepInput as ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput as ToolOutputCacheGrepOutput
+    from toolkit.generated.models.tree import TreeArgs as TreeArgs, TreeInput as TreeInput, TreeOutput as TreeOutput
+    from toolkit.generated.models.webfetch import WebfetchArgs as WebfetchArgs, WebfetchInput as WebfetchInput, WebfetchOutput as WebfetchOutput
+    from toolkit.generated.models.write_file import WriteFileArgs as WriteFileArgs, WriteFileInput as WriteFileInput, WriteFileOutput as WriteFileOutput
 else:
-    _MODULES = {
-        "AsyncAcmeToolkit": "acme.generated.async_facade",
-        "AsyncToolkit": "acme.generated.async_facade",
-        "AsyncTools": "acme.generated.async_facade",
-        "create_async_agent_toolkit": "acme.generated.async_facade",
-        "bind": "acme.generated.bind",
-        "CATALOG": "acme.generated.catalog",
-        "parse_call": "acme.generated.catalog",
-        "Rule": "acme.generated.context",
-        "SecurityPolicy": "acme.generated.context",
-        "ToolkitContext": "acme.generated.context",
-        "AcmeToolkit": "acme.generated.facade",
-        "Toolkit": "acme.generated.facade",
-        "Tools": "acme.generated.facade",
-        "create_agent_toolkit": "acme.generated.facade",
-        "TOOL_NAMES": "acme.generated.names",
-        "ToolName": "acme.generated.names",
-        "is_tool_name": "acme.generated.names",
-        "AnyToolCall": "acme.generated.unions",
-        "AnyToolMessage": "acme.generated.unions",
-    }
-    _MODELS = {
-        "ToolOutputCache": "generated.models.tool_output_cache",
-        "ToolOutputCacheGrep": "generated.models.tool_output_cache_grep",
-        "Edit": "generated.models.edit",
-        "List": "generated.models.list",
-        "ReadFile": "generated.models.read_file",
-        "Tree": "generated.models.tree",
-        "WriteFile": "generated.models.write_file",
-        "GitStatusSummary": "generated.models.git_status_summary",
-        "ApplyPatch": "generated.models.apply_patch",
-        "Glob": "generated.models.glob",
-        "Grep": "generated.models.grep",
-        "Done": "generated.models.done",
-        "Task": "generated.models.task",
-        "Todoread": "generated.models.todoread",
-        "Todowrite": "generated.models.todowrite",
-        "Bash": "generated.models.bash",
-        "ExecCommand": "generated.models.exec_command",
-        "Webfetch": "generated.models.webfetch",
-        "Add": "acme.generated.models.add",
-        "CountWords": "acme.generated.models.count_words",
-        "Fail": "acme.generated.models.fail",
-        "Hold": "acme.generated.models.hold",
-        "LibraryFind": "acme.generated.models.library_find",
-        "LibraryLendBook": "acme.generated.models.library_lend_book",
-        "MathsAdd": "acme.generated.models.maths_add",
-        "MathsMean": "acme.generated.models.maths_mean",
-        "ShapesSearch": "acme.generated.models.shapes_search",
-        "Shout": "acme.generated.models.shout",
-        "Quote": "acme.generated.models.quote",
-        "GreetKindly": "acme.generated.models.greet_kindly",
-    }
+    from toolkit.generated_support import lazy_exports
 
-    def __getattr__(name):
-        module = _MODULES.get(name)
-        for suffix in ("Input", "Output", "Args"):
-            if module is None and name.endswith(suffix):
-                module = _MODELS.get(name[: -len(suffix)])
-        if module is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        value = getattr(import_module(module), name)
-        globals()[name] = value
-        return value
-
-    def __dir__():
-        models = [prefix + suffix for prefix in _MODELS for suffix in ("Input", "Output", "Args")]
-        return sorted([*globals(), *_MODULES, *models])
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".async_facade": "AsyncAcmeToolkit AsyncToolkit AsyncTools create_async_agent_toolkit",
+            ".bind": "bind",
+            ".catalog": "CATALOG parse_call",
+            ".context": "Rule SecurityPolicy ToolkitContext",
+            ".facade": "AcmeToolkit Toolkit Tools create_agent_toolkit",
+            ".names": "TOOL_NAMES ToolName is_tool_name",
+            ".unions": "AnyToolCall AnyToolMessage",
+            ".models.add": "AddArgs AddInput AddOutput",
+            "toolkit.generated.models.apply_patch": "ApplyPatchArgs ApplyPatchInput ApplyPatchOutput",
+            "toolkit.generated.models.bash": "BashArgs BashInput BashOutput",
+            ".models.count_words": "CountWordsArgs CountWordsInput CountWordsOutput",
+            "toolkit.generated.models.done": "DoneArgs DoneInput DoneOutput",
+            "toolkit.generated.models.edit": "EditArgs EditInput EditOutput",
+            "toolkit.generated.models.exec_command": "ExecCommandArgs ExecCommandInput ExecCommandOutput",
+            ".models.fail": "FailArgs FailInput FailOutput",
+            "toolkit.generated.models.git_status_summary": "GitStatusSummaryArgs GitStatusSummaryInput GitStatusSummaryOutput",
+            "toolkit.generated.models.glob": "GlobArgs GlobInput GlobOutput",
+            ".models.greet_kindly": "GreetKindlyArgs GreetKindlyInput GreetKindlyOutput",
+            "toolkit.generated.models.grep": "GrepArgs GrepInput GrepOutput",
+            ".models.hold": "HoldArgs HoldInput HoldOutput",
+            ".models.library_find": "LibraryFindArgs LibraryFindInput LibraryFindOutput",
+            ".models.library_lend_book": "LibraryLendBookArgs LibraryLendBookInput LibraryLendBookOutput",
+            "toolkit.generated.models.list": "ListArgs ListInput ListOutput",
+            ".models.maths_add": "MathsAddArgs MathsAddInput MathsAddOutput",
+            ".models.maths_mean": "MathsMeanArgs MathsMeanInput MathsMeanOutput",
+            ".models.quote": "QuoteArgs QuoteInput QuoteOutput",
+            "toolkit.generated.models.read_file": "ReadFileArgs ReadFileInput ReadFileOutput",
+            ".models.shapes_search": "ShapesSearchArgs ShapesSearchInput ShapesSearchOutput",
+            ".models.shout": "ShoutArgs ShoutInput ShoutOutput",
+            "toolkit.generated.models.task": "TaskArgs TaskInput TaskOutput",
+            "toolkit.generated.models.todoread": "TodoreadArgs TodoreadInput TodoreadOutput",
+            "toolkit.generated.models.todowrite": "TodowriteArgs TodowriteInput TodowriteOutput",
+            "toolkit.generated.models.tool_output_cache": "ToolOutputCacheArgs ToolOutputCacheInput ToolOutputCacheOutput",
+            "toolkit.generated.models.tool_output_cache_grep": "ToolOutputCacheGrepArgs ToolOutputCacheGrepInput ToolOutputCacheGrepOutput",
+            "toolkit.generated.models.tree": "TreeArgs TreeInput TreeOutput",
+            "toolkit.generated.models.webfetch": "WebfetchArgs WebfetchInput WebfetchOutput",
+            "toolkit.generated.models.write_file": "WriteFileArgs WriteFileInput WriteFileOutput",
+        },
+    )

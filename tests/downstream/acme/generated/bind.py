@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.runtime.catalog.catalog import Handler as _Handler
-from toolkit.runtime.catalog.catalog import Pack as _Pack
+from toolkit.generated_support import Handler as _Handler
+from toolkit.generated_support import Pack as _Pack
 
 if TYPE_CHECKING:
-    from acme.generated.models.add import AddInput, AddOutput
-    from acme.generated.models.count_words import CountWordsInput, CountWordsOutput
-    from acme.generated.models.fail import FailInput, FailOutput
-    from acme.generated.models.hold import HoldInput, HoldOutput
-    from acme.generated.models.library_find import LibraryFindInput, LibraryFindOutput
-    from acme.generated.models.library_lend_book import LibraryLendBookInput, LibraryLendBookOutput
-    from acme.generated.models.shapes_search import ShapesSearchInput, ShapesSearchOutput
-    from acme.generated.models.shout import ShoutInput, ShoutOutput
+    from .models.add import AddInput, AddOutput
+    from .models.count_words import CountWordsInput, CountWordsOutput
+    from .models.fail import FailInput, FailOutput
+    from .models.hold import HoldInput, HoldOutput
+    from .models.library_find import LibraryFindInput, LibraryFindOutput
+    from .models.library_lend_book import LibraryLendBookInput, LibraryLendBookOutput
+    from .models.shapes_search import ShapesSearchInput, ShapesSearchOutput
+    from .models.shout import ShoutInput, ShoutOutput
 
 
 def bind(

@@ -2,11 +2,10 @@
 
 from typing import TypeAlias
 
-from acme.generated.names import ToolName
-from toolkit.guard.policy import policy
-from toolkit.guard.policy import rule
-from toolkit.runtime.context import toolkit_context as context
+from toolkit import generated_support as support
 
-Rule: TypeAlias = rule.Rule[ToolName]
-SecurityPolicy: TypeAlias = policy.SecurityPolicy[ToolName]
-ToolkitContext: TypeAlias = context.ToolkitContext[ToolName]
+from .names import ToolName
+
+Rule: TypeAlias = support.Rule[ToolName]
+SecurityPolicy: TypeAlias = support.SecurityPolicy[ToolName]
+ToolkitContext: TypeAlias = support.ToolkitContext[ToolName]

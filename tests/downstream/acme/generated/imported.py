@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.packs.functions import FunctionTools
+from toolkit.generated_support import FunctionTools
 
 MATHS: Final = FunctionTools(
     ("acme.maths:*",),

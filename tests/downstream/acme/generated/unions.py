@@ -2,105 +2,105 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolkit.runtime.output.message import ParsedCall, ToolMessage
+from toolkit.generated_support import ParsedCall, ToolMessage
 
 if TYPE_CHECKING:
     from typing import Literal, Union
 
-    from generated.models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput
-    from generated.models.tool_output_cache_grep import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
-    from generated.models.edit import EditInput, EditOutput
-    from generated.models.list import ListInput, ListOutput
-    from generated.models.read_file import ReadFileInput, ReadFileOutput
-    from generated.models.tree import TreeInput, TreeOutput
-    from generated.models.write_file import WriteFileInput, WriteFileOutput
-    from generated.models.git_status_summary import GitStatusSummaryInput, GitStatusSummaryOutput
-    from generated.models.apply_patch import ApplyPatchInput, ApplyPatchOutput
-    from generated.models.glob import GlobInput, GlobOutput
-    from generated.models.grep import GrepInput, GrepOutput
-    from generated.models.done import DoneInput, DoneOutput
-    from generated.models.task import TaskInput, TaskOutput
-    from generated.models.todoread import TodoreadInput, TodoreadOutput
-    from generated.models.todowrite import TodowriteInput, TodowriteOutput
-    from generated.models.bash import BashInput, BashOutput
-    from generated.models.exec_command import ExecCommandInput, ExecCommandOutput
-    from generated.models.webfetch import WebfetchInput, WebfetchOutput
-    from acme.generated.models.add import AddInput, AddOutput
-    from acme.generated.models.count_words import CountWordsInput, CountWordsOutput
-    from acme.generated.models.fail import FailInput, FailOutput
-    from acme.generated.models.hold import HoldInput, HoldOutput
-    from acme.generated.models.library_find import LibraryFindInput, LibraryFindOutput
-    from acme.generated.models.library_lend_book import LibraryLendBookInput, LibraryLendBookOutput
-    from acme.generated.models.maths_add import MathsAddInput, MathsAddOutput
-    from acme.generated.models.maths_mean import MathsMeanInput, MathsMeanOutput
-    from acme.generated.models.shapes_search import ShapesSearchInput, ShapesSearchOutput
-    from acme.generated.models.shout import ShoutInput, ShoutOutput
-    from acme.generated.models.quote import QuoteInput, QuoteOutput
-    from acme.generated.models.greet_kindly import GreetKindlyInput, GreetKindlyOutput
+    from .models.add import AddInput, AddOutput
+    from toolkit.generated.models.apply_patch import ApplyPatchInput, ApplyPatchOutput
+    from toolkit.generated.models.bash import BashInput, BashOutput
+    from .models.count_words import CountWordsInput, CountWordsOutput
+    from toolkit.generated.models.done import DoneInput, DoneOutput
+    from toolkit.generated.models.edit import EditInput, EditOutput
+    from toolkit.generated.models.exec_command import ExecCommandInput, ExecCommandOutput
+    from .models.fail import FailInput, FailOutput
+    from toolkit.generated.models.git_status_summary import GitStatusSummaryInput, GitStatusSummaryOutput
+    from toolkit.generated.models.glob import GlobInput, GlobOutput
+    from .models.greet_kindly import GreetKindlyInput, GreetKindlyOutput
+    from toolkit.generated.models.grep import GrepInput, GrepOutput
+    from .models.hold import HoldInput, HoldOutput
+    from .models.library_find import LibraryFindInput, LibraryFindOutput
+    from .models.library_lend_book import LibraryLendBookInput, LibraryLendBookOutput
+    from toolkit.generated.models.list import ListInput, ListOutput
+    from .models.maths_add import MathsAddInput, MathsAddOutput
+    from .models.maths_mean import MathsMeanInput, MathsMeanOutput
+    from .models.quote import QuoteInput, QuoteOutput
+    from toolkit.generated.models.read_file import ReadFileInput, ReadFileOutput
+    from .models.shapes_search import ShapesSearchInput, ShapesSearchOutput
+    from .models.shout import ShoutInput, ShoutOutput
+    from toolkit.generated.models.task import TaskInput, TaskOutput
+    from toolkit.generated.models.todoread import TodoreadInput, TodoreadOutput
+    from toolkit.generated.models.todowrite import TodowriteInput, TodowriteOutput
+    from toolkit.generated.models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput
+    from toolkit.generated.models.tool_output_cache_grep import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
+    from toolkit.generated.models.tree import TreeInput, TreeOutput
+    from toolkit.generated.models.webfetch import WebfetchInput, WebfetchOutput
+    from toolkit.generated.models.write_file import WriteFileInput, WriteFileOutput
 
     AnyToolMessage: TypeAlias = Union[
-        ToolMessage[Literal["tool_output_cache"], ToolOutputCacheOutput],
-        ToolMessage[Literal["tool_output_cache_grep"], ToolOutputCacheGrepOutput],
-        ToolMessage[Literal["edit"], EditOutput],
-        ToolMessage[Literal["list"], ListOutput],
-        ToolMessage[Literal["read_file"], ReadFileOutput],
-        ToolMessage[Literal["tree"], TreeOutput],
-        ToolMessage[Literal["write_file"], WriteFileOutput],
-        ToolMessage[Literal["git_status_summary"], GitStatusSummaryOutput],
-        ToolMessage[Literal["apply_patch"], ApplyPatchOutput],
-        ToolMessage[Literal["glob"], GlobOutput],
-        ToolMessage[Literal["grep"], GrepOutput],
-        ToolMessage[Literal["done"], DoneOutput],
-        ToolMessage[Literal["task"], TaskOutput],
-        ToolMessage[Literal["todoread"], TodoreadOutput],
-        ToolMessage[Literal["todowrite"], TodowriteOutput],
-        ToolMessage[Literal["bash"], BashOutput],
-        ToolMessage[Literal["exec_command"], ExecCommandOutput],
-        ToolMessage[Literal["webfetch"], WebfetchOutput],
         ToolMessage[Literal["add"], AddOutput],
+        ToolMessage[Literal["apply_patch"], ApplyPatchOutput],
+        ToolMessage[Literal["bash"], BashOutput],
         ToolMessage[Literal["count-words"], CountWordsOutput],
+        ToolMessage[Literal["done"], DoneOutput],
+        ToolMessage[Literal["edit"], EditOutput],
+        ToolMessage[Literal["exec_command"], ExecCommandOutput],
         ToolMessage[Literal["fail"], FailOutput],
+        ToolMessage[Literal["git_status_summary"], GitStatusSummaryOutput],
+        ToolMessage[Literal["glob"], GlobOutput],
+        ToolMessage[Literal["greet-kindly"], GreetKindlyOutput],
+        ToolMessage[Literal["grep"], GrepOutput],
         ToolMessage[Literal["hold"], HoldOutput],
         ToolMessage[Literal["library_find"], LibraryFindOutput],
         ToolMessage[Literal["library_lend-book"], LibraryLendBookOutput],
+        ToolMessage[Literal["list"], ListOutput],
         ToolMessage[Literal["maths_add"], MathsAddOutput],
         ToolMessage[Literal["maths_mean"], MathsMeanOutput],
+        ToolMessage[Literal["quote"], QuoteOutput],
+        ToolMessage[Literal["read_file"], ReadFileOutput],
         ToolMessage[Literal["shapes_search"], ShapesSearchOutput],
         ToolMessage[Literal["shout"], ShoutOutput],
-        ToolMessage[Literal["quote"], QuoteOutput],
-        ToolMessage[Literal["greet-kindly"], GreetKindlyOutput],
+        ToolMessage[Literal["task"], TaskOutput],
+        ToolMessage[Literal["todoread"], TodoreadOutput],
+        ToolMessage[Literal["todowrite"], TodowriteOutput],
+        ToolMessage[Literal["tool_output_cache"], ToolOutputCacheOutput],
+        ToolMessage[Literal["tool_output_cache_grep"], ToolOutputCacheGrepOutput],
+        ToolMessage[Literal["tree"], TreeOutput],
+        ToolMessage[Literal["webfetch"], WebfetchOutput],
+        ToolMessage[Literal["write_file"], WriteFileOutput],
     ]
     AnyToolCall: TypeAlias = Union[
-        ParsedCall[Literal["tool_output_cache"], ToolOutputCacheInput],
-        ParsedCall[Literal["tool_output_cache_grep"], ToolOutputCacheGrepInput],
-        ParsedCall[Literal["edit"], EditInput],
-        ParsedCall[Literal["list"], ListInput],
-        ParsedCall[Literal["read_file"], ReadFileInput],
-        ParsedCall[Literal["tree"], TreeInput],
-        ParsedCall[Literal["write_file"], WriteFileInput],
-        ParsedCall[Literal["git_status_summary"], GitStatusSummaryInput],
-        ParsedCall[Literal["apply_patch"], ApplyPatchInput],
-        ParsedCall[Literal["glob"], GlobInput],
-        ParsedCall[Literal["grep"], GrepInput],
-        ParsedCall[Literal["done"], DoneInput],
-        ParsedCall[Literal["task"], TaskInput],
-        ParsedCall[Literal["todoread"], TodoreadInput],
-        ParsedCall[Literal["todowrite"], TodowriteInput],
-        ParsedCall[Literal["bash"], BashInput],
-        ParsedCall[Literal["exec_command"], ExecCommandInput],
-        ParsedCall[Literal["webfetch"], WebfetchInput],
         ParsedCall[Literal["add"], AddInput],
+        ParsedCall[Literal["apply_patch"], ApplyPatchInput],
+        ParsedCall[Literal["bash"], BashInput],
         ParsedCall[Literal["count-words"], CountWordsInput],
+        ParsedCall[Literal["done"], DoneInput],
+        ParsedCall[Literal["edit"], EditInput],
+        ParsedCall[Literal["exec_command"], ExecCommandInput],
         ParsedCall[Literal["fail"], FailInput],
+        ParsedCall[Literal["git_status_summary"], GitStatusSummaryInput],
+        ParsedCall[Literal["glob"], GlobInput],
+        ParsedCall[Literal["greet-kindly"], GreetKindlyInput],
+        ParsedCall[Literal["grep"], GrepInput],
         ParsedCall[Literal["hold"], HoldInput],
         ParsedCall[Literal["library_find"], LibraryFindInput],
         ParsedCall[Literal["library_lend-book"], LibraryLendBookInput],
+        ParsedCall[Literal["list"], ListInput],
         ParsedCall[Literal["maths_add"], MathsAddInput],
         ParsedCall[Literal["maths_mean"], MathsMeanInput],
+        ParsedCall[Literal["quote"], QuoteInput],
+        ParsedCall[Literal["read_file"], ReadFileInput],
         ParsedCall[Literal["shapes_search"], ShapesSearchInput],
         ParsedCall[Literal["shout"], ShoutInput],
-        ParsedCall[Literal["quote"], QuoteInput],
-        ParsedCall[Literal["greet-kindly"], GreetKindlyInput],
+        ParsedCall[Literal["task"], TaskInput],
+        ParsedCall[Literal["todoread"], TodoreadInput],
+        ParsedCall[Literal["todowrite"], TodowriteInput],
+        ParsedCall[Literal["tool_output_cache"], ToolOutputCacheInput],
+        ParsedCall[Literal["tool_output_cache_grep"], ToolOutputCacheGrepInput],
+        ParsedCall[Literal["tree"], TreeInput],
+        ParsedCall[Literal["webfetch"], WebfetchInput],
+        ParsedCall[Literal["write_file"], WriteFileInput],
     ]
 else:
     # The classes behind the unions: naming every model here would import them all.

@@ -2,8 +2,7 @@
 
 from typing_extensions import TypedDict
 
-from toolkit.wire.content import ContentOutput
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ContentOutput, ToolModel
 
 
 class CountWordsInput(ToolModel):

@@ -2,24 +2,17 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ToolModel
 
 
-class FailInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class FailInput(ToolModel, extra="forbid"):
     how: Literal["expected", "unexpected", "exit", "wrong_output", "constructed", "outside", "not_json", "no_file"]
     """How to end."""
 
 
-class FailOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class FailOutput(ToolModel, extra="forbid"):
     value: int
 
 

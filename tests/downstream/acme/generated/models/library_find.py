@@ -2,17 +2,12 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.wire.content import ContentOutput
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ContentOutput, ToolModel
 
 
-class LibraryFindInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class LibraryFindInput(ToolModel, extra="forbid"):
     title: str
     """Words of the title."""
     shelf: Literal["fiction", "science"] | None = None

@@ -5,8 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from toolkit.wire.content import ContentOutput
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ContentOutput, ToolModel
 
 
 class LibraryLendBookInputReader(ToolModel):

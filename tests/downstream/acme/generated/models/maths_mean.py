@@ -2,16 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import TypedDict
 
-from toolkit.models.base import ToolModel, ToolRootModel
+from toolkit.generated_support import ToolModel, ToolRootModel
 
 
-class MathsMeanInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class MathsMeanInput(ToolModel, extra="forbid"):
     numbers: Annotated[list[float], Field(min_length=1)]
 
 

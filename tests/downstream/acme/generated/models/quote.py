@@ -2,40 +2,31 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ToolModel
 
 
-class QuoteInputLine(ToolModel):
+class QuoteInputLine(ToolModel, extra="forbid"):
     """What is bought, and how much of it."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
     item: Annotated[str, Field(min_length=1)]
     """Its name in the price list."""
     count: Annotated[int, Field(ge=1)] = 1
     """How many."""
 
 
-class QuoteInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class QuoteInput(ToolModel, extra="forbid"):
     lines: list[QuoteInputLine]
     """What to buy."""
     currency: Literal["EUR", "USD"] = "EUR"
     """What to pay in."""
 
 
-class QuoteOutput(ToolModel):
+class QuoteOutput(ToolModel, extra="forbid"):
     """A price for all lines."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-    )
     total: int
     currency: Literal["EUR", "USD"]
     missing: list[str] = []

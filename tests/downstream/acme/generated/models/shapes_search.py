@@ -4,7 +4,7 @@ from typing import Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import ToolModel
+from toolkit.generated_support import ToolModel
 
 
 class ShapesSearchInput(ToolModel):

@@ -2,16 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from toolkit.models.base import Omissible, ToolModel
+from toolkit.generated_support import Omissible, ToolModel
 
 
-class ShoutInput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ShoutInput(ToolModel, extra="forbid"):
     text: str
     """What to say."""
     times: Annotated[int, Field(ge=1)] = 1
@@ -20,10 +17,7 @@ class ShoutInput(ToolModel):
     """A gate to wait at first."""
 
 
-class ShoutOutput(ToolModel):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
+class ShoutOutput(ToolModel, extra="forbid"):
     text: str
 
 

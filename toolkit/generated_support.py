@@ -1,0 +1,68 @@
+"""Everything generated packages import from the toolkit. Nothing else here is for users.
+
+Generated code imports from this module and from its own package only. Modules of the toolkit can therefore move without
+regenerating every user's package. A name may be added here; removing or changing one breaks packages that are already
+generated, so it needs a new ``FORM`` in ``toolkit.codegen.package.manifest``.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
+    from toolkit.guard.policy.rule import Rule as Rule
+    from toolkit.lazy_exports import lazy_exports as lazy_exports
+    from toolkit.models.base import Omissible as Omissible
+    from toolkit.models.base import ToolModel as ToolModel
+    from toolkit.models.base import ToolRootModel as ToolRootModel
+    from toolkit.packs.functions import FunctionTools as FunctionTools
+    from toolkit.packs.mcp.pack import McpServer as McpServer
+    from toolkit.packs.mcp.pack import McpTool as McpTool
+    from toolkit.packs.mcp.pack import mcp_pack as mcp_pack
+    from toolkit.packs.openapi.pack import ApiOperation as ApiOperation
+    from toolkit.packs.openapi.pack import ApiService as ApiService
+    from toolkit.packs.openapi.pack import api_pack as api_pack
+    from toolkit.runtime.call.async_runner import AsyncRunner as AsyncRunner
+    from toolkit.runtime.call.async_runner import CallToolAsync as CallToolAsync
+    from toolkit.runtime.call.parse_call import parse_call as parse_call
+    from toolkit.runtime.call.runner import CallTool as CallTool
+    from toolkit.runtime.call.runner import Runner as Runner
+    from toolkit.runtime.catalog.catalog import Catalog as Catalog
+    from toolkit.runtime.catalog.catalog import Handler as Handler
+    from toolkit.runtime.catalog.catalog import Pack as Pack
+    from toolkit.runtime.catalog.catalog import PackSource as PackSource
+    from toolkit.runtime.catalog.catalog import ToolInfo as ToolInfo
+    from toolkit.runtime.catalog.omit import OMIT as OMIT
+    from toolkit.runtime.catalog.omit import Omit as Omit
+    from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
+    from toolkit.runtime.context.toolkit_context import ToolkitContext as ToolkitContext
+    from toolkit.runtime.output.message import ParsedCall as ParsedCall
+    from toolkit.runtime.output.message import ToolMessage as ToolMessage
+    from toolkit.wire.call import ToolCall as ToolCall
+    from toolkit.wire.content import ContentOutput as ContentOutput
+    from toolkit.wire.json_types import JsonObject as JsonObject
+else:
+    from toolkit.lazy_exports import lazy_exports
+
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "toolkit.guard.policy.policy": "SecurityPolicy",
+            "toolkit.guard.policy.rule": "Rule",
+            "toolkit.lazy_exports": "lazy_exports",
+            "toolkit.models.base": "Omissible ToolModel ToolRootModel",
+            "toolkit.packs.functions": "FunctionTools",
+            "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",
+            "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",
+            "toolkit.runtime.call.async_runner": "AsyncRunner CallToolAsync",
+            "toolkit.runtime.call.parse_call": "parse_call",
+            "toolkit.runtime.call.runner": "CallTool Runner",
+            "toolkit.runtime.catalog.catalog": "Catalog Handler Pack PackSource ToolInfo",
+            "toolkit.runtime.catalog.omit": "OMIT Omit",
+            "toolkit.runtime.context.dynamic": "DynamicContext",
+            "toolkit.runtime.context.toolkit_context": "ToolkitContext",
+            "toolkit.runtime.output.message": "ParsedCall ToolMessage",
+            "toolkit.wire.call": "ToolCall",
+            "toolkit.wire.content": "ContentOutput",
+            "toolkit.wire.json_types": "JsonObject",
+        },
+    )
