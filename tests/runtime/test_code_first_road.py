@@ -206,14 +206,14 @@ def test_long_answers_are_kept_and_cut(make_door: MakeDoor, tmp_path: Path, tool
 # -- joining -----------------------------------------------------------------------------------------------------------
 
 
-def test_code_first_tools_stand_behind_the_catalog(make_door: MakeDoor) -> None:
+def test_code_first_tools_join_the_catalog_in_the_order_of_names(make_door: MakeDoor) -> None:
     registry = ToolRegistry()
     registry.register(twice)
     door = make_door(
         packs=["toolkit.builtin:BUILTIN", "acme.tools:ACME", registry, Pack(tools=[note, describe]).without("describe")]
     )
     names = [definition.name for definition in door.get_allowed_tools()]
-    assert names[-2:] == ["twice", "note"]
+    assert names == sorted(names) and {"twice", "note"} <= set(names)
     assert "read_file" in names and "add" in names and "describe" not in names
     message = door.invoke("twice", {"number": 2.0})
     assert isinstance(message, ToolMessage)
