@@ -116,60 +116,50 @@ if TYPE_CHECKING:
     from toolkit.wire.query import Usage as Usage
     from toolkit.wire.result import ToolResult as ToolResult
 else:
-    _BY_MODULE = {
-        "toolkit.generated": """AnyToolCall AnyToolMessage AsyncToolkit Rule SecurityPolicy ToolName Toolkit ToolkitContext
-            create_agent_toolkit create_async_agent_toolkit is_tool_name parse_call""",
-        "toolkit.adapters.history": "repair_history validate_history",
-        "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType
-            PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolFailed ToolNotAllowed ToolNotFound
-            ToolTimeout ToolkitError""",
-        "toolkit.guard.fs.sandbox_fs": "SandboxFS",
-        "toolkit.guard.net.network": "Network",
-        "toolkit.guard.fs.path": "SandboxPath",
-        "toolkit.guard.permission": "Permission Permissions",
-        "toolkit.guard.policy.policy": "Verdict",
-        "toolkit.guard.policy.preview": "Preview",
-        "toolkit.guard.policy.rule": "Decision",
-        "toolkit.inject.key": "DependencyKey Depends",
-        "toolkit.runtime.call.approval": "ApprovalRequest Approve Deny Edit Respond",
-        "toolkit.runtime.output.cache.budget": "fit_history",
-        "toolkit.runtime.output.cache.store": "FileOutputCache OutputCache OutputWriter",
-        "toolkit.runtime.context.toolkit_context": "ToolContext",
-        "toolkit.runtime.functions.define": "FunctionTool define_tool tool",
-        "toolkit.runtime.context.dynamic": "DynamicContext DynamicPolicy DynamicRule",
-        "toolkit.runtime.functions.lazy": "LazyTool",
-        "toolkit.runtime.output.message": "ParsedCall ToolMessage",
-        "toolkit.runtime.catalog.omit": "OMIT Omit",
-        "toolkit.runtime.context.progress": "Progress",
-        "toolkit.runtime.functions.registry": "RunnableTool RunnableTools ToolRegistry",
-        "toolkit.runtime.context.signals": "CancelSignal",
-        "toolkit.runtime.functions.standalone": "StandaloneContext",
-        "toolkit.runtime.stores.keys": "OUTPUT_CACHE SUBAGENT_RUNNER TODO_STORE",
-        "toolkit.runtime.stores.subagent": "SubagentRequest SubagentResult SubagentRunner",
-        "toolkit.runtime.catalog.catalog": "Handler Pack PackSource",
-        "toolkit.runtime.stores.todos": "FileTodoStore MemoryTodoStore Todo TodoStore",
-        "toolkit.wire.call": "ToolCall",
-        "toolkit.wire.choice": "NamedTool NativeChoice ToolChoice",
-        "toolkit.wire.content": "ContentBlock ContentOutput",
-        "toolkit.wire.definition": "NativeTool ToolDefinition",
-        "toolkit.wire.json_types": "JsonObject",
-        "toolkit.wire.message": """AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls
-            is_tool_result""",
-        "toolkit.wire.query": "AsyncStreamResult QueryOptions QueryResult StreamResult Usage",
-        "toolkit.wire.result": "ToolResult",
-    }
-    _MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
-    __all__ = sorted(_MODULES)
+    from toolkit.lazy_exports import lazy_exports
 
-    def __getattr__(name):
-        module = _MODULES.get(name)
-        if module is None:
-            raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
-        from importlib import import_module
-
-        value = getattr(import_module(module), name)
-        globals()[name] = value
-        return value
-
-    def __dir__():
-        return sorted([*globals(), *_MODULES])
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "toolkit.generated": """AnyToolCall AnyToolMessage AsyncToolkit Rule SecurityPolicy ToolName Toolkit ToolkitContext
+                create_agent_toolkit create_async_agent_toolkit is_tool_name parse_call""",
+            "toolkit.adapters.history": "repair_history validate_history",
+            "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType
+                PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolFailed ToolNotAllowed ToolNotFound
+                ToolTimeout ToolkitError""",
+            "toolkit.guard.fs.sandbox_fs": "SandboxFS",
+            "toolkit.guard.net.network": "Network",
+            "toolkit.guard.fs.path": "SandboxPath",
+            "toolkit.guard.permission": "Permission Permissions",
+            "toolkit.guard.policy.policy": "Verdict",
+            "toolkit.guard.policy.preview": "Preview",
+            "toolkit.guard.policy.rule": "Decision",
+            "toolkit.inject.key": "DependencyKey Depends",
+            "toolkit.runtime.call.approval": "ApprovalRequest Approve Deny Edit Respond",
+            "toolkit.runtime.output.cache.budget": "fit_history",
+            "toolkit.runtime.output.cache.store": "FileOutputCache OutputCache OutputWriter",
+            "toolkit.runtime.context.toolkit_context": "ToolContext",
+            "toolkit.runtime.functions.define": "FunctionTool define_tool tool",
+            "toolkit.runtime.context.dynamic": "DynamicContext DynamicPolicy DynamicRule",
+            "toolkit.runtime.functions.lazy": "LazyTool",
+            "toolkit.runtime.output.message": "ParsedCall ToolMessage",
+            "toolkit.runtime.catalog.omit": "OMIT Omit",
+            "toolkit.runtime.context.progress": "Progress",
+            "toolkit.runtime.functions.registry": "RunnableTool RunnableTools ToolRegistry",
+            "toolkit.runtime.context.signals": "CancelSignal",
+            "toolkit.runtime.functions.standalone": "StandaloneContext",
+            "toolkit.runtime.stores.keys": "OUTPUT_CACHE SUBAGENT_RUNNER TODO_STORE",
+            "toolkit.runtime.stores.subagent": "SubagentRequest SubagentResult SubagentRunner",
+            "toolkit.runtime.catalog.catalog": "Handler Pack PackSource",
+            "toolkit.runtime.stores.todos": "FileTodoStore MemoryTodoStore Todo TodoStore",
+            "toolkit.wire.call": "ToolCall",
+            "toolkit.wire.choice": "NamedTool NativeChoice ToolChoice",
+            "toolkit.wire.content": "ContentBlock ContentOutput",
+            "toolkit.wire.definition": "NativeTool ToolDefinition",
+            "toolkit.wire.json_types": "JsonObject",
+            "toolkit.wire.message": """AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls
+                is_tool_result""",
+            "toolkit.wire.query": "AsyncStreamResult QueryOptions QueryResult StreamResult Usage",
+            "toolkit.wire.result": "ToolResult",
+        },
+    )

@@ -19,8 +19,8 @@ OURS = ("toolkit", "codegen", "generated")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/errors.py": (),
     "toolkit/models": ("toolkit.errors", "toolkit.models", "toolkit.wire.json_types"),
-    "toolkit/wire": ("toolkit.errors", "toolkit.models", "toolkit.wire"),
-    "toolkit/guard": ("toolkit.errors", "toolkit.guard"),
+    "toolkit/wire": ("toolkit.errors", "toolkit.lazy_exports", "toolkit.models", "toolkit.wire"),
+    "toolkit/guard": ("toolkit.errors", "toolkit.guard", "toolkit.lazy_exports"),
     "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
     "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec"),
     "toolkit/runtime": (
@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "toolkit/adapters": ("toolkit.errors", "toolkit.models", "toolkit.wire", "toolkit.adapters"),
     "toolkit/cli": ("toolkit.errors", "toolkit.cli"),
-    "toolkit/__init__.py": (),
+    "toolkit/__init__.py": ("toolkit.lazy_exports",),
     "toolkit/__main__.py": ("toolkit.cli",),
     "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.spec", "toolkit.models.enforce", "toolkit.models.exact"),
     # reads what adapters read already

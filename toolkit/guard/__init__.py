@@ -1,0 +1,55 @@
+"""The boundary: what a tool may touch, and the only code that touches the system for it.
+
+Each folder is one concern and can be audited by itself: ``policy`` decides, ``fs``, ``process`` and ``net`` act. This package
+uses the standard library and ``toolkit.errors`` only. Everything here is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.handles import DirEntry as DirEntry
+    from toolkit.guard.fs.handles import FileInfo as FileInfo
+    from toolkit.guard.fs.handles import SandboxDir as SandboxDir
+    from toolkit.guard.fs.path import SandboxPath as SandboxPath
+    from toolkit.guard.fs.sandbox_fs import SandboxFS as SandboxFS
+    from toolkit.guard.fs.transaction.change import Drop as Drop
+    from toolkit.guard.fs.transaction.change import Put as Put
+    from toolkit.guard.fs.write import Fingerprint as Fingerprint
+    from toolkit.guard.fs.write import Written as Written
+    from toolkit.guard.git import GitGuard as GitGuard
+    from toolkit.guard.net.exchange import Response as Response
+    from toolkit.guard.net.guard import NetGuard as NetGuard
+    from toolkit.guard.net.network import Network as Network
+    from toolkit.guard.permission import Permission as Permission
+    from toolkit.guard.permission import Permissions as Permissions
+    from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
+    from toolkit.guard.policy.policy import Verdict as Verdict
+    from toolkit.guard.policy.preview import Preview as Preview
+    from toolkit.guard.policy.rule import Decision as Decision
+    from toolkit.guard.policy.rule import Rule as Rule
+    from toolkit.guard.process.guard import ProcessGuard as ProcessGuard
+    from toolkit.guard.process.guard import ProcessResult as ProcessResult
+    from toolkit.guard.process.long_process import LongProcess as LongProcess
+else:
+    from toolkit.lazy_exports import lazy_exports
+
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".fs.handles": "DirEntry FileInfo SandboxDir",
+            ".fs.path": "SandboxPath",
+            ".fs.sandbox_fs": "SandboxFS",
+            ".fs.transaction.change": "Drop Put",
+            ".fs.write": "Fingerprint Written",
+            ".git": "GitGuard",
+            ".net.exchange": "Response",
+            ".net.guard": "NetGuard",
+            ".net.network": "Network",
+            ".permission": "Permission Permissions",
+            ".policy.policy": "SecurityPolicy Verdict",
+            ".policy.preview": "Preview",
+            ".policy.rule": "Decision Rule",
+            ".process.guard": "ProcessGuard ProcessResult",
+            ".process.long_process": "LongProcess",
+        },
+    )

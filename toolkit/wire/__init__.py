@@ -35,27 +35,19 @@ if TYPE_CHECKING:
     from toolkit.wire.query import Usage as Usage
     from toolkit.wire.result import ToolResult as ToolResult
 else:
-    _BY_MODULE = {
-        "call": "ToolCall",
-        "choice": "NamedTool NativeChoice ToolChoice",
-        "codec": "from_json to_json",
-        "content": "ContentBlock ContentOutput",
-        "definition": "NativeTool ToolDefinition",
-        "json_types": "JsonObject",
-        "message": "AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls is_tool_result",
-        "query": "AsyncStreamResult FinishReason QueryOptions QueryResult StreamResult Usage",
-        "result": "ToolResult",
-    }
-    _MODULES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
-    __all__ = sorted(_MODULES)
+    from toolkit.lazy_exports import lazy_exports
 
-    def __getattr__(name):
-        module = _MODULES.get(name)
-        if module is None:
-            raise AttributeError(f"module 'toolkit.wire' has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(f"toolkit.wire.{module}"), name)
-
-    def __dir__():
-        return sorted([*globals(), *_MODULES])
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".call": "ToolCall",
+            ".choice": "NamedTool NativeChoice ToolChoice",
+            ".codec": "from_json to_json",
+            ".content": "ContentBlock ContentOutput",
+            ".definition": "NativeTool ToolDefinition",
+            ".json_types": "JsonObject",
+            ".message": "AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls is_tool_result",
+            ".query": "AsyncStreamResult FinishReason QueryOptions QueryResult StreamResult Usage",
+            ".result": "ToolResult",
+        },
+    )
