@@ -8,7 +8,7 @@ import builtins
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.generated_support import AsyncRunner, CallToolAsync, JsonObject, OMIT, Omit, PackSource
+from toolkit.generated_support import CallToolAsync, OMIT, Omit, JsonObject, PackSource, AsyncRunner
 
 from .catalog import CATALOG
 

@@ -8,7 +8,7 @@ import builtins
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.generated_support import CallTool, JsonObject, OMIT, Omit, PackSource, Runner
+from toolkit.generated_support import CallTool, OMIT, Omit, JsonObject, PackSource, Runner
 
 from .catalog import CATALOG
 

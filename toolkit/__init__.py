@@ -6,6 +6,28 @@
 ...     toolkit.invoke("done", {"message": "hello"}).content.message
 'hello'
 
+A first program needs:
+
+- ``create_agent_toolkit``, ``create_async_agent_toolkit``: a toolkit for a ``ToolkitContext`` and its ``SecurityPolicy``
+- ``ToolCall``, ``ToolResult``, ``ToolDefinition``, ``ToolMessage``: what goes in and comes out
+- ``ToolkitError``, ``ToolFailed``: what calls raise, and what handlers raise
+- ``tool``, ``define_tool``, ``ToolRegistry``, ``ToolContext``, ``Depends``: tools of your own
+
+The rest is grouped in modules. Their names can be imported from here as well:
+
+- ``toolkit.approvals``: asking a person before a call runs
+- ``toolkit.calls``: messages, progress, cancellation
+- ``toolkit.errors``: every error and its code
+- ``toolkit.functions``: code-first tools and their registry
+- ``toolkit.guard``: policy, files, commands and network behind the boundary
+- ``toolkit.handlers``: what handlers get, dependencies, packs
+- ``toolkit.history``: conversations as providers accept them
+- ``toolkit.stores``: the output cache, todos, subagents
+- ``toolkit.wire``: the neutral format between providers and tools
+- ``toolkit.adapters.<provider>``: one package for each provider
+- ``toolkit.generated``: the models of the built-in tools
+- ``toolkit.codegen``: the generator
+
 Everything here is loaded when it is first used.
 """
 
@@ -14,8 +36,18 @@ from typing import TYPE_CHECKING
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    from toolkit.adapters.history import repair_history as repair_history
-    from toolkit.adapters.history import validate_history as validate_history
+    # What a first program needs.
+    from toolkit.approvals import ApprovalRequest as ApprovalRequest
+    from toolkit.approvals import Approve as Approve
+    from toolkit.approvals import Deny as Deny
+    from toolkit.approvals import Edit as Edit
+    from toolkit.approvals import Respond as Respond
+    from toolkit.calls import OMIT as OMIT
+    from toolkit.calls import CancelSignal as CancelSignal
+    from toolkit.calls import Omit as Omit
+    from toolkit.calls import ParsedCall as ParsedCall
+    from toolkit.calls import Progress as Progress
+    from toolkit.calls import ToolMessage as ToolMessage
     from toolkit.errors import ErrorCode as ErrorCode
     from toolkit.errors import FailureReason as FailureReason
     from toolkit.errors import GenerationError as GenerationError
@@ -32,6 +64,19 @@ if TYPE_CHECKING:
     from toolkit.errors import ToolNotAllowed as ToolNotAllowed
     from toolkit.errors import ToolNotFound as ToolNotFound
     from toolkit.errors import ToolTimeout as ToolTimeout
+    from toolkit.functions import DynamicContext as DynamicContext
+    from toolkit.functions import DynamicPolicy as DynamicPolicy
+    from toolkit.functions import DynamicRule as DynamicRule
+    from toolkit.functions import FunctionTool as FunctionTool
+    from toolkit.functions import LazyTool as LazyTool
+    from toolkit.functions import RunnableTool as RunnableTool
+    from toolkit.functions import RunnableTools as RunnableTools
+    from toolkit.functions import StandaloneContext as StandaloneContext
+    from toolkit.functions import ToolRegistry as ToolRegistry
+    from toolkit.functions import define_tool as define_tool
+    from toolkit.functions import tool as tool
+
+    # The rest, by module.
     from toolkit.generated import AnyToolCall as AnyToolCall
     from toolkit.generated import AnyToolMessage as AnyToolMessage
     from toolkit.generated import AsyncToolkit as AsyncToolkit
@@ -44,122 +89,88 @@ if TYPE_CHECKING:
     from toolkit.generated import create_async_agent_toolkit as create_async_agent_toolkit
     from toolkit.generated import is_tool_name as is_tool_name
     from toolkit.generated import parse_call as parse_call
-    from toolkit.guard.fs.path import SandboxPath as SandboxPath
-    from toolkit.guard.fs.sandbox_fs import SandboxFS as SandboxFS
-    from toolkit.guard.net.network import Network as Network
-    from toolkit.guard.permission import Permission as Permission
-    from toolkit.guard.permission import Permissions as Permissions
-    from toolkit.guard.policy.policy import Verdict as Verdict
-    from toolkit.guard.policy.preview import Preview as Preview
-    from toolkit.guard.policy.rule import Decision as Decision
-    from toolkit.inject.key import DependencyKey as DependencyKey
-    from toolkit.inject.key import Depends as Depends
-    from toolkit.runtime.call.approval import ApprovalRequest as ApprovalRequest
-    from toolkit.runtime.call.approval import Approve as Approve
-    from toolkit.runtime.call.approval import Deny as Deny
-    from toolkit.runtime.call.approval import Edit as Edit
-    from toolkit.runtime.call.approval import Respond as Respond
-    from toolkit.runtime.catalog.catalog import Handler as Handler
-    from toolkit.runtime.catalog.catalog import Pack as Pack
-    from toolkit.runtime.catalog.catalog import PackSource as PackSource
-    from toolkit.runtime.catalog.omit import OMIT as OMIT
-    from toolkit.runtime.catalog.omit import Omit as Omit
-    from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
-    from toolkit.runtime.context.dynamic import DynamicPolicy as DynamicPolicy
-    from toolkit.runtime.context.dynamic import DynamicRule as DynamicRule
-    from toolkit.runtime.context.progress import Progress as Progress
-    from toolkit.runtime.context.signals import CancelSignal as CancelSignal
-    from toolkit.runtime.context.toolkit_context import ToolContext as ToolContext
-    from toolkit.runtime.functions.define import FunctionTool as FunctionTool
-    from toolkit.runtime.functions.define import define_tool as define_tool
-    from toolkit.runtime.functions.define import tool as tool
-    from toolkit.runtime.functions.lazy import LazyTool as LazyTool
-    from toolkit.runtime.functions.registry import RunnableTool as RunnableTool
-    from toolkit.runtime.functions.registry import RunnableTools as RunnableTools
-    from toolkit.runtime.functions.registry import ToolRegistry as ToolRegistry
-    from toolkit.runtime.functions.standalone import StandaloneContext as StandaloneContext
-    from toolkit.runtime.output.cache.budget import fit_history as fit_history
-    from toolkit.runtime.output.cache.store import FileOutputCache as FileOutputCache
-    from toolkit.runtime.output.cache.store import OutputCache as OutputCache
-    from toolkit.runtime.output.cache.store import OutputWriter as OutputWriter
-    from toolkit.runtime.output.message import ParsedCall as ParsedCall
-    from toolkit.runtime.output.message import ToolMessage as ToolMessage
-    from toolkit.runtime.stores.keys import OUTPUT_CACHE as OUTPUT_CACHE
-    from toolkit.runtime.stores.keys import SUBAGENT_RUNNER as SUBAGENT_RUNNER
-    from toolkit.runtime.stores.keys import TODO_STORE as TODO_STORE
-    from toolkit.runtime.stores.subagent import SubagentRequest as SubagentRequest
-    from toolkit.runtime.stores.subagent import SubagentResult as SubagentResult
-    from toolkit.runtime.stores.subagent import SubagentRunner as SubagentRunner
-    from toolkit.runtime.stores.todos import FileTodoStore as FileTodoStore
-    from toolkit.runtime.stores.todos import MemoryTodoStore as MemoryTodoStore
-    from toolkit.runtime.stores.todos import Todo as Todo
-    from toolkit.runtime.stores.todos import TodoStore as TodoStore
-    from toolkit.wire.call import ToolCall as ToolCall
-    from toolkit.wire.choice import NamedTool as NamedTool
-    from toolkit.wire.choice import NativeChoice as NativeChoice
-    from toolkit.wire.choice import ToolChoice as ToolChoice
-    from toolkit.wire.content import ContentBlock as ContentBlock
-    from toolkit.wire.content import ContentOutput as ContentOutput
-    from toolkit.wire.definition import NativeTool as NativeTool
-    from toolkit.wire.definition import ToolDefinition as ToolDefinition
-    from toolkit.wire.json_types import JsonObject as JsonObject
-    from toolkit.wire.message import AssistantToolCallMessage as AssistantToolCallMessage
-    from toolkit.wire.message import ChatMessage as ChatMessage
-    from toolkit.wire.message import TextMessage as TextMessage
-    from toolkit.wire.message import ToolResultMessage as ToolResultMessage
-    from toolkit.wire.message import has_tool_calls as has_tool_calls
-    from toolkit.wire.message import is_tool_result as is_tool_result
-    from toolkit.wire.query import AsyncStreamResult as AsyncStreamResult
-    from toolkit.wire.query import QueryOptions as QueryOptions
-    from toolkit.wire.query import QueryResult as QueryResult
-    from toolkit.wire.query import StreamResult as StreamResult
-    from toolkit.wire.query import Usage as Usage
-    from toolkit.wire.result import ToolResult as ToolResult
+    from toolkit.guard import Decision as Decision
+    from toolkit.guard import Network as Network
+    from toolkit.guard import Permission as Permission
+    from toolkit.guard import Permissions as Permissions
+    from toolkit.guard import Preview as Preview
+    from toolkit.guard import SandboxFS as SandboxFS
+    from toolkit.guard import SandboxPath as SandboxPath
+    from toolkit.guard import Verdict as Verdict
+    from toolkit.handlers import DependencyKey as DependencyKey
+    from toolkit.handlers import Depends as Depends
+    from toolkit.handlers import Handler as Handler
+    from toolkit.handlers import Pack as Pack
+    from toolkit.handlers import PackSource as PackSource
+    from toolkit.handlers import ToolContext as ToolContext
+    from toolkit.history import fit_history as fit_history
+    from toolkit.history import repair_history as repair_history
+    from toolkit.history import validate_history as validate_history
+    from toolkit.stores import OUTPUT_CACHE as OUTPUT_CACHE
+    from toolkit.stores import SUBAGENT_RUNNER as SUBAGENT_RUNNER
+    from toolkit.stores import TODO_STORE as TODO_STORE
+    from toolkit.stores import FileOutputCache as FileOutputCache
+    from toolkit.stores import FileTodoStore as FileTodoStore
+    from toolkit.stores import MemoryTodoStore as MemoryTodoStore
+    from toolkit.stores import OutputCache as OutputCache
+    from toolkit.stores import OutputWriter as OutputWriter
+    from toolkit.stores import SubagentRequest as SubagentRequest
+    from toolkit.stores import SubagentResult as SubagentResult
+    from toolkit.stores import SubagentRunner as SubagentRunner
+    from toolkit.stores import Todo as Todo
+    from toolkit.stores import TodoStore as TodoStore
+    from toolkit.wire import AssistantToolCallMessage as AssistantToolCallMessage
+    from toolkit.wire import AsyncStreamResult as AsyncStreamResult
+    from toolkit.wire import ChatMessage as ChatMessage
+    from toolkit.wire import ContentBlock as ContentBlock
+    from toolkit.wire import ContentOutput as ContentOutput
+    from toolkit.wire import JsonObject as JsonObject
+    from toolkit.wire import NamedTool as NamedTool
+    from toolkit.wire import NativeChoice as NativeChoice
+    from toolkit.wire import NativeTool as NativeTool
+    from toolkit.wire import QueryOptions as QueryOptions
+    from toolkit.wire import QueryResult as QueryResult
+    from toolkit.wire import StreamResult as StreamResult
+    from toolkit.wire import TextMessage as TextMessage
+    from toolkit.wire import ToolCall as ToolCall
+    from toolkit.wire import ToolChoice as ToolChoice
+    from toolkit.wire import ToolDefinition as ToolDefinition
+    from toolkit.wire import ToolResult as ToolResult
+    from toolkit.wire import ToolResultMessage as ToolResultMessage
+    from toolkit.wire import Usage as Usage
+    from toolkit.wire import has_tool_calls as has_tool_calls
+    from toolkit.wire import is_tool_result as is_tool_result
 else:
     from toolkit.lazy_exports import lazy_exports
 
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.generated": """AnyToolCall AnyToolMessage AsyncToolkit Rule SecurityPolicy ToolName Toolkit ToolkitContext
-                create_agent_toolkit create_async_agent_toolkit is_tool_name parse_call""",
-            "toolkit.adapters.history": "repair_history validate_history",
-            "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType
-                PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolFailed ToolNotAllowed ToolNotFound
-                ToolTimeout ToolkitError""",
-            "toolkit.guard.fs.sandbox_fs": "SandboxFS",
-            "toolkit.guard.net.network": "Network",
-            "toolkit.guard.fs.path": "SandboxPath",
-            "toolkit.guard.permission": "Permission Permissions",
-            "toolkit.guard.policy.policy": "Verdict",
-            "toolkit.guard.policy.preview": "Preview",
-            "toolkit.guard.policy.rule": "Decision",
-            "toolkit.inject.key": "DependencyKey Depends",
-            "toolkit.runtime.call.approval": "ApprovalRequest Approve Deny Edit Respond",
-            "toolkit.runtime.output.cache.budget": "fit_history",
-            "toolkit.runtime.output.cache.store": "FileOutputCache OutputCache OutputWriter",
-            "toolkit.runtime.context.toolkit_context": "ToolContext",
-            "toolkit.runtime.functions.define": "FunctionTool define_tool tool",
-            "toolkit.runtime.context.dynamic": "DynamicContext DynamicPolicy DynamicRule",
-            "toolkit.runtime.functions.lazy": "LazyTool",
-            "toolkit.runtime.output.message": "ParsedCall ToolMessage",
-            "toolkit.runtime.catalog.omit": "OMIT Omit",
-            "toolkit.runtime.context.progress": "Progress",
-            "toolkit.runtime.functions.registry": "RunnableTool RunnableTools ToolRegistry",
-            "toolkit.runtime.context.signals": "CancelSignal",
-            "toolkit.runtime.functions.standalone": "StandaloneContext",
-            "toolkit.runtime.stores.keys": "OUTPUT_CACHE SUBAGENT_RUNNER TODO_STORE",
-            "toolkit.runtime.stores.subagent": "SubagentRequest SubagentResult SubagentRunner",
-            "toolkit.runtime.catalog.catalog": "Handler Pack PackSource",
-            "toolkit.runtime.stores.todos": "FileTodoStore MemoryTodoStore Todo TodoStore",
-            "toolkit.wire.call": "ToolCall",
-            "toolkit.wire.choice": "NamedTool NativeChoice ToolChoice",
-            "toolkit.wire.content": "ContentBlock ContentOutput",
-            "toolkit.wire.definition": "NativeTool ToolDefinition",
-            "toolkit.wire.json_types": "JsonObject",
-            "toolkit.wire.message": """AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls
-                is_tool_result""",
-            "toolkit.wire.query": "AsyncStreamResult QueryOptions QueryResult StreamResult Usage",
-            "toolkit.wire.result": "ToolResult",
+            "toolkit.generated": """create_agent_toolkit create_async_agent_toolkit Toolkit AsyncToolkit
+                ToolkitContext SecurityPolicy Rule""",
+            "toolkit.wire": "ToolCall ToolResult ToolDefinition JsonObject",
+            "toolkit.calls": "ToolMessage",
+            "toolkit.errors": "ToolkitError ToolFailed",
+            "toolkit.functions": "tool define_tool ToolRegistry",
+            "toolkit.handlers": "ToolContext Depends DependencyKey",
         },
+        unlisted={
+            "toolkit.generated": "AnyToolCall AnyToolMessage ToolName is_tool_name parse_call",
+            "toolkit.approvals": "ApprovalRequest Approve Deny Edit Respond",
+            "toolkit.calls": "CancelSignal OMIT Omit ParsedCall Progress",
+            "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments
+                InvalidArgumentsType PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolNotAllowed
+                ToolNotFound ToolTimeout""",
+            "toolkit.functions": """DynamicContext DynamicPolicy DynamicRule FunctionTool LazyTool RunnableTool
+                RunnableTools StandaloneContext""",
+            "toolkit.guard": "Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict",
+            "toolkit.handlers": "Handler Pack PackSource",
+            "toolkit.history": "fit_history repair_history validate_history",
+            "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter
+                SUBAGENT_RUNNER SubagentRequest SubagentResult SubagentRunner TODO_STORE Todo TodoStore""",
+            "toolkit.wire": """AssistantToolCallMessage AsyncStreamResult ChatMessage ContentBlock ContentOutput
+                NamedTool NativeChoice NativeTool QueryOptions QueryResult StreamResult TextMessage ToolChoice
+                ToolResultMessage Usage has_tool_calls is_tool_result""",
+        },
+        submodules="adapters approvals calls codegen errors functions generated guard handlers history stores wire",
     )

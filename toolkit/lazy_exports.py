@@ -7,27 +7,40 @@ from collections.abc import Callable, Mapping
 
 
 def lazy_exports(
-    package: str, names_by_module: Mapping[str, str]
+    package: str,
+    names_by_module: Mapping[str, str],
+    *,
+    unlisted: Mapping[str, str] | None = None,
+    submodules: str = "",
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
     """``__all__``, ``__getattr__`` and ``__dir__`` for ``package``.
 
     ``names_by_module`` maps a module, relative to the package if it starts with a dot, to the names it provides,
-    separated by blanks. The order of the table is the order of ``__all__`` and ``dir()``.
+    separated by blanks. Names of ``unlisted`` can be imported too, but ``__all__`` and ``dir()`` leave them out. ``dir()``
+    also lists ``submodules``, which are loaded like names.
     """
-    modules = {name: module for module, names in names_by_module.items() for name in names.split()}
+    listed = _modules_by_name(names_by_module)
+    modules = {**listed, **_modules_by_name(unlisted or {})}
+    folders = submodules.split()
 
     def load(name: str) -> object:
-        module = modules.get(name)
-        if module is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         from importlib import import_module
 
-        value: object = getattr(import_module(module, package), name)
+        if name in modules:
+            value: object = getattr(import_module(modules[name], package), name)
+        elif name in folders:
+            value = import_module(f"{package}.{name}")
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         vars(sys.modules[package])[name] = value
         return value
 
     def list_names() -> list[str]:
-        others = [name for name in vars(sys.modules[package]) if name not in modules]
-        return [*modules, *others]
+        dunders = [name for name in vars(sys.modules[package]) if name.startswith("__")]
+        return [*listed, *folders, *dunders]
 
-    return list(modules), load, list_names
+    return list(listed), load, list_names
+
+
+def _modules_by_name(names_by_module: Mapping[str, str]) -> dict[str, str]:
+    return {name: module for module, names in names_by_module.items() for name in names.split()}

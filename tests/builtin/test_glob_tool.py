@@ -187,7 +187,7 @@ def test_a_tree_that_is_deeper_than_descriptors_last_is_searched_to_a_depth(tmp_
         here = below
     os.close(here)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 64, hard))
     try:
         message = toolkit.invoke("glob", {"pattern": "**/file", "limit": 500})
     finally:

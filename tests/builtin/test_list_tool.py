@@ -117,7 +117,7 @@ def test_lists_a_tree_that_is_deeper_than_descriptors_last(tmp_path: Path, toolk
         here = below
     os.close(here)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 64, hard))
     try:
         output = toolkit.tools.list(recursive=True, limit=1000)
     finally:

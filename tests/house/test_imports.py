@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import toolkit
 from tests.projects import REPOSITORY, run
 
 OURS = ("toolkit", "codegen", "generated")
@@ -92,6 +91,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "generated": ("toolkit.generated", "toolkit.generated_support"),
     "toolkit/generated_support.py": ("toolkit.lazy_exports",),
     "toolkit/lazy_exports.py": (),
+    # faces: lazy names of the rooms behind them
+    "toolkit/approvals.py": ("toolkit.lazy_exports",),
+    "toolkit/calls.py": ("toolkit.lazy_exports",),
+    "toolkit/functions.py": ("toolkit.lazy_exports",),
+    "toolkit/handlers.py": ("toolkit.lazy_exports",),
+    "toolkit/history.py": ("toolkit.lazy_exports",),
+    "toolkit/stores.py": ("toolkit.lazy_exports",),
 }
 GUARD_USES_ONLY_THE_STANDARD_LIBRARY = "toolkit/guard"
 SYSTEM = {
@@ -218,17 +224,6 @@ toolkit.invoke("done", {{"message": "x"}})
 print([name for name in {HEAVY[:-2]} if name in sys.modules])
 """
     assert run([sys.executable, "-c", code], tmp_path).stdout.strip() == "[]"
-
-
-def test_public_names_are_what_checkers_see() -> None:
-    public: list[str] = vars(toolkit)["__all__"]
-    tree = ast.parse((REPOSITORY / "toolkit" / "__init__.py").read_text())
-    branch = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {alias.asname for node in branch.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == set(public)
-    for name in public:
-        assert getattr(toolkit, name) is not None
-    assert not hasattr(toolkit, "nothing_of_that_name")
 
 
 @pytest.mark.parametrize("name", ["codegen", "generated"])

@@ -101,3 +101,67 @@ def test_the_wheel_holds_what_runs_and_nothing_else(installed: Installed) -> Non
         links = ("toolkit/codegen", "toolkit/generated")
         missing = [file for file in committed if file not in links and not (place / file).is_file()]
         assert missing == []
+
+
+PROGRAM = """
+from codegen.steps import STEPS
+from generated import WORDS
+from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit.codegen import __doc__ as generator
+from toolkit.generated import DoneOutput
+
+policy = SecurityPolicy(default="deny", tools={"done": "allow"})
+with create_agent_toolkit(ToolkitContext(workspace=".", policy=policy)) as toolkit:
+    done: DoneOutput = toolkit.invoke("done", {"message": WORDS[0] * STEPS}).content
+    print(done.message, bool(generator))
+"""
+MISTAKES = PROGRAM.replace('"message": WORDS', '"massage": WORDS').replace("WORDS[0] * STEPS", "WORDS[0] + STEPS")
+
+
+@pytest.fixture(scope="module")
+def own_folders(installed: Installed) -> Installed:
+    """A project with a package ``generated`` and a folder ``codegen`` of its own."""
+    project = installed.project.with_name("own_folders")
+    files = {
+        "generated/__init__.py": 'WORDS: list[str] = ["mine"]\n',
+        "codegen/steps.py": "STEPS: int = 2\n",
+        "program.py": PROGRAM,
+        "mistakes.py": MISTAKES,
+        # A settings file, however small, turns pyrefly's full set of checks on.
+        "pyrefly.toml": 'python-version = "3.11"\n',
+    }
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    return Installed(installed.environment, project)
+
+
+def test_a_project_with_its_own_generated_and_codegen_folders_runs(own_folders: Installed) -> None:
+    assert own_folders.run("python", "program.py").stdout == "minemine True\n"
+    assert "read_file" in own_folders.run("toolkit", "tools").stdout
+
+
+CHECKERS: dict[str, tuple[str, ...]] = {
+    "mypy": ("{python}", "-m", "mypy", "--strict", "--config-file="),
+    "pyright": ("{ours}/pyright", "--pythonpath", "{python}"),
+    "pyrefly": ("{ours}/pyrefly", "check", "--python-interpreter-path={python}"),
+    "ty": ("{ours}/ty", "check", "--python={python}"),
+}
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_a_project_with_its_own_generated_and_codegen_folders_is_type_checked(
+    own_folders: Installed, checker: str
+) -> None:
+    python, ours = own_folders.environment / "bin" / "python", Path(sys.executable).parent
+    command = [part.format(python=python, ours=ours) for part in CHECKERS[checker]]
+
+    def check(file: str) -> subprocess.CompletedProcess[str]:
+        folder = own_folders.project
+        return subprocess.run([*command, file], cwd=folder, capture_output=True, text=True, timeout=600)
+
+    clean = check("program.py")
+    assert clean.returncode == 0, clean.stdout + clean.stderr
+    # Passing means something: a misspelt key, and a wrong use of a name of the project's own, are found.
+    wrong = check("mistakes.py")
+    assert wrong.returncode == 1 and "mistakes.py" in wrong.stdout, wrong.stdout + wrong.stderr

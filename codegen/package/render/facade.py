@@ -95,7 +95,7 @@ def render_facade(rows: Sequence[Row], package: str, class_name: str, packs: Seq
     alias = scope("builtins")
     builtins = f"import {_as('builtins', alias)}\n" if re.search(rf"\b{alias}\.", body) else ""
     used = _used(body, scope, ["Any", "Literal"])
-    support = _used(body, scope, [flavour.call, "JsonObject", "OMIT", "Omit", "PackSource", flavour.runner])
+    support = _used(body, scope, [flavour.call, "OMIT", "Omit"]) + f", JsonObject, PackSource, {flavour.runner}"
     return f"""{_WHY_IGNORED}{header(title)}
 {builtins}from collections.abc import Iterable
 from typing import TYPE_CHECKING{f", {used}" if used else ""}{_outside_the_tools(body)}

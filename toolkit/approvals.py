@@ -1,0 +1,19 @@
+"""Asking a person before a call runs: the request, and the four answers an approver can return."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolkit.runtime.call.approval import ApprovalRequest as ApprovalRequest
+    from toolkit.runtime.call.approval import Approve as Approve
+    from toolkit.runtime.call.approval import Deny as Deny
+    from toolkit.runtime.call.approval import Edit as Edit
+    from toolkit.runtime.call.approval import Respond as Respond
+else:
+    from toolkit.lazy_exports import lazy_exports
+
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "toolkit.runtime.call.approval": "ApprovalRequest Approve Deny Edit Respond",
+        },
+    )

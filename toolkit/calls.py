@@ -1,0 +1,23 @@
+"""What a call returns, and what can be said about it while it runs."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolkit.runtime.catalog.omit import OMIT as OMIT
+    from toolkit.runtime.catalog.omit import Omit as Omit
+    from toolkit.runtime.context.progress import Progress as Progress
+    from toolkit.runtime.context.signals import CancelSignal as CancelSignal
+    from toolkit.runtime.output.message import ParsedCall as ParsedCall
+    from toolkit.runtime.output.message import ToolMessage as ToolMessage
+else:
+    from toolkit.lazy_exports import lazy_exports
+
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "toolkit.runtime.output.message": "ToolMessage ParsedCall",
+            "toolkit.runtime.context.progress": "Progress",
+            "toolkit.runtime.context.signals": "CancelSignal",
+            "toolkit.runtime.catalog.omit": "OMIT Omit",
+        },
+    )

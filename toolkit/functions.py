@@ -1,0 +1,29 @@
+"""Code-first tools: typed Python functions as tools, and the registry that holds them."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
+    from toolkit.runtime.context.dynamic import DynamicPolicy as DynamicPolicy
+    from toolkit.runtime.context.dynamic import DynamicRule as DynamicRule
+    from toolkit.runtime.functions.define import FunctionTool as FunctionTool
+    from toolkit.runtime.functions.define import define_tool as define_tool
+    from toolkit.runtime.functions.define import tool as tool
+    from toolkit.runtime.functions.lazy import LazyTool as LazyTool
+    from toolkit.runtime.functions.registry import RunnableTool as RunnableTool
+    from toolkit.runtime.functions.registry import RunnableTools as RunnableTools
+    from toolkit.runtime.functions.registry import ToolRegistry as ToolRegistry
+    from toolkit.runtime.functions.standalone import StandaloneContext as StandaloneContext
+else:
+    from toolkit.lazy_exports import lazy_exports
+
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "toolkit.runtime.functions.define": "tool define_tool FunctionTool",
+            "toolkit.runtime.functions.lazy": "LazyTool",
+            "toolkit.runtime.functions.registry": "ToolRegistry RunnableTool RunnableTools",
+            "toolkit.runtime.functions.standalone": "StandaloneContext",
+            "toolkit.runtime.context.dynamic": "DynamicContext DynamicPolicy DynamicRule",
+        },
+    )
