@@ -68,6 +68,11 @@ def many_tools(count: int) -> list[dict[str, Any]]:
 _SECONDS = 3600
 """Nothing may hang for ever; type checkers over the whole corpus take minutes of a quiet machine."""
 
+# What mypy knows about pydantic and about our run time, it learns once for all tests of a worker.
+_SHARED_CACHE = {
+    "MYPY_CACHE_DIR": str(REPOSITORY / ".mypy_cache" / "tests" / os.environ.get("PYTEST_XDIST_WORKER", "main"))
+}
+
 
 class Project:
     """A project of its own in a folder; ``acme`` is its package."""
@@ -113,7 +118,7 @@ class Project:
 def run(command: Sequence[str], folder: Path, *, check: bool = True) -> subprocess.CompletedProcess[str]:
     """A command in a folder whose packages it can import, beside ours."""
     places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
-    environment = {**os.environ, "PYTHONPATH": places, "MYPYPATH": places, "NO_COLOR": "1"}
+    environment = {**os.environ, "PYTHONPATH": places, "MYPYPATH": places, "NO_COLOR": "1", **_SHARED_CACHE}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS)
     if check and done.returncode:
         raise AssertionError(f"{command[0]} ended with {done.returncode}\n{done.stdout[-8000:]}\n{done.stderr[-4000:]}")
