@@ -9,7 +9,7 @@ import pytest
 from tests.projects import REPOSITORY
 
 AGREED = {
-    ".ci", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
+    ".ci", ".editorconfig", ".gitignore", ".pre-commit-config.yaml", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
     "SECURITY.md", "benchmarks", "codegen", "docs", "examples", "generated", "pyproject.toml", "requirements.lock", "stubs",
     "tests", "toolkit",
 }  # fmt: skip
