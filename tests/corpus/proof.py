@@ -73,22 +73,22 @@ def prove(root: Path, tools: Sequence[SharedTool], a_package: int = A_PACKAGE, i
         proof.refused |= {wires[key]: reason for key, reason in project.refused.items()}
         _check_allow_list(project)
         with proof.timed("import"):
-            proof.not_imported |= imported(project)
+            proof.not_imported |= import_models(project)
         text, about = calls(project.rows(), project.package, invoke_every)
         program = root / f"calls_{number:03}.py"
         program.write_text(text, encoding="utf-8")
         programs[program] = about
     for checker in JUDGES:
         with proof.timed(checker):
-            proof.errors[checker] = judged(root, programs, checker)
+            proof.errors[checker] = run_checker(root, programs, checker)
     return proof
 
 
-def judged(root: Path, programs: dict[Path, list[str]], checker: str) -> list[tuple[str, str]]:
+def run_checker(root: Path, programs: dict[Path, list[str]], checker: str) -> list[tuple[str, str]]:
     """The errors a checker finds in the programs and in all packages; ``programs`` maps each line to its tool."""
     packages = sorted(root.glob("part_*/generated"))
     files = [*programs, *(file for package in packages for file in sorted(package.rglob("*.py")))]
-    return _said(JUDGES[checker](files, root), programs)
+    return _errors_by_tool(JUDGES[checker](files, root), programs)
 
 
 def _check_allow_list(project: SharedProject) -> None:
@@ -119,7 +119,7 @@ print(json.dumps(failed))
 """
 
 
-def imported(project: SharedProject) -> dict[str, str]:
+def import_models(project: SharedProject) -> dict[str, str]:
     """Imports every model module in a separate process, after checking that the package itself imports none.
 
     Also validates the arguments that the checked programs use. Returns the failures by tool name.
@@ -140,7 +140,7 @@ def _instances(schema: dict[str, object]) -> list[dict[str, object]]:
     return [made.minimal, made.full]
 
 
-def _said(report: Report, programs: dict[Path, list[str]]) -> list[tuple[str, str]]:
+def _errors_by_tool(report: Report, programs: dict[Path, list[str]]) -> list[tuple[str, str]]:
     """Each error with the tool it is about, if its line belongs to a program."""
     about = {program.name: names for program, names in programs.items()}
     return [

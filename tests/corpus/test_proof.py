@@ -8,7 +8,7 @@ import pytest
 
 from tests.corpus.calls import calls
 from tests.corpus.project import SharedProject, SharedTool, shared_tools
-from tests.corpus.proof import INVOKE_EVERY, JUDGES, Proof, judged, prove
+from tests.corpus.proof import INVOKE_EVERY, JUDGES, Proof, prove, run_checker
 
 SAMPLE_EVERY = 120
 REFUSED_AT_MOST = 0.005
@@ -53,4 +53,4 @@ def test_an_error_is_reported_for_its_tool(tools: list[SharedTool], tmp_path: Pa
     program = tmp_path / "calls_000.py"
     program.write_text(text.replace("(toolkit: AcmeToolkit)", "(toolkit: int)", 1))
     for checker in JUDGES:
-        assert {name for name, _ in judged(tmp_path, {program: about}, checker)} == {tools[0].wire}
+        assert {name for name, _ in run_checker(tmp_path, {program: about}, checker)} == {tools[0].wire}
