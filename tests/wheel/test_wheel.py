@@ -38,15 +38,19 @@ class Installed:
         return done
 
 
+def _own_environment() -> dict[str, str]:
+    """The environment variables without those that lead programs to the source tree or to the tests' environment."""
+    return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     root = tmp_path_factory.mktemp("wheel")
     made = Installed(root / "environment", root / "project")
     ours = Path(sys.executable).parent
-    alone = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
     def call(*command: str) -> None:
-        subprocess.run(command, cwd=REPOSITORY, env=alone, check=True, capture_output=True, timeout=600)
+        subprocess.run(command, cwd=REPOSITORY, env=_own_environment(), check=True, capture_output=True, timeout=600)
 
     call(str(ours / "hatchling"), "build", "--target", "wheel", "--directory", str(root))
     call(str(ours / "uv"), "venv", "--offline", "--quiet", "--python", sys.executable, str(made.environment))
@@ -158,7 +162,9 @@ def test_a_project_with_its_own_generated_and_codegen_folders_is_type_checked(
 
     def check(file: str) -> subprocess.CompletedProcess[str]:
         folder = own_folders.project
-        return subprocess.run([*command, file], cwd=folder, capture_output=True, text=True, timeout=600)
+        return subprocess.run(
+            [*command, file], cwd=folder, env=_own_environment(), capture_output=True, text=True, timeout=600
+        )
 
     clean = check("program.py")
     assert clean.returncode == 0, clean.stdout + clean.stderr
