@@ -1,4 +1,4 @@
-"""What all tests share: the setting for the shared corpus, and the switch for the slow ones."""
+"""Shared by all tests: the setting for the corpus and the option for slow tests."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A gate that has passed must pass again: properties draw the same examples each time, new ones under `make test-all`.
-# How long one takes says nothing about it.
+# Test runs must be repeatable: property tests use the same examples each time, and new ones under `make test-all`.
+# Their duration is not tested.
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--everything", action="store_true", help="run whole corpora instead of a fixed sample")
-    parser.addoption("--update-snapshots", action="store_true", help="write the committed texts of tools anew")
+    parser.addoption(
+        "--update-snapshots", action="store_true", help="rewrite the committed snapshots and generated documents"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,8 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _state_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test leaves anything in the state or cache directory of whoever runs it."""
+def _separate_state_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test leaves anything in the state or cache directory of the user who runs it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
@@ -36,16 +38,16 @@ def _state_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 @pytest.fixture(scope="session")
 def everything(request: pytest.FixtureRequest) -> bool:
-    """Whether whole corpora are wanted (``make test-all``)."""
+    """Whether to use whole corpora (``make test-all``)."""
     return bool(request.config.getoption("--everything"))
 
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """The shared corpus: real specs, traffic and schemas from outside; TOOLKIT_CORPUS says where it is."""
+    """The folder of the shared corpus: real specs, traffic and schemas. TOOLKIT_CORPUS overrides it."""
     folder = Path(os.environ.get("TOOLKIT_CORPUS") or Path(__file__).parents[2] / "shared" / "corpus")
     if not folder.is_dir():
         if os.environ.get("TOOLKIT_CORPUS_REQUIRED"):
-            pytest.fail("the shared corpus is required here and was not found; set TOOLKIT_CORPUS to its folder")
-        pytest.skip("the shared corpus is not on this machine; set TOOLKIT_CORPUS to its folder to run these tests")
+            pytest.fail("the shared corpus is required but was not found; set TOOLKIT_CORPUS to its folder")
+        pytest.skip("the shared corpus was not found; set TOOLKIT_CORPUS to its folder to run these tests")
     return folder

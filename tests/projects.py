@@ -1,4 +1,4 @@
-"""Small projects of users, made on disk: specs, settings, and what is generated from them."""
+"""Small user projects on disk: specs, settings, and the generated code."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ def many_tools(count: int) -> list[dict[str, Any]]:
 
 
 _SECONDS = 3600
-"""Nothing may hang for ever; type checkers over the whole corpus take minutes of a quiet machine."""
+"""Nothing may hang forever; type checkers over the whole corpus take minutes on an idle machine."""
 
-# What mypy knows about pydantic and about our run time, it learns once for all tests of a worker.
+# All tests of a worker share one mypy cache for pydantic and for our own code.
 _SHARED_CACHE = {
     "MYPY_CACHE_DIR": str(REPOSITORY / ".mypy_cache" / "tests" / os.environ.get("PYTEST_XDIST_WORKER", "main"))
 }
 
 
 class Project:
-    """A project of its own in a folder; ``acme`` is its package."""
+    """A project in its own folder; its package is ``acme``."""
 
     def __init__(self, root: Path, tools: Sequence[Mapping[str, Any]] = (), **settings: Any) -> None:
         self.root = root
@@ -103,7 +103,7 @@ class Project:
         return generate(self.settings)
 
     def files(self) -> dict[str, bytes]:
-        """Every generated file but bytecode."""
+        """Every generated file except bytecode."""
         return {
             file.relative_to(self.output).as_posix(): file.read_bytes()
             for file in sorted(self.output.rglob("*"))
@@ -111,12 +111,12 @@ class Project:
         }
 
     def python(self, code: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Runs code as the project would, in an interpreter of its own."""
+        """Runs code in the project's folder, in a separate interpreter."""
         return run([sys.executable, "-c", code], self.root, check=check)
 
 
 def run(command: Sequence[str], folder: Path, *, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """A command in a folder whose packages it can import, beside ours."""
+    """Runs a command in a folder; it can import the packages there as well as ours."""
     places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
     environment = {**os.environ, "PYTHONPATH": places, "MYPYPATH": places, "NO_COLOR": "1", **_SHARED_CACHE}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS)

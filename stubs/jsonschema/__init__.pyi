@@ -1,4 +1,4 @@
-"""The part of jsonschema that the tests use."""
+"""Only the part of jsonschema that the tests use."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence

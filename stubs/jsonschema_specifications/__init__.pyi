@@ -1,4 +1,4 @@
-"""The part of jsonschema-specifications that the tests use."""
+"""Only the part of jsonschema-specifications that the tests use."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-# The part of PyYAML this project uses, and no more.
+# Only the part of PyYAML that this project uses.
 from collections.abc import Iterator
 
 class Mark:

@@ -1,7 +1,7 @@
-"""Instances made from a JSON Schema, the smallest and the fullest, each judged by ``jsonschema``.
+"""Makes the smallest and the fullest instance of a JSON Schema, each validated by ``jsonschema``.
 
-Values come in an order of taste and are tried until ``jsonschema`` accepts one, so that nothing here has to be right about
-what a keyword means; only something that can be accepted has to be among the tries.
+Values are tried, the preferred ones first, until ``jsonschema`` accepts one. So nothing here has to know exactly what a
+keyword means; it is enough if one of the tried values is valid.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from hypothesis import strategies
 Schema: TypeAlias = dict[str, Any] | bool
 
 DEEPEST_FULL = 5
-"""Below that, objects hold only what they must."""
+"""Below this depth, objects hold only required properties."""
 DEEPEST = 24
 TRIES = 60
-"""Values of one node that are tried."""
+"""How many values of one node are tried."""
 JSON_TYPES = ("string", "object", "integer", "array", "number", "boolean", "null")
 
 
 class NoInstance(Exception):
-    """Nothing that was tried is accepted by the schema."""
+    """The schema accepts none of the values that were tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """Two valid instances: with only what is required, and with everything the schema names."""
+    """Two valid instances: one with only the required properties, one with every property the schema names."""
 
     minimal: dict[str, Any]
     full: dict[str, Any]
@@ -64,11 +64,11 @@ class Maker:
         return self.make(self.document, 0)
 
     def make(self, node: Schema, depth: int) -> Any:
-        """The first value tried that the node accepts."""
+        """The first tried value that the node accepts."""
         return next(self.accepted(node, depth))
 
     def accepted(self, node: Schema, depth: int) -> Iterator[Any]:
-        """Distinct values the node accepts, the nicest first; ``NoInstance`` if there is none."""
+        """Distinct values the node accepts, the preferred ones first; ``NoInstance`` if there is none."""
         judge = self.validator.evolve(schema=node)
         found: list[Any] = []
         if depth < DEEPEST:
@@ -111,7 +111,7 @@ class Maker:
         yield from folded
 
     def ordered(self, branches: Sequence[Schema]) -> list[Schema]:
-        """In a full instance something stands rather than null."""
+        """A full instance prefers any value to null."""
         return sorted(branches, key=lambda branch: self.full and branch == {"type": "null"})
 
     def target(self, reference: str) -> Schema:
@@ -163,7 +163,7 @@ class Maker:
         yield from ({**least, name: value} for name, value in optional.items())
 
     def member(self, node: dict[str, Any], name: str) -> Schema:
-        """What a property must be; names that only patterns or nothing at all describe are required, too."""
+        """The schema of a property; a required name may be described only by a pattern, or not at all."""
         found = node.get("properties", {}).get(name)
         if found is None:
             fitting = (part for pattern, part in node.get("patternProperties", {}).items() if re.search(pattern, name))
@@ -182,7 +182,7 @@ class Maker:
         return found
 
     def as_many_as_fit(self, node: dict[str, Any], least: dict[str, Any], optional: dict[str, Any]) -> dict[str, Any]:
-        """Where properties exclude each other: each that can still be added."""
+        """If properties exclude each other: adds each one that still fits."""
         judge, grown = self.validator.evolve(schema=node), dict(least)
         for name, value in optional.items():
             if judge.is_valid({**grown, name: value}):
@@ -211,7 +211,7 @@ class Maker:
                 continue
 
     def items(self, node: Schema, count: int, depth: int) -> list[Any]:
-        """That many items, different ones as long as the node accepts different ones."""
+        """``count`` items, distinct ones as long as the node accepts distinct ones."""
         if count <= 0:
             return []
         found = list(islice(self.accepted(node, depth + 1), count))
@@ -228,7 +228,7 @@ _WORDS_OF = {
 
 
 def _both(one: Schema, other: Schema) -> dict[str, Any]:
-    """A node that says what both say, as far as one node can."""
+    """A node that combines both, as far as one node can."""
     if isinstance(one, bool) or isinstance(other, bool):
         plain = [part for part in (one, other) if isinstance(part, dict)]
         refused: dict[str, Any] = {"enum": []}
@@ -270,7 +270,7 @@ def _texts(node: dict[str, Any]) -> Iterator[str]:
 
 @cache
 def _matching(pattern: str, least: int, most: int) -> tuple[str, ...]:
-    """The shortest text that hypothesis finds for a pattern, and some like it."""
+    """The shortest text that hypothesis finds for a pattern, and some variants of it."""
     spelled = re.sub(r"\(\?<(?=\w)", "(?P<", pattern).replace(r"\/", "/").replace(r"\d", "[0-9]")
     setting = hypothesis.settings(database=None, derandomize=True, max_examples=200)
     try:
@@ -278,12 +278,12 @@ def _matching(pattern: str, least: int, most: int) -> tuple[str, ...]:
         found = hypothesis.find(matches, lambda text: 0 < len(text) <= most, settings=setting)
     except (re.error, hypothesis.errors.HypothesisException):
         return ()
-    # Too short a text often has a last letter that may be repeated; looking for a long one is slow.
+    # A text that is too short can often be padded by repeating a letter; searching for a long one is slow.
     return found, found.rstrip("\n"), found.rstrip("\n").ljust(least, found[0])
 
 
 def _numbers(node: dict[str, Any], *, whole: bool) -> Iterator[float]:
-    """Whole ones first where they will do; limits and their neighbours."""
+    """Integers first if they are allowed; limits and their neighbours."""
     limits = [node[word] for word in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum") if word in node]
     step = node.get("multipleOf", 1)
     near = [value for limit in limits for value in (limit, limit + step, limit - step)]

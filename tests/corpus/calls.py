@@ -1,4 +1,4 @@
-"""A program that calls every tool of a project by all its doors, for type checkers to judge."""
+"""Writes a program that calls every tool of a project through every entry point, for type checkers to check."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tests.corpus.arguments import NoInstance, valid_arguments
 
 
 def calls(rows: Sequence[dict[str, Any]], package: str, invoke_every: int = 1) -> tuple[str, list[str]]:
-    """The program, and for each of its lines the tool it is about; ``rows`` are those of the manifest.
+    """The program, and the tool that each of its lines is about; ``rows`` are those of the manifest.
 
-    To find one of thousands of overloads takes a checker seconds a call: with ``invoke_every`` only some tools are invoked.
-    The method of each tool is always called.
+    A checker needs seconds per call to find one of thousands of overloads: with ``invoke_every`` only some tools are
+    invoked. The method of each tool is always called.
     """
     functions = [(row, _function(number, row, invoked=number % invoke_every == 0)) for number, row in enumerate(rows)]
     used = "\n".join(text for _, text in functions)
@@ -33,12 +33,12 @@ def calls(rows: Sequence[dict[str, Any]], package: str, invoke_every: int = 1) -
 
 
 def _function(number: int, row: dict[str, Any], *, invoked: bool) -> str:
-    """The smallest and the fullest arguments by each door, and the type of what comes back."""
+    """Calls with the smallest and the fullest arguments through each entry point, and checks the type of the result."""
     prefix, wire = row["prefix"], row["name"]
     try:
         made = valid_arguments(row["inputSchema"])
     except NoInstance:
-        return _never_called(number, row, invoked=invoked)
+        return _function_with_parameters(number, row, invoked=invoked)
     lines = [f"def call_{number}(toolkit: AcmeToolkit) -> None:"]
     for arguments in (made.minimal, made.full):
         keywords = ", ".join(f"{name}={value!r}" for name, value in _keywords(row, arguments))
@@ -56,8 +56,8 @@ def _keywords(row: dict[str, Any], arguments: dict[str, Any]) -> list[tuple[str,
     return [(names[wire], value) for wire, value in arguments.items()]
 
 
-def _never_called(number: int, row: dict[str, Any], *, invoked: bool) -> str:
-    """Where no arguments exist that could be written down, the function is given some."""
+def _function_with_parameters(number: int, row: dict[str, Any], *, invoked: bool) -> str:
+    """If no valid arguments were found, the function takes them as parameters."""
     prefix, wire = row["prefix"], row["name"]
     required = (parameter for parameter in row["parameters"] if parameter["required"])
     keywords = ", ".join(f"{parameter['name']}=args[{parameter['wire']!r}]" for parameter in required)

@@ -1,7 +1,7 @@
-"""Values made from a JSON Schema: some it accepts, and each of those broken in one place.
+"""Makes values from a JSON Schema: some that it accepts, and the same values broken in one place.
 
-Which is which says the oracle, never this module: what is made here is only likely to be right or wrong. The same schema
-and seed give the same values.
+The oracle decides which is which, never this module: a value made here is only likely to be valid or invalid. The same
+schema and seed produce the same values.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tests.corpus.shapes import KINDS, Node, Shapes, kinds
 from toolkit.codegen.package.naming import field_names
 
 VALID, INVALID = 24, 36
-"""How many instances of each sort one schema gets at most."""
+"""The most instances of each sort for one schema."""
 
 _PER_NODE = 48
 _DEPTH = 5
-_NEEDED_AROUND = 12  # merged nodes are new ones each time, so that one needing itself is not seen by its identity
+_NEEDED_AROUND = 12  # merged nodes are new objects each time, so a node that needs itself is not found by its identity
 _ABSENT: Final = object()
 _TOO_LARGE = 20_000
 _ANYTHING: Final[tuple[Any, ...]] = ("text", 7, 1.0, True, None, [], {}, [1, [2.5, None]], {"a": {"b": [""]}})
@@ -30,7 +30,7 @@ _ANYTHING: Final[tuple[Any, ...]] = ("text", 7, 1.0, True, None, [], {}, [1, [2.
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A value, how it was made, and what JSON Schema says about it."""
+    """A value, how it was made, and the verdict of JSON Schema."""
 
     made_by: str
     value: Any
@@ -59,7 +59,7 @@ def instances(schema: Any, seed: str) -> list[Instance]:
 
 
 class _Maker:
-    """``good`` and ``broken`` walk the schema; how often a reference may come again is bounded by depth."""
+    """``good`` and ``broken`` walk the schema; depth limits how often a reference is followed again."""
 
     def __init__(self, schema: Any, seed: str) -> None:
         self.schema = schema
@@ -77,7 +77,7 @@ class _Maker:
         yield from good[VALID:]
 
     def spread(self, made: Iterable[tuple[str, Any]], most: int) -> list[tuple[str, Any]]:
-        """A fixed choice in which every way of breaking has its turn."""
+        """A deterministic selection in which every way of breaking a value gets its turn."""
         ways: dict[str, list[Any]] = {}
         for way, value in made:
             ways.setdefault(way, []).append(value)
@@ -94,7 +94,7 @@ class _Maker:
     # -- likely to be accepted ---------------------------------------------------------------------------------------
 
     def smallest_of(self, node: Any) -> Any:
-        """The least that a node accepts, or ``_ABSENT`` where nothing was found (also while a node needs itself)."""
+        """The smallest value that a node accepts, or ``_ABSENT`` if none was found (also while a node needs itself)."""
         if id(node) not in self.smallest and self.around < _NEEDED_AROUND:
             self.kept.append(node)
             self.smallest[id(node)] = _ABSENT
@@ -136,7 +136,7 @@ class _Maker:
         return [True, False] if kind == "boolean" else [None]
 
     def good(self, node: Any, depth: int) -> list[Any]:
-        """Values of every branch and size; the least first."""
+        """Values of every branch and size, the smallest first."""
         least = self.smallest_of(node)
         made: list[Any] = [] if least is _ABSENT else [least]
         if depth > _DEPTH:
@@ -148,7 +148,7 @@ class _Maker:
         return [*made, *_in_turn(by_shape)][:_PER_NODE]
 
     def good_shape(self, shape: Node, depth: int) -> list[Any]:
-        if not _judges(shape):
+        if not _restricts(shape):
             return list(_ANYTHING)
         if "const" in shape or "enum" in shape:
             return _constants(shape)[:_PER_NODE]
@@ -173,7 +173,7 @@ class _Maker:
         return [full, required, richest, *self.surplus(shape, required), *_in_turn([alone, *others])]
 
     def surplus(self, shape: Node, required: Node) -> list[Any]:
-        """The same with properties that the schema does not name, of names and values that it may judge."""
+        """The same with properties that the schema does not name, but whose names and values it may restrict."""
         names = ["surplus", "x-é", *_dict(shape.get("properties"))]
         naming = shape.get("propertyNames")
         if naming is not None:
@@ -204,7 +204,7 @@ class _Maker:
         made: list[tuple[str, Any]] = []
         shapes = self.shapes.of(node)
         made += scalars.wrong_types([kind for shape in shapes for kind in kinds(shape)][:8])
-        for shape in filter(_judges, shapes):
+        for shape in filter(_restricts, shapes):
             if "const" in shape or "enum" in shape:
                 made += scalars.broken_constants(_constants(shape))
                 continue
@@ -274,8 +274,8 @@ class _Maker:
         return made
 
 
-def _judges(shape: Node) -> bool:
-    """Whether a node says anything about values."""
+def _restricts(shape: Node) -> bool:
+    """Whether a node restricts values at all."""
     return any(
         word in shape for word in ("type", "enum", "const", *(word for words in KINDS.values() for word in words))
     )
@@ -291,7 +291,7 @@ def _constants(shape: Node) -> list[Any]:
 
 
 def _property(shape: Node, name: str) -> Any:
-    """The schema of one property as far as names tell it."""
+    """The schema of one property, as far as its name determines it."""
     properties = _dict(shape.get("properties"))
     found = [properties[name]] if name in properties else []
     found += [part for pattern, part in _dict(shape.get("patternProperties")).items() if _matches(pattern, name)]

@@ -1,4 +1,4 @@
-"""Generated models against JSON Schema: one spec's instances judged by both, and dumped again."""
+"""Compares generated models with JSON Schema: both judge the instances of a spec, and the models dump them again."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tests.modules import load_module
 from toolkit.models.exact import same_json
 from toolkit.runtime.call.reader import Reader
 
-ARGUMENTS: Final = "arguments that are no object are refused"
+ARGUMENTS: Final = "arguments that are not an object are refused"
 DECIDED: Final[dict[str, str]] = {
-    ARGUMENTS: "a schema without a type accepts 7, but a call's arguments are an object: the road refuses them earlier",
+    ARGUMENTS: "a schema without a type accepts 7, but the arguments of a call are an object: the call path refuses 7 earlier",
 }
-"""The classes of difference that stay, each with the reason why it is right."""
+"""The kinds of difference that we keep, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value on which the two differ: its class, and enough to see it again."""
+    """One value on which the two differ: the kind of difference, and enough to reproduce it."""
 
     sort: str
     key: str
@@ -41,7 +41,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Tally:
-    """What measuring some specs gave; tallies can be added."""
+    """The result of measuring some specs; tallies can be added."""
 
     specs: int = 0
     refused: Counter[str] = field(default_factory=Counter)
@@ -60,7 +60,7 @@ class Tally:
 
     @property
     def agreement(self) -> float:
-        """Per cent of the judgements; a difference counts also where it was decided."""
+        """Percentage of the judgements that agree; decided differences count as differences, too."""
         return 100 * (1 - len(self.differences) / max(1, self.judged + self.dumped))
 
     def undecided(self) -> list[Difference]:
@@ -84,7 +84,7 @@ def measure(specs: Iterable[dict[str, Any]]) -> Tally:
 
 
 def judge_calls(corpus: Path, every: int = 1) -> tuple[int, list[dict[str, Any]]]:
-    """The published calls to BFCL's functions: how many were judged, and those that got another verdict than theirs."""
+    """Judges the published calls to BFCL's functions: how many were judged, and those whose verdict differs."""
     calls = list(rows(corpus, "bfcl_calls.jsonl"))
     called = {call["tool_key"] for call in calls}
     known = [row for row in rows(corpus, "bfcl.jsonl") if row["key"] in called]
@@ -116,27 +116,27 @@ def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) ->
 
 
 def compare(reader: Reader, instance: Instance, *, is_input: bool) -> Iterator[tuple[str, str]]:
-    """The classes of difference that one value shows at any of three doors; nothing where model and schema agree."""
+    """The kinds of difference that one value shows at any of three entry points; nothing if model and schema agree."""
     model, value, text = reader.model, instance.value, json.dumps(instance.value)
-    doors: dict[str, Callable[[], BaseModel]] = {
-        "the road": lambda: reader.from_wire(value),
+    entry_points: dict[str, Callable[[], BaseModel]] = {
+        "the call path": lambda: reader.from_wire(value),
         "model_validate": lambda: model.model_validate(value),
         "model_validate_json": lambda: model.model_validate_json(text),
     }
     if instance.made_by.endswith("python name"):
-        # `class_` is a way to write `class` in a user's own code; on the road only the spec's names count.
-        doors = {"the road": doors["the road"]}
-    for door, parse in doors.items():
+        # `class_` stands for `class` in a user's own code; on the call path only the spec's names count.
+        entry_points = {"the call path": entry_points["the call path"]}
+    for entry, parse in entry_points.items():
         try:
             parsed = parse()
         except ValidationError as error:
             if instance.verdict.accepted:
-                yield _refused(instance, error, is_input=is_input), door
+                yield _refused(instance, error, is_input=is_input), entry
             continue
         if instance.verdict.accepted:
-            yield from _dumped(parsed, value, door)
+            yield from _dumped(parsed, value, entry)
         else:
-            yield f"accepted, but refused by {instance.verdict.keyword!r}", door
+            yield f"accepted, but refused by {instance.verdict.keyword!r}", entry
 
 
 def _refused(instance: Instance, error: ValidationError, *, is_input: bool) -> str:
@@ -145,10 +145,10 @@ def _refused(instance: Instance, error: ValidationError, *, is_input: bool) -> s
     return f"refused as {error.errors()[0]['type']!r}, but accepted"
 
 
-def _dumped(parsed: BaseModel, value: Any, door: str) -> Iterator[tuple[str, str]]:
+def _dumped(parsed: BaseModel, value: Any, entry: str) -> Iterator[tuple[str, str]]:
     data = parsed.model_dump(mode="json", by_alias=True, exclude_unset=True)
     if not same_json(data, value):
-        yield "dumped otherwise than parsed", f"{door}: {json.dumps(data)}"
+        yield "dumped differently than parsed", f"{entry}: {json.dumps(data)}"
     again = json.loads(parsed.model_dump_json(by_alias=True, exclude_unset=True))
     if not same_json(again, value):
-        yield "dumped as text otherwise than parsed", f"{door}: {json.dumps(again)}"
+        yield "dumped as text differently than parsed", f"{entry}: {json.dumps(again)}"

@@ -1,4 +1,4 @@
-"""What ``make corpus`` says about meaning: every shared spec, generated model against JSON Schema."""
+"""The part of ``make corpus`` that compares generated models with JSON Schema, for every shared spec."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lines(corpus: Path) -> list[str]:
         made.append(_row(file, tally))
         whole.add(tally)
     judged, differing = judge_calls(corpus)
-    calls = f"{judged} published calls judged, {len(differing)} with another verdict than the published one"
+    calls = f"{judged} published calls judged, {len(differing)} with a verdict that differs from the published one"
     return [*made, _row("all", whole), calls, "", *differences(whole)]
 
 

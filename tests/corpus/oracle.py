@@ -1,4 +1,4 @@
-"""What the ``jsonschema`` package says about a value: the second opinion the generated models are measured against."""
+"""The verdict of the ``jsonschema`` package on a value: the reference for the generated models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jsonschema.exceptions import SchemaError, UnknownType
 from jsonschema.validators import validator_for
 from referencing.exceptions import Unresolvable
 
-# A schema may be no schema at all: a pattern nobody can read, a limit that is a text, a reference to nowhere.
+# The schema may be invalid: an unreadable pattern, a limit that is a string, a reference to nowhere.
 _NO_VERDICT = (
     re.error, Unresolvable, SchemaError, UnknownType, RecursionError, TypeError, ValueError, AttributeError, OverflowError,
 )  # fmt: skip
@@ -20,14 +20,14 @@ _NO_VERDICT = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``accepted`` is None where the package cannot judge; ``keyword`` is the first word that refused."""
+    """``accepted`` is None if the package has no verdict; ``keyword`` is the first keyword that refused the value."""
 
     accepted: bool | None
     keyword: str | None = None
 
 
 class Oracle:
-    """One schema, in the draft it names (else 2020-12), formats not asserted.
+    """One schema, in the draft it names (otherwise 2020-12); formats are not asserted.
 
     >>> Oracle({"type": "integer"}).verdict(1.0).accepted, Oracle({"type": "integer"}).verdict("1").keyword
     (True, 'type')
@@ -47,7 +47,7 @@ class Oracle:
         return Verdict(True) if error is None else Verdict(False, _leaf(error))
 
     def accepts(self, part: Any, value: Any) -> bool:
-        """Whether a part of the schema, or one made of its parts, accepts a value; no, where nobody can tell."""
+        """Whether a part of the schema, or one built from its parts, accepts a value; False if there is no verdict."""
         try:
             return self.validator.evolve(schema=part).is_valid(value)
         except _NO_VERDICT:
@@ -55,7 +55,7 @@ class Oracle:
 
 
 def _leaf(error: ValidationError) -> str:
-    """The word that refused; in a union with one cause, that of the cause."""
+    """The keyword that refused; in a union with a single cause, the keyword of that cause."""
     while error.context and len(error.context) == 1:
         error = error.context[0]
     return str(error.validator)

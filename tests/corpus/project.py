@@ -1,4 +1,4 @@
-"""Shared specs as projects of a user: spec files by origin, one generated package each."""
+"""Shared specs as user projects: spec files by origin, one generated package each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SharedTool:
 
 
 def shared_tools(corpus: Path) -> list[SharedTool]:
-    """Every shared spec; names that meet get their origin before them, as a user would prefix servers."""
+    """Every shared spec; colliding names get their origin as a prefix, as a user would prefix servers."""
     found = [(file, row) for file in FILES for row in rows(corpus, file)]
     names = [row["name"] for _, row in found]
     prefixed = [f"{_origin(row)}_{row['name']}" for _, row in found]
@@ -58,7 +58,7 @@ def _definition(row: dict[str, Any], wire: str) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class SharedProject:
-    """Some of the tools in one package; several packages may stand in one root, generated one after the other."""
+    """Some of the tools in one package. Several packages may share one root; they are generated one after the other."""
 
     root: Path
     name: str
@@ -79,27 +79,29 @@ class SharedProject:
         return [tool for tool in self.tools if tool.key not in self.refused]
 
     def rows(self) -> list[dict[str, Any]]:
-        """What the manifest tells of each tool."""
+        """The manifest's row for each tool."""
         manifest = json.loads((self.output / "manifest.json").read_text(encoding="utf-8"))
         found: list[dict[str, Any]] = manifest["tools"]
         return found
 
     def generate(self) -> None:
-        """Generates through the command line; what it refuses is taken out, with its reason, until the rest passes."""
+        """Generates with the command line. Refused tools are removed, and their reasons kept, until the rest passes."""
         while True:
             sources = self._write()
             done = run([sys.executable, "-m", "toolkit", "generate", "--json"], self.root, check=False)
             if done.returncode == 0:
                 return
-            told = json.loads(done.stdout or "{}")
-            found = [_blamed(problem, sources) for problem in told.get("problems", ())]
+            report = json.loads(done.stdout or "{}")
+            found = [_blamed(problem, sources) for problem in report.get("problems", ())]
             if not found:
-                raise AssertionError(f"nothing was generated, and no tool is to blame\n{done.stdout}\n{done.stderr}")
-            # The first reason of a tool is the one that is told.
+                raise AssertionError(
+                    f"nothing was generated, and no problem names a tool\n{done.stdout}\n{done.stderr}"
+                )
+            # The first reason of each tool is kept.
             self.refused = {**dict(reversed(found)), **self.refused}
 
     def _write(self) -> dict[str, list[SharedTool]]:
-        """Settings and spec files; gives the tools of each file."""
+        """Writes settings and spec files. Returns the tools of each file."""
         settings = {"specs": f"{self.name}/tools", "package": self.package, "class": "AcmeToolkit"}
         lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
         shutil.rmtree(self.root / self.name / "tools", ignore_errors=True)
@@ -116,7 +118,7 @@ class SharedProject:
 
 
 def _blamed(problem: str, sources: dict[str, list[SharedTool]]) -> tuple[str, str]:
-    """The key of the tool a problem is about, and what is said of it."""
+    """The key of the tool a problem is about, and the reason."""
     reason, _, place = problem.rpartition(" @ ")
     source, _, pointer = place.partition(":")
     return sources[source][int(pointer.split("/")[2])].key, reason

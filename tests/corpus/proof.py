@@ -1,7 +1,8 @@
-"""Shared specs through the public door: generated, imported, and called in files that type checkers judge.
+"""Takes shared specs through the public entry points: generated, imported, and called in files that are type-checked.
 
-A checker looks at every overload of ``invoke`` before the right one, which takes it seconds a call among thousands. So each
-tool is called in a package of a hundred, and the package of all tools is checked with every method and some invocations.
+A type checker tries every overload of ``invoke`` before the right one, which takes seconds per call among thousands. So
+each tool is called in a package of a hundred, and the package of all tools is checked with every method and some calls of
+``invoke``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from toolkit.codegen.package.safety import check_module
 
 A_PACKAGE = 100
 INVOKE_EVERY = 1000
-"""Of the tools in the package of all."""
+"""In the package of all tools, every so many-th tool is invoked."""
 JUDGES: dict[str, Callable[[Sequence[Path], Path], Report]] = {
     "mypy": lambda files, root: mypy(files, root, "--explicit-package-bases"),
     "pyright": lambda files, root: pyright(files, root, "standard"),
@@ -33,16 +34,16 @@ JUDGES: dict[str, Callable[[Sequence[Path], Path], Report]] = {
 
 @dataclass(slots=True)
 class Proof:
-    """What became of the tools, by their names on the wire."""
+    """The outcome for each tool, by its wire name."""
 
     tools: Sequence[SharedTool]
     refused: dict[str, str] = field(default_factory=dict)
     not_imported: dict[str, str] = field(default_factory=dict)
     errors: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """Of each checker: the tool, or the file where no tool can be named, and what is said."""
+    """By checker: the tool (or the file, if no tool is known) and the error text."""
 
     seconds: Counter[str] = field(default_factory=Counter)
-    """What each stage took, as a clock on the wall has it."""
+    """Wall-clock time of each stage."""
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -61,7 +62,7 @@ class Proof:
 
 
 def prove(root: Path, tools: Sequence[SharedTool], a_package: int = A_PACKAGE, invoke_every: int = 1) -> Proof:
-    """Generates packages of so many tools each, imports every module, and lets mypy and pyright judge calls of all."""
+    """Generates packages of ``a_package`` tools each, imports every module, and checks calls of all tools with mypy and pyright."""
     proof = Proof(tools)
     programs: dict[Path, list[str]] = {}
     for number, start in enumerate(range(0, len(tools), a_package)):
@@ -70,28 +71,28 @@ def prove(root: Path, tools: Sequence[SharedTool], a_package: int = A_PACKAGE, i
             project.generate()
         wires = {tool.key: tool.wire for tool in project.tools}
         proof.refused |= {wires[key]: reason for key, reason in project.refused.items()}
-        _allow_listed(project)
+        _check_allow_list(project)
         with proof.timed("import"):
-            proof.not_imported |= imported(project)
+            proof.not_imported |= import_models(project)
         text, about = calls(project.rows(), project.package, invoke_every)
         program = root / f"calls_{number:03}.py"
         program.write_text(text, encoding="utf-8")
         programs[program] = about
     for checker in JUDGES:
         with proof.timed(checker):
-            proof.errors[checker] = judged(root, programs, checker)
+            proof.errors[checker] = run_checker(root, programs, checker)
     return proof
 
 
-def judged(root: Path, programs: dict[Path, list[str]], checker: str) -> list[tuple[str, str]]:
-    """What a checker says of the programs and of all packages; ``programs`` tells the tool of each line."""
+def run_checker(root: Path, programs: dict[Path, list[str]], checker: str) -> list[tuple[str, str]]:
+    """The errors a checker finds in the programs and in all packages; ``programs`` maps each line to its tool."""
     packages = sorted(root.glob("part_*/generated"))
     files = [*programs, *(file for package in packages for file in sorted(package.rglob("*.py")))]
-    return _said(JUDGES[checker](files, root), programs)
+    return _errors_by_tool(JUDGES[checker](files, root), programs)
 
 
-def _allow_listed(project: SharedProject) -> None:
-    """What is on the disk, not only what was planned, holds nothing that runs."""
+def _check_allow_list(project: SharedProject) -> None:
+    """Checks the files on disk, not only the plan: they hold no code that runs."""
     for file in sorted((project.output / "models").glob("*.py")):
         check_module(file.read_text(encoding="utf-8"), file.name)
 
@@ -118,10 +119,10 @@ print(json.dumps(failed))
 """
 
 
-def imported(project: SharedProject) -> dict[str, str]:
-    """Imports every model module in a process of its own, after seeing that the package itself imports none.
+def import_models(project: SharedProject) -> dict[str, str]:
+    """Imports every model module in a separate process, after checking that the package itself imports none.
 
-    The models take the arguments that the checked programs write. Gives what failed by name.
+    Also validates the arguments that the checked programs use. Returns the failures by tool name.
     """
     tools = [(row["name"], row["module"], row["prefix"], _instances(row["inputSchema"])) for row in project.rows()]
     listed = project.root / f"{project.name}.json"
@@ -139,8 +140,8 @@ def _instances(schema: dict[str, object]) -> list[dict[str, object]]:
     return [made.minimal, made.full]
 
 
-def _said(report: Report, programs: dict[Path, list[str]]) -> list[tuple[str, str]]:
-    """Each error with the tool it is about, where a line of a program tells."""
+def _errors_by_tool(report: Report, programs: dict[Path, list[str]]) -> list[tuple[str, str]]:
+    """Each error with the tool it is about, if its line belongs to a program."""
     about = {program.name: names for program, names in programs.items()}
     return [
         (about[file][line - 1] if file in about else file, f"{text} ({file}:{line})")

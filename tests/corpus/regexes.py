@@ -1,4 +1,4 @@
-"""Texts that a regular expression finds something in: enough of them to try both sides of a ``pattern``."""
+"""Texts that match a regular expression: enough of them to test a ``pattern`` from both sides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from random import Random
-from re import _constants as codes  # type: ignore[attr-defined]  # the parser `re` itself uses has no public name
+from re import _constants as codes  # type: ignore[attr-defined]  # the parser of `re` has no public name
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, Final
 
@@ -22,8 +22,8 @@ _CATEGORIES: Final = {
 
 
 def texts_matching(pattern: str, random: Random, wanted: int = 4) -> list[str]:
-    """Up to ``wanted`` different texts that ``re.search`` finds the pattern in; fewer where that is hard, none where
-    Python's engine cannot read the pattern."""
+    """Up to ``wanted`` different texts in which ``re.search`` finds the pattern; fewer if they are hard to find, none if
+    Python cannot compile the pattern."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -41,7 +41,7 @@ def texts_matching(pattern: str, random: Random, wanted: int = 4) -> list[str]:
 
 
 class _Writer:
-    """One walk over a parsed expression; groups are remembered for references back to them."""
+    """One walk over a parsed expression; groups are remembered for backreferences."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -71,7 +71,7 @@ class _Writer:
             return self.groups.get(value, "")
         if op is codes.ATOMIC_GROUP:
             return self.sequence(value)
-        return ""  # positions and looking around: the search after it tells whether they hold
+        return ""  # anchors and lookaround: the search afterwards checks whether they hold
 
     def remember(self, group: int | None, text: str) -> str:
         if group is not None:

@@ -1,4 +1,4 @@
-"""``make corpus``: everything the shared specs and suites prove, as one table. Exit code 1 if something falls short."""
+"""``make corpus``: the results for all shared specs and suites as one table. The exit code is 1 if something fails."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SECTIONS = ("tests.corpus.meaning_report", "tests.corpus.suite_report")
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--every", type=int, default=1, help="only each so many-th spec, for a quick look")
+    options.add_argument("--every", type=int, default=1, help="use only every N-th spec, for a quick look")
     every = options.parse_args().every
     corpus = Path(os.environ.get("TOOLKIT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
     if not corpus.is_dir():
-        print("the shared corpus is not on this machine; set TOOLKIT_CORPUS to its folder", file=sys.stderr)  # noqa: T201
+        print("the shared corpus was not found; set TOOLKIT_CORPUS to its folder", file=sys.stderr)  # noqa: T201
         return 2
     tools = shared_tools(corpus)[::every]
     proofs = []
     for title, a_package, invoke_every in (
-        ("every tool called by every door, in packages of a hundred", 100, 1),
+        ("every tool called through every entry point, in packages of a hundred", 100, 1),
         ("all tools in one package, every method called", len(tools), INVOKE_EVERY),
     ):
         with tempfile.TemporaryDirectory(prefix="toolkit-corpus-") as folder:
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def table(proof: Proof) -> list[str]:
-    """A line a file of the corpus, what was refused and why, what failed, and what it took."""
+    """One line per file of the corpus, then the refusals with their reasons, the failures, and the time taken."""
     lines = [f"{'file':<20} {'specs':>6} {'generated':>10} {'imported':>9} {'mypy':>6} {'pyright':>8} {'refused':>8}"]
     lines += [_line(file, [tool for tool in proof.tools if tool.file == file], proof) for file in FILES]
     lines.append(_line("all", proof.tools, proof))
@@ -54,7 +54,7 @@ def table(proof: Proof) -> list[str]:
 
 
 def _line(title: str, tools: Sequence[SharedTool], proof: Proof) -> str:
-    """Errors are counted with the tool they name; the last line counts those that name none, too."""
+    """Errors count for the tool they name; the last line also counts errors that name no tool."""
     names = {tool.wire for tool in tools}
     everything = len(tools) == len(proof.tools)
     refused = len(names & proof.refused.keys())

@@ -1,4 +1,4 @@
-"""Texts, numbers and constants on both sides of what a plain node allows."""
+"""Strings, numbers and constants that a plain node should accept, and ones it should refuse."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONG = 4000
 
 
 def strings(shape: Node, random: Random) -> list[Any]:
-    """Texts a node probably accepts."""
+    """Strings a node probably accepts."""
     least, most = _whole(shape.get("minLength"), 0), _whole(shape.get("maxLength"), None)
     if isinstance(shape.get("pattern"), str):
         found = texts_matching(shape["pattern"], random)
@@ -98,7 +98,7 @@ def broken_constants(values: list[Any]) -> list[tuple[str, Any]]:
 
 
 def wrong_types(kinds: list[str]) -> list[tuple[str, Any]]:
-    """Values of other types, and those that careless code takes for the right one."""
+    """Values of other types, including those that careless code accepts as the right type."""
     made: list[tuple[str, Any]] = [("null" if value is None else "type", value) for value in OF_EACH_TYPE]
     for kind in kinds:
         made += [("type", value) for value in _LOOKALIKES.get(kind, ())]

@@ -1,4 +1,4 @@
-"""Schemas nobody wrote: every word of JSON Schema beside every other, as unseen specs may have them."""
+"""Random schemas: every keyword of JSON Schema combined with every other, as unseen specs may have them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIALECTS: Final = ("https://json-schema.org/draft/2020-12/schema", "http://json
 
 
 def schema(seed: str) -> Node:
-    """One schema; the same seed gives the same one."""
+    """One schema; the same seed returns the same schema."""
     return _Maker(Random(seed)).root()
 
 
@@ -28,7 +28,7 @@ class _Maker:
         self.chosen: Callable[[Any], Any] = random.choice
         self.dialect = self.chosen(_DIALECTS)
         self.definitions = ["node", "leaf", "a/b"][: random.randint(0, 3)]
-        self.below = 0  # how many objects and arrays stand around: a reference outside of all may never end
+        self.below = 0  # how many objects and arrays enclose the node: a reference outside of any may recurse forever
         self.word = "definitions" if self.dialect == _DIALECTS[1] else "$defs"
 
     def root(self) -> Node:
@@ -93,7 +93,7 @@ class _Maker:
         return self.untyped(made)
 
     def untyped(self, made: Node) -> Node:
-        """Sometimes without its type, or with more types."""
+        """Sometimes removes the type or adds another one."""
         if self.maybe(0.08):
             del made["type"]
         elif self.maybe(0.12):
@@ -117,7 +117,7 @@ class _Maker:
         )
 
     def inner(self, depth: int) -> Any:
-        """What stands for a part of the value, not for the value itself."""
+        """A schema for a part of the value, not for the value itself."""
         self.below += 1
         made = self.node(depth)
         self.below -= 1

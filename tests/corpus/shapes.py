@@ -1,4 +1,4 @@
-"""A node of a JSON Schema as the plain nodes it can mean: references followed, ``allOf`` merged, a branch chosen."""
+"""Expands a node of a JSON Schema into plain nodes: references followed, ``allOf`` merged, one branch chosen."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _DEPTH = 12
 
 
 class Shapes:
-    """Looks into one schema; what it says is a guess that somebody else confirms."""
+    """Looks into one schema; its answers are guesses, which the oracle confirms."""
 
     def __init__(self, root: Any) -> None:
         self.root = root
 
     def of(self, node: Any, depth: int = 0) -> list[Node]:
-        """The nodes without unions and references that ``node`` may mean, at most a few."""
+        """The nodes without unions and references that ``node`` expands to; at most a few."""
         if node is False or depth > _DEPTH:
             return []
         if not isinstance(node, dict):
@@ -57,7 +57,7 @@ class Shapes:
             yield then + self.of(node.get("else", {}), depth + 1)
 
     def target(self, ref: str) -> Any:
-        """What a reference inside the schema stands for; anything where it leads elsewhere."""
+        """The target of a reference inside the schema; an empty schema if it leads elsewhere."""
         if not ref.startswith("#"):
             return {}
         node = self.root
@@ -76,7 +76,7 @@ _APPLIED: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "then", "e
 
 
 def merged(one: Node, other: Node) -> Node:
-    """Both at once, as far as one node can say it."""
+    """Combines both, as far as one node can."""
     both = {**one, **other}
     for word in one.keys() & other.keys():
         a, b = one[word], other[word]
@@ -100,7 +100,7 @@ def merged(one: Node, other: Node) -> Node:
 
 
 def kinds(shape: Node) -> list[str]:
-    """The types a plain node may have: those it names, else those its words speak of, else every one."""
+    """The types a plain node may have: those it names; otherwise all types, those its keywords apply to first."""
     named = shape.get("type")
     if isinstance(named, str):
         return [named]

@@ -1,4 +1,4 @@
-"""The shared tool specs as our loader and generator see them."""
+"""Loads the shared tool specs and generates their models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = ("bfcl.jsonl", "cookbooks.jsonl", "mcp.jsonl", "openapi_ops.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one shared spec: the text of its models, or the first reason against it."""
+    """The outcome for one shared spec: the text of its models, or the first reason it was refused."""
 
     key: str
     text: str | None
@@ -45,7 +45,7 @@ def outcome(row: dict[str, Any]) -> Outcome:
 
 
 def _class(text: str) -> str:
-    """The first mistake without its place and without the names in it."""
+    """The first problem, without its place and without the names in it."""
     import re
 
     first = text.splitlines()[0].rpartition(" @ ")[0] or text

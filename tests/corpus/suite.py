@@ -1,4 +1,4 @@
-"""The JSON-Schema-Test-Suite through the generator: each group of it as a tool's output schema."""
+"""Runs the JSON-Schema-Test-Suite through the generator: each group is the output schema of a tool."""
 
 from __future__ import annotations
 
@@ -23,15 +23,13 @@ DRAFTS: Final = {
 How = Literal["typed", "enforced", "refused"]
 
 LEFT_OUT: Final = {
-    "optional/format-assertion": "formats are not asserted, as the specification allows and the contract says",
+    "optional/format-assertion": "formats are not asserted, which the specification allows",
 }
-"""Files of the suite that ask for something decided otherwise, beside the folder ``optional/format``."""
+"""Files of the suite that test something we decided against, besides the folder ``optional/format``."""
 
-_UNICODE: Final = (
-    "a class of characters means what it means to Python's engine, all of Unicode, not ASCII as in ECMA-262"
-)
-_METASCHEMA: Final = "a metaschema that nobody knows is read as 2020-12, with a finding, as the jsonschema package does"
-_CONTENT: Final = "what a text holds is described, not asserted: draft 2019-09 and later say so for all drafts' words"
+_UNICODE: Final = "a character class has its Python meaning, all of Unicode, not ASCII only as in ECMA-262"
+_METASCHEMA: Final = "an unknown metaschema is read as 2020-12, with a finding, as in the jsonschema package"
+_CONTENT: Final = "the content keywords describe a text and do not assert anything, as draft 2019-09 and later say"
 EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
     ("optional/ecmascript-regex", r"ECMA 262 \d matches ascii digits only"): _UNICODE,
     ("optional/ecmascript-regex", r"ECMA 262 \D matches everything but ascii digits"): _UNICODE,
@@ -48,7 +46,7 @@ EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
     ("optional/content", "validation of binary-encoded media type documents"): _CONTENT,
     ("vocabulary", "schema that uses custom metaschema with with no validation vocabulary"): _METASCHEMA,
 }
-"""Groups in which a verdict differs from the suite's on purpose: (file, description) -> the reason."""
+"""Groups with a verdict that differs from the suite's on purpose: (file, description) -> the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a group: how it is judged, the sentence of a refusal, the cases with the wrong verdict."""
+    """The outcome of a group: how it is checked, the text of a refusal, the cases with the wrong verdict."""
 
     group: Group
     how: How
@@ -89,12 +87,12 @@ def groups(corpus: Path) -> Iterator[Group]:
                     schema = {"$schema": dialect, **schema}
                 group = Group(draft, file, found["description"], schema, found["tests"])
                 yield group
-                yield from _beside_its_type(group)
+                yield from _with_its_type(group)
 
 
-def _beside_its_type(group: Group) -> Iterator[Group]:
-    """The same with the type its words speak of, which most groups do not name: a case must then have that type, too."""
-    # A schema that refers to itself would have the type in other places as well.
+def _with_its_type(group: Group) -> Iterator[Group]:
+    """The same group with the type that its keywords apply to, which most groups leave out. Cases of other types become invalid."""
+    # In a schema that refers to itself, the type would apply in other places as well.
     if not isinstance(group.schema, dict) or "type" in group.schema or '"$ref"' in json.dumps(group.schema):
         return
     spoken = [kind for kind, words in KINDS.items() if any(word in group.schema for word in words)]
@@ -106,8 +104,8 @@ def _beside_its_type(group: Group) -> Iterator[Group]:
 
 
 def judge(group: Group) -> Result:
-    """Generates the group's model and asks it about every case."""
-    # A tool's schema is an object; true and false stand where schemas stand inside it.
+    """Generates the group's model and validates every case with it."""
+    # The schema of a tool is an object, so true and false are tested as the schema of a property.
     inside = isinstance(group.schema, bool)
     schema = {"properties": {"value": group.schema}, "type": "object"} if inside else group.schema
     try:

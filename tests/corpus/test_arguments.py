@@ -1,4 +1,4 @@
-"""The maker of instances: what it makes is valid, and says so little that a checker can read it."""
+"""The maker of example arguments: they are valid, and small enough for a type checker to read."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def test_a_full_instance_holds_every_property_that_can_be_there() -> None:
     assert made.full == {"inner": {"x": 1, "y": ["x"]}, "b": "x"}
 
 
-def test_a_schema_without_any_instance_is_told() -> None:
+def test_a_schema_without_any_instance_is_an_error() -> None:
     with pytest.raises(NoInstance, match="no value was found"):
         valid_arguments({"properties": {"a": {"enum": []}}, "required": ["a"]})

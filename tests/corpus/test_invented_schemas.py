@@ -1,4 +1,4 @@
-"""Schemas nobody wrote are generated too, or refused with a sentence; what is generated judges as JSON Schema does."""
+"""Random schemas are generated or refused with a reason, and the generated models agree with JSON Schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolkit.runtime.call.reader import Reader
 
 
 def made(invented: dict[str, Any], *, is_input: bool) -> type[BaseModel] | None:
-    """The model of a schema; None where it is refused, which always says where."""
+    """The model of a schema; None if it is refused. Every refusal names a place."""
     try:
         text = module_text(invented) if is_input else module_text({"type": "object"}, invented)
     except SpecError as error:
@@ -29,7 +29,7 @@ def test_invented_schemas_mean_what_they_say(everything: bool) -> None:
     judged = refused = 0
     for seed in map(str, range(3000 if everything else 120)):
         invented = schema(seed)
-        # The loader takes no other type for arguments.
+        # The loader accepts no other type for arguments.
         for is_input in [True, False] if invented.get("type", "object") == "object" else [False]:
             model = made(invented, is_input=is_input)
             if model is None:
@@ -37,7 +37,7 @@ def test_invented_schemas_mean_what_they_say(everything: bool) -> None:
                 continue
             for instance in instances(invented, seed):
                 if instance.made_by == "nested python name":
-                    continue  # dumped with a null beside it by a class that contains itself; no shared spec has one
+                    continue  # a class that contains itself dumps an extra null here; no shared spec has one
                 judged += 1
                 seen = dict(compare(Reader(model), instance, is_input=is_input))
                 assert seen.keys() <= {ARGUMENTS}, (seed, instance, seen)

@@ -1,4 +1,4 @@
-"""What is generated from real specs accepts, refuses and gives back what JSON Schema says."""
+"""Models generated from real specs accept, refuse and dump values as JSON Schema says."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_every_decision_says_why() -> None:
     assert all(len(reason) > 40 for reason in DECIDED.values())
 
 
-def test_instances_try_both_sides_of_every_word() -> None:
-    """The instrument itself: for each word there are values that only it refuses, and the same ones every time."""
+def test_instances_test_both_sides_of_every_keyword() -> None:
+    """Tests the instrument: each keyword has values that only it refuses, and the values are the same every time."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {

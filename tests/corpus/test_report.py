@@ -1,4 +1,4 @@
-"""The table of ``make corpus``: every refusal and every failure is counted where it belongs, and named."""
+"""The table of ``make corpus``: every refusal and failure is counted in its row, and named."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ def shared(file: str, name: str) -> SharedTool:
     return SharedTool(file, f"key of {name}", "origin", name, {"name": name})
 
 
-def test_what_falls_short_is_counted_and_named() -> None:
+def test_refusals_and_failures_are_counted_and_named() -> None:
     proof = Proof(
         [shared("mcp.jsonl", name) for name in ("good", "refused", "broken")] + [shared("bfcl.jsonl", "wrong")]
     )
-    proof.refused = {"refused": "no Python can say it"}
+    proof.refused = {"refused": "it cannot be expressed in Python"}
     proof.not_imported = {"broken": "NameError()"}
     proof.errors = {
         "mypy": [("wrong", "no overload"), ("facade.py", "no such name")],
@@ -29,6 +29,6 @@ def test_what_falls_short_is_counted_and_named() -> None:
         ["openapi_ops.jsonl", "0", "0", "0", "0", "0", "0"],
         ["all", "4", "3", "2", "2", "1", "1"],
     ]
-    assert "refused: refused: no Python can say it" in lines
+    assert "refused: refused: it cannot be expressed in Python" in lines
     assert "failed: mypy: facade.py: no such name" in lines
     assert "failed: broken cannot be imported or refuses valid arguments: NameError()" in lines

@@ -1,4 +1,4 @@
-"""Real specs from outside: what is generated from them can be imported."""
+"""The modules generated from real specs can be imported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_generated_modules_can_be_imported(corpus: Path, file: str, everything: 
     for text in texts:
         module = load_module(text)
         assert {"XInput", "XOutput", "XArgs"} <= set(module.__dict__)
-    # The rest is refused with a sentence, which `make corpus` counts.
+    # The rest is refused with a reason, which `make corpus` counts.
     assert texts
     reasons = [str(item.reason) for item in made if item.text is None]
     assert not [reason for reason in reasons if not reason or "the generator made other classes" in reason]

@@ -1,4 +1,4 @@
-"""What is made of one tool depends on that tool alone: others may come, go and change places."""
+"""The code generated for a tool depends on that tool alone, not on which other tools exist or on their order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NUMBERED = {
 
 
 def texts(project: Project, tools: list[dict[str, Any]]) -> dict[str, tuple[dict[str, Any], str]]:
-    """By tool: its row in the manifest but for its place in the spec file, and the text of its module."""
+    """By tool: its row in the manifest (without its place in the spec file) and the text of its module."""
     project.write("acme/tools/tools.json", json.dumps({"tools": tools}))
     place = find_settings(project.root)
     files = make_plan(place, read_inputs(place)).files
@@ -35,14 +35,14 @@ def texts(project: Project, tools: list[dict[str, Any]]) -> dict[str, tuple[dict
 
 @pytest.fixture(scope="module")
 def sample(corpus: Path) -> list[SharedTool]:
-    """Tools whose class names do not meet; where they do, one of the two carries a digest of its own name."""
+    """Tools whose class names do not collide; on a collision, one of the two gets a digest of its name."""
     by_class = {camel(tool.wire): tool for tool in shared_tools(corpus)[::SAMPLE_EVERY]}
     return list(by_class.values())
 
 
 @pytest.fixture(scope="module")
 def alone(sample: list[SharedTool], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What is made of the tools in their first order."""
+    """What is generated for the tools in their original order."""
     return texts(Project(tmp_path_factory.mktemp("first")), [tool.definition for tool in sample])
 
 
@@ -50,7 +50,7 @@ def alone(sample: list[SharedTool], tmp_path_factory: pytest.TempPathFactory) ->
 @settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-def test_no_module_changes_when_other_tools_come_go_or_move(
+def test_no_module_changes_when_other_tools_are_added_removed_or_moved(
     sample: list[SharedTool], alone: dict[str, Any], tmp_path: Path, data: st.DataObject
 ) -> None:
     kept = data.draw(st.lists(st.sampled_from(sample), unique_by=lambda tool: tool.key, min_size=1, max_size=12))
@@ -60,7 +60,7 @@ def test_no_module_changes_when_other_tools_come_go_or_move(
     assert {tool.wire: made[tool.wire] for tool in kept} == {tool.wire: alone[tool.wire] for tool in kept}
 
 
-def test_names_that_meet_move_nobody_else(tmp_path: Path) -> None:
+def test_colliding_names_do_not_change_other_tools(tmp_path: Path) -> None:
     shape = {"inputSchema": NUMBERED["inputSchema"]}
     before = texts(Project(tmp_path), [{"name": name, **shape} for name in ("get_user", "list_users")])
     after = texts(

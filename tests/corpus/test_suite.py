@@ -1,4 +1,4 @@
-"""No word of JSON Schema is silently ignored: the suite's every group is refused with a sentence or judged rightly."""
+"""No keyword of JSON Schema is ignored silently: every group of the suite is refused with a reason or gets the right verdicts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.corpus.suite_report import document, results
 from tests.projects import REPOSITORY
 from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
 
-# One worker for all of it: what they look at takes ten seconds to make.
+# One worker for all of them: the results take ten seconds to compute.
 pytestmark = pytest.mark.xdist_group("suite")
 DOCUMENT = REPOSITORY / "docs" / "json-schema.md"
 
@@ -30,7 +30,7 @@ def test_every_group_is_refused_or_wholly_right(found: list[Result]) -> None:
     assert not wrong, "\n".join(f"{r.group.draft} {r.group.file}: {r.group.description}: {r.wrong}" for r in wrong)
 
 
-def test_only_what_leads_elsewhere_is_refused_and_with_a_sentence(found: list[Result]) -> None:
+def test_only_references_elsewhere_are_refused_and_with_a_reason(found: list[Result]) -> None:
     refused = [result for result in found if result.how == "refused"]
     assert {result.group.file for result in refused} <= {
         "dynamicRef", "optional/cross-draft", "refRemote", "vocabulary",
@@ -54,7 +54,7 @@ def test_the_document_is_what_the_generator_does(found: list[Result], pytestconf
 
 
 @pytest.mark.parametrize("draft", [Draft7Validator, Draft201909Validator, Draft202012Validator])
-def test_every_word_of_the_drafts_stands_in_one_row(draft: type[Draft202012Validator]) -> None:
+def test_every_keyword_of_the_drafts_has_one_kind(draft: type[Draft202012Validator]) -> None:
     words = set(draft.META_SCHEMA.get("properties", ()))
     for part in draft.META_SCHEMA.get("allOf", ()):
         words |= set(REGISTRY.resolver(draft.META_SCHEMA["$id"]).lookup(part["$ref"]).contents.get("properties", ()))

@@ -13,7 +13,7 @@ from tests.corpus.specs import FILES
 from tests.typing.checkers import CHECKERS
 
 A_FILE = {"bfcl.jsonl": 450, "cookbooks.jsonl": 63, "mcp.jsonl": 410, "openapi_ops.jsonl": 77}
-"""The first so many of each file; fifteen of a hundred in the gate."""
+"""How many tools of each file are used; 15 percent of that by default."""
 INVOKE_EVERY = 25
 
 
@@ -39,8 +39,6 @@ def project(corpus: Path, tmp_path_factory: pytest.TempPathFactory, everything: 
 @pytest.mark.xdist_group("scale")
 def test_a_package_of_shared_tools_is_clean(project: SharedProject, checker: str, everything: bool) -> None:
     if checker in ("mypy", "pyright") and not everything:
-        pytest.skip(
-            "test_proof asks it about such packages in the gate; a thousand tools take it minutes: make test-all"
-        )
+        pytest.skip("test_proof runs this checker on such packages; a thousand tools take minutes: use make test-all")
     files = [project.root / "using.py", *sorted(project.output.rglob("*.py"))]
     assert CHECKERS[checker](files, project.root).errors == {}

@@ -1,4 +1,4 @@
-"""Every example runs: README's programs in order, and the docstrings of all our modules."""
+"""Every example runs: the programs of the README and the docstrings of all modules."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_readme_programs_run(program: str, monkeypatch: pytest.MonkeyPatch) -> N
     exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
 
 
-def test_readme_project_of_ones_own_tools(tmp_path: Path) -> None:
-    """The YAML, the settings and the handler of the README make a project that is clean under mypy and works."""
+def test_readme_project_with_own_tools(tmp_path: Path) -> None:
+    """The YAML, the settings and the handler in the README form a project that works and is clean under mypy."""
     spec = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
     settings = re.search(r"```toml\n(.*?)```", README, re.DOTALL)
     [handlers] = [program for program in PROGRAMS if "ACME = bind(add=add)" in program]

@@ -1,4 +1,4 @@
-"""The four type checkers, each as a function: files in, what it says of each line out."""
+"""The four type checkers as functions: each takes files and returns its messages by line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BIN = Path(sys.executable).parent
 
 @dataclass(slots=True)
 class Report:
-    """What a checker said: errors and revealed types by file and line."""
+    """The output of a checker: errors and revealed types by file and line."""
 
     errors: dict[tuple[str, int], list[str]] = field(default_factory=lambda: defaultdict(list))
     revealed: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ _REVEALED = re.compile(
 
 
 def plain(type_text: str) -> str:
-    """A revealed type without module names, in one spelling of quotes."""
+    """A revealed type without module names and with one kind of quotes."""
     return re.sub(r"(?<![\w'])(?:\w+\.)+(?=\w)", "", type_text.replace('"', "'")).rstrip("?")
 
 
@@ -56,7 +56,7 @@ def mypy(files: Sequence[Path], folder: Path, *options: str) -> Report:
     done = run([*command, *map(str, files)], folder, check=False)
     report = _lines(done.stdout, r"(.+?):(\d+)(?::\d+)?: (error|note): (.*)", done.stderr)
     checked = re.search(r"(\d+) source files?\)?$", done.stdout)
-    _really_ran(done, report, files, int(checked[1]) if checked else 0)
+    _require_complete_run(done, report, files, int(checked[1]) if checked else 0)
     return report
 
 
@@ -67,7 +67,7 @@ def pyright(files: Sequence[Path], folder: Path, mode: str = "strict") -> Report
             {
                 "typeCheckingMode": mode,
                 "pythonVersion": "3.11",
-                # Relative to the folder: an absolute one is dropped, and then everything there is checked.
+                # Relative to the folder: pyright drops an absolute path and then checks everything in the folder.
                 "include": [os.path.relpath(file, folder) for file in files],
                 "extraPaths": [str(folder), str(REPOSITORY), str(DOWNSTREAM)],
                 "reportUnnecessaryIsInstance": False,
@@ -77,21 +77,21 @@ def pyright(files: Sequence[Path], folder: Path, mode: str = "strict") -> Report
     done = run(
         [str(BIN / "pyright"), "--outputjson", "-p", str(config), "--pythonpath", sys.executable], folder, check=False
     )
-    report, told = Report(), json.loads(done.stdout)
-    for item in told["generalDiagnostics"]:
+    report, output = Report(), json.loads(done.stdout)
+    for item in output["generalDiagnostics"]:
         report.take(item["file"], item["range"]["start"]["line"] + 1, item["severity"] == "error", item["message"])
-    _really_ran(done, report, files, told["summary"]["filesAnalyzed"])
+    _require_complete_run(done, report, files, output["summary"]["filesAnalyzed"])
     return report
 
 
 def pyrefly(files: Sequence[Path], folder: Path) -> Report:
-    # A project's own settings file, however small, is what turns its full set of checks on.
+    # Only with a settings file, however small, does pyrefly run its full set of checks.
     paths = json.dumps([str(folder), str(REPOSITORY), str(DOWNSTREAM)])
     (folder / "pyrefly.toml").write_text(f'python-version = "3.11"\nsearch-path = {paths}\n')
     options = [f"--python-interpreter-path={sys.executable}", "--output-format=min-text"]
     done = run([str(BIN / "pyrefly"), "check", *options, *map(str, files)], folder, check=False)
     report = _lines(done.stdout, r"\s*(ERROR|INFO)\s+(.+?):(\d+):\S+: (.*)", done.stderr, order=(1, 2, 0, 3))
-    _really_ran(done, report, files)
+    _require_complete_run(done, report, files)
     return report
 
 
@@ -100,17 +100,19 @@ def ty(files: Sequence[Path], folder: Path) -> Report:
     options = ["--python", sys.prefix, "--python-version", "3.11", "--output-format", "concise", *paths]
     done = run([str(BIN / "ty"), "check", *options, *map(str, files)], folder, check=False)
     report = _lines(done.stdout, r"(.+?):(\d+):\d+: (error|info|warning)\S* (.*)", done.stderr)
-    _really_ran(done, report, files)
+    _require_complete_run(done, report, files)
     return report
 
 
-def _really_ran(done: CompletedProcess[str], report: Report, files: Sequence[Path], checked: int | None = None) -> None:
-    """A checker that stumbled over an option or a missing file finds nothing, which must not pass for clean."""
+def _require_complete_run(
+    done: CompletedProcess[str], report: Report, files: Sequence[Path], checked: int | None = None
+) -> None:
+    """A checker that fails on an option or a missing file finds nothing, which must not count as clean."""
     missing = [str(file) for file in files if not file.is_file()]
-    as_told = done.returncode == (1 if report.errors else 0)
-    if missing or not as_told or checked is not None and checked < len(files):
+    exited_as_reported = done.returncode == (1 if report.errors else 0)
+    if missing or not exited_as_reported or checked is not None and checked < len(files):
         raise AssertionError(
-            f"{done.args[0]} did not do its work (exit code {done.returncode}, {len(report.errors)} lines with errors,"
+            f"{done.args[0]} did not check everything (exit code {done.returncode}, {len(report.errors)} lines with errors,"
             f" {checked} of {len(files)} files, missing: {missing})\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         )
 

@@ -1,6 +1,6 @@
-"""The static promises, as programs with their expectations on the line, under four checkers.
+"""The static promises as programs, checked by four type checkers. The expectations are comments on the line.
 
-``# revealed: T`` behind a ``reveal_type``; ``# error`` where the program is wrong; every other line must be clean.
+``# revealed: T`` after a ``reveal_type``, ``# error`` where the program is wrong; every other line must be clean.
 """
 
 from __future__ import annotations

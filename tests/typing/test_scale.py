@@ -1,4 +1,4 @@
-"""Many tools, some with names that hide builtins: clean under all four checkers, and no quadratic bill under mypy."""
+"""Many tools, some with names that hide builtins: clean under all four checkers, and no quadratic time under mypy."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from toolkit.codegen.package.naming import name_tools
 
 CALLED = 40
 PYREFLY_WIDENS_ABOVE = 256
-"""A Literal with more names is str to pyrefly 1.4 (measured: 256 names are told apart, 257 are not)."""
+"""Pyrefly 1.4 widens a Literal with more names to str (measured: it distinguishes 256 names, but not 257)."""
 
 
 def using(count: int) -> str:
-    """A program that calls tools by both doors, and uses the unions."""
+    """A program that calls tools through both entry points and uses the unions."""
     tools = name_tools([spec["name"] for spec in many_tools(count)], [""] * count)
     lines = [
         "from typing import assert_type, reveal_type",
@@ -136,7 +136,7 @@ HOSTILE_NAMES = (
 
 
 def hostile_tools() -> list[dict[str, Any]]:
-    """Arguments that hide what generated code uses, nested names that meet across tools, defaults that hold models."""
+    """Arguments that hide names used by generated code, nested names that collide across tools, defaults with models."""
     point = {"type": "object", "properties": {"x": {"type": "integer"}, "list": {"type": "array"}}}
     properties: dict[str, Any] = {name: {"type": "string"} for name in HOSTILE_NAMES}
     properties |= {

@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own: a user's project is generated, checked, typed and run with no source tree about."""
+"""The wheel in its own environment: a user's project is generated, checked, type-checked and run without the source tree."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tests.projects import DOWNSTREAM, REPOSITORY
 pytestmark = pytest.mark.xdist_group("scale")
 
 IMPORTED = ("library", "maths", "shapes")
-"""Spec files of the miniature project that `toolkit import` makes: provider JSON, functions, models."""
+"""Spec files of the small project that `toolkit import` writes: provider JSON, functions, models."""
 ADDED = Path(__file__).with_name("project")
-"""Over the miniature project: a spec as a server lists it, with a keyword that only the validator knows at run time."""
+"""Added to the small project: a spec as a server lists it, with a keyword that only the run-time validator checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A virtual environment with the wheel, and a project beside it."""
+    """A virtual environment with the wheel, and a project next to it."""
 
     environment: Path
     project: Path
 
     def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """A program of the environment in the project's folder; nothing of who runs the tests is handed on."""
+        """Runs a program of the environment in the project's folder, without the environment variables of the test run."""
         clean = {"PATH": f"{self.environment / 'bin'}:/usr/bin:/bin", "HOME": str(self.project.parent), "NO_COLOR": "1"}
         command = [str(self.environment / "bin" / program), *arguments]
         done = subprocess.run(command, cwd=self.project, env=clean, capture_output=True, text=True, timeout=600)
@@ -38,15 +38,19 @@ class Installed:
         return done
 
 
+def _own_environment() -> dict[str, str]:
+    """The environment variables without those that lead programs to the source tree or to the tests' environment."""
+    return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     root = tmp_path_factory.mktemp("wheel")
     made = Installed(root / "environment", root / "project")
     ours = Path(sys.executable).parent
-    alone = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
     def call(*command: str) -> None:
-        subprocess.run(command, cwd=REPOSITORY, env=alone, check=True, capture_output=True, timeout=600)
+        subprocess.run(command, cwd=REPOSITORY, env=_own_environment(), check=True, capture_output=True, timeout=600)
 
     call(str(ours / "hatchling"), "build", "--target", "wheel", "--directory", str(root))
     call(str(ours / "uv"), "venv", "--offline", "--quiet", "--python", sys.executable, str(made.environment))
@@ -59,10 +63,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 
 def _lend_dependencies(environment: Path) -> None:
-    """The locked versions are those of the environment that runs the tests: there is no network to fetch them again.
+    """Uses the locked versions of the environment that runs the tests, since there is no network to fetch them.
 
-    A folder named in a .pth file is searched, but the .pth files in it are not read: the source tree, which is installed
-    there through one, stays out.
+    Python searches a folder named in a .pth file, but does not read the .pth files in it. So the source tree, which is
+    installed there through a .pth file, stays out.
     """
     packages = next(environment.glob("lib/python*/site-packages"))
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -74,7 +78,7 @@ def _write_project(project: Path) -> None:
     shutil.copytree(ADDED, project, dirs_exist_ok=True)
 
 
-def test_a_project_lives_on_the_wheel_alone(installed: Installed, tmp_path: Path) -> None:
+def test_a_project_needs_only_the_wheel(installed: Installed, tmp_path: Path) -> None:
     assert installed.run("toolkit", "import").stdout.count(": new") == len(IMPORTED)
     for name in IMPORTED:
         spec = Path("acme", "tools", f"{name}.json")
@@ -83,10 +87,10 @@ def test_a_project_lives_on_the_wheel_alone(installed: Installed, tmp_path: Path
     assert installed.run("toolkit", "check").stdout == "acme/generated: up to date\n"
     installed.run("python", "-m", "mypy", "--strict", "agent.py", "acme")
     (tmp_path / "note.txt").write_text("a note\n")
-    told = installed.run("python", "agent.py", str(tmp_path)).stdout.splitlines()
-    assert told[:2] == ["5 a note 6 ['a', 'cat']", "INVALID_TOOL_ARGUMENTS"]
-    assert all(Path(file).is_relative_to(installed.environment) for file in told[2:5])
-    assert str(REPOSITORY) not in told[5:]
+    printed = installed.run("python", "agent.py", str(tmp_path)).stdout.splitlines()
+    assert printed[:2] == ["5 a note 6 ['a', 'cat']", "INVALID_TOOL_ARGUMENTS"]
+    assert all(Path(file).is_relative_to(installed.environment) for file in printed[2:5])
+    assert str(REPOSITORY) not in printed[5:]
 
 
 def test_the_wheel_holds_what_runs_and_nothing_else(installed: Installed) -> None:
@@ -127,7 +131,7 @@ def own_folders(installed: Installed) -> Installed:
         "codegen/steps.py": "STEPS: int = 2\n",
         "program.py": PROGRAM,
         "mistakes.py": MISTAKES,
-        # A settings file, however small, turns pyrefly's full set of checks on.
+        # Only with a settings file, however small, does pyrefly run its full set of checks.
         "pyrefly.toml": 'python-version = "3.11"\n',
     }
     for name, text in files.items():
@@ -158,10 +162,12 @@ def test_a_project_with_its_own_generated_and_codegen_folders_is_type_checked(
 
     def check(file: str) -> subprocess.CompletedProcess[str]:
         folder = own_folders.project
-        return subprocess.run([*command, file], cwd=folder, capture_output=True, text=True, timeout=600)
+        return subprocess.run(
+            [*command, file], cwd=folder, env=_own_environment(), capture_output=True, text=True, timeout=600
+        )
 
     clean = check("program.py")
     assert clean.returncode == 0, clean.stdout + clean.stderr
-    # Passing means something: a misspelt key, and a wrong use of a name of the project's own, are found.
+    # The check finds mistakes: a misspelt key, and a wrong use of one of the project's own names.
     wrong = check("mistakes.py")
     assert wrong.returncode == 1 and "mistakes.py" in wrong.stdout, wrong.stdout + wrong.stderr

@@ -1,4 +1,4 @@
-"""Acme's tools, and one more."""
+"""Acme's tools and one added tool."""
 
 from __future__ import annotations
 

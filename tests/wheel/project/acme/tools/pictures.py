@@ -1,4 +1,4 @@
-"""What runs the tool whose spec came from elsewhere."""
+"""The handler of the tool whose spec was added to the project."""
 
 from __future__ import annotations
 
