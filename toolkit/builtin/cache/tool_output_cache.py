@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from toolkit.builtin.files.visible import visible
 from toolkit.generated import ToolOutputCacheInput, ToolOutputCacheOutput
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.runtime.output.cache.output import CachedLine, CachedOutput
 from toolkit.runtime.output.cache.store import OutputCache
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
+from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock
 
 MAX_PAGE_BYTES: Final = 48 * 1024
@@ -55,7 +55,7 @@ def _page(output: CachedOutput, args: ToolOutputCacheInput, media: list[ContentB
 
 def _row(line: CachedLine) -> str:
     note = f"… [line clipped: {line.size} bytes]" if line.is_clipped else ""
-    return f"{line.number:>6}\t{visible(line.text)}{note}"
+    return f"{line.number:>6}\t{escape_hidden(line.text)}{note}"
 
 
 def text(output: ToolOutputCacheOutput) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Annotated, Final
 
-from toolkit.builtin.files.visible import visible
 from toolkit.builtin.search.lines import Hit, Search
 from toolkit.builtin.search.regex import Matcher, compile
 from toolkit.generated import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
@@ -15,6 +14,7 @@ from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.runtime.output.cache.output import CachedOutput
 from toolkit.runtime.output.cache.store import OutputCache
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
+from toolkit.visible import escape_hidden
 
 MAX_SHOWN_BYTES: Final = 48 * 1024
 _GAP: Final = "--"
@@ -72,7 +72,7 @@ def _shorten(hit: Hit, room: int) -> None:
 def _size(hit: Hit) -> int:
     lines = (*hit.before, hit.text, *hit.after)
     number = len(str(hit.line + len(lines)))
-    return sum(len(visible(line).encode()) + number + 2 for line in lines) + len(_GAP) + 1
+    return sum(len(escape_hidden(line).encode()) + number + 2 for line in lines) + len(_GAP) + 1
 
 
 def text(output: ToolOutputCacheGrepOutput) -> str:
@@ -94,7 +94,7 @@ def _rows(lines: dict[int, str], matching: Container[int]) -> Iterator[str]:
     for number in sorted(lines):
         if has_context and number > before + 1:
             yield _GAP
-        yield f"{number}{':' if number in matching else '-'}{visible(lines[number])}"
+        yield f"{number}{':' if number in matching else '-'}{escape_hidden(lines[number])}"
         before = number
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.edit.find import Matches, find_by_lines, find_exact, has_too_many_lines, line_ranges
-from toolkit.builtin.files.visible import visible
 from toolkit.builtin.text.similar import Region, nearest_regions
 from toolkit.errors import ToolFailed
+from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:
     from toolkit.generated import EditInput
@@ -95,7 +95,7 @@ def _shown(region: Region, old: str, most: int) -> Iterator[str]:
     start = max(0, min(differs - 2, len(region.lines) - most))
     for number, line in enumerate(region.lines[start : start + most], region.first_line + start):
         readable = _clipped(line, region.column).encode(errors="surrogateescape").decode(errors="backslashreplace")
-        yield f"{number:>6}\t{visible(readable)}"
+        yield f"{number:>6}\t{escape_hidden(readable)}"
 
 
 def _clipped(line: str, column: int) -> str:

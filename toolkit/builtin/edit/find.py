@@ -13,6 +13,7 @@ from itertools import accumulate, islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.builtin.text.similar import similarity
+from toolkit.visible import BOM
 
 MatchMode: TypeAlias = Literal["exact", "line-trimmed", "block-anchor"]
 
@@ -24,7 +25,6 @@ LINE_FLOOR: Final = 0.5
 MAX_LINES: Final = 500_000
 """Files with more lines than that are searched for the text as it stands, not line by line."""
 
-_MARK: Final = "\ufeff"
 _MAX_STEPS: Final = 500_000
 
 
@@ -121,7 +121,7 @@ class _TrimmedLines:
         whole = text.split("\n")
         self._starts = array("I", accumulate((len(line) + 1 for line in whole), initial=0))
         self.lines: Final = [line.strip() for line in whole]
-        self.lines[0] = self.lines[0].removeprefix(_MARK).lstrip()
+        self.lines[0] = self.lines[0].removeprefix(BOM).lstrip()
         self._joined = _enclosed(self.lines)
 
     def places(self, wanted: Sequence[str]) -> tuple[Sequence[int], bool]:
@@ -142,7 +142,7 @@ class _TrimmedLines:
     def span(self, first: int, height: int, *, with_end: bool) -> Span:
         """Where so many lines stand, with the line end behind the last one, if there is one, or without it."""
         start, end = self._starts[first], self._starts[first + height]
-        if not first and self._text.startswith(_MARK):
+        if not first and self._text.startswith(BOM):
             start += 1
         if first + height == len(self.lines):
             return Span(start, len(self._text))

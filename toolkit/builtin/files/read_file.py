@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.media import Media, recognise
 from toolkit.builtin.files.open_with_hint import open_file
-from toolkit.builtin.files.visible import visible
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import ToolFailed
 from toolkit.generated import ReadFileInput, ReadFileOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def text(output: ReadFileOutput) -> str:
     if not output.line_count:
         return _nothing(output)
     rows = output.content.removesuffix("\n").split("\n")
-    numbered = [f"{number:>6}\t{visible(row)}" for number, row in enumerate(rows, output.start_line)]
+    numbered = [f"{number:>6}\t{escape_hidden(row)}" for number, row in enumerate(rows, output.start_line)]
     return "\n".join([*numbered, *_left_out(output)])
 
 

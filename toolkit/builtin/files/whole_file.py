@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from toolkit.builtin.text.encoding import UTF_8_WITH_BOM, marked_encoding
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
@@ -15,13 +15,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 10 * 1024 * 1024
 """How large a file may be that is read, changed and written as a whole."""
-
-_OTHER_ENCODINGS: Final = (
-    (codecs.BOM_UTF32_LE, "UTF-32"),
-    (codecs.BOM_UTF32_BE, "UTF-32"),
-    (codecs.BOM_UTF16_LE, "UTF-16"),
-    (codecs.BOM_UTF16_BE, "UTF-16"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +39,9 @@ def read_whole(file: OpenFile) -> WholeFile:
 
 def text_of(file: WholeFile) -> str:
     """The file's text; bytes that are not UTF-8 are carried along, so that ``bytes_of`` gives them back unchanged."""
-    encoding = next((name for mark, name in _OTHER_ENCODINGS if file.data.startswith(mark)), None)
-    if encoding is not None:
-        words = f"'{file.path}' is {encoding} text, and only UTF-8 can be changed in place; write_file can replace it"
+    encoding = marked_encoding(file.data)
+    if encoding is not None and encoding != UTF_8_WITH_BOM:
+        words = f"'{file.path}' is {encoding.upper()} text, and only UTF-8 can be changed in place; write_file can replace it"
         raise ToolFailed("BINARY_NOT_SUPPORTED", words, path=file.path)
     if b"\0" in file.data:
         words = f"'{file.path}' is no text: it has NUL bytes ({len(file.data)} bytes in all)"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from toolkit.builtin.files.visible import visible
 from toolkit.builtin.patch.model import WHITE_SPACE, Hunk, Operation, Patch, invalid
 from toolkit.errors import ToolFailed
+from toolkit.visible import escape_hidden
 
 BEGIN: Final = "*** Begin Patch"
 END: Final = "*** End Patch"
@@ -165,4 +165,4 @@ def _no_rows(number: int) -> ToolFailed:
 
 def _quoted(line: str) -> str:
     shown = line.strip(WHITE_SPACE)
-    return f"'{visible(shown if len(shown) <= _MAX_QUOTED else shown[:_MAX_QUOTED] + '…')}'"
+    return f"'{escape_hidden(shown if len(shown) <= _MAX_QUOTED else shown[:_MAX_QUOTED] + '…')}'"

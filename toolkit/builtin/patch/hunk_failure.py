@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from toolkit.builtin.files.visible import visible
 from toolkit.builtin.patch.model import Hunk
 from toolkit.builtin.patch.seek import EXACT, LEVELS, Index
 from toolkit.builtin.text.similar import Region, nearest_regions
 from toolkit.errors import ToolFailed
+from toolkit.visible import escape_hidden
 
 MAX_SHOWN_LINES: Final = 8
 MAX_SHOWN_CHARACTERS: Final = 200
@@ -106,4 +106,4 @@ def _nearest(region: Region, wanted: Sequence[str]) -> Iterator[str]:
 
 
 def _clipped(line: str) -> str:
-    return visible(line if len(line) <= MAX_SHOWN_CHARACTERS else line[:MAX_SHOWN_CHARACTERS] + "…")
+    return escape_hidden(line if len(line) <= MAX_SHOWN_CHARACTERS else line[:MAX_SHOWN_CHARACTERS] + "…")

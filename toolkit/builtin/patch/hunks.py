@@ -12,11 +12,11 @@ from toolkit.builtin.patch.hunk_failure import NoPlace, no_match
 from toolkit.builtin.patch.model import Hunk
 from toolkit.builtin.patch.seek import EXACT, LEVELS, Budget, Index
 from toolkit.errors import ToolFailed
+from toolkit.visible import BOM
 
 MAX_LINES: Final = 2_000_000
 
 _LINE_END: Final = re.compile("(\r\n|\r|\n)")
-_MARK: Final = "\ufeff"
 
 
 def apply_envelope(text: str, hunks: Sequence[Hunk], path: str, budget: Budget) -> str:
@@ -26,7 +26,7 @@ def apply_envelope(text: str, hunks: Sequence[Hunk], path: str, budget: Budget) 
     """
     _refuse_many_lines(text, path)
     # Readers are not shown the byte order mark, so they seldom quote it.
-    for mark in ("", _MARK) if text.startswith(_MARK) else ("",):
+    for mark in ("", BOM) if text.startswith(BOM) else ("",):
         try:
             return mark + _enveloped(text.removeprefix(mark), hunks, budget)
         except NoPlace as trouble:

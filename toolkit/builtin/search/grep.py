@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.open_with_hint import open_dir, open_file
-from toolkit.builtin.files.visible import visible
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.lines import Hit, Search
 from toolkit.builtin.search.path_globs import PathMatcher, parse_choice
@@ -24,6 +23,7 @@ from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import GrepInput, GrepOutput
 from toolkit.generated.models.grep import GrepOutputMatch
 from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.handles import OpenFile, SandboxDir
@@ -210,8 +210,8 @@ def _content_rows(matches: Sequence[GrepOutputMatch]) -> Iterator[str]:
         for match in some:
             around = enumerate((*match.before, match.text, *match.after), match.line - len(match.before))
             for line, row in around:
-                rows.setdefault(line, f"{line}-{visible(row)}")
-            rows[match.line] = f"{match.line}:{visible(match.text)}"
+                rows.setdefault(line, f"{line}-{escape_hidden(row)}")
+            rows[match.line] = f"{match.line}:{escape_hidden(match.text)}"
         last = min(rows)
         for line in sorted(rows):
             if has_gaps and line > last + 1:

@@ -7,6 +7,7 @@ target. A start that is ignored itself is walked all the same: it was asked for.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -137,7 +138,7 @@ def _read_list(folder: SandboxDir) -> Patterns | None:
         data = folder.read_child_file(_LIST_NAME, MAX_LIST_BYTES)
     except (ToolFailed, SandboxViolation):
         return None
-    lines = (data or b"").removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = (data or b"").removeprefix(codecs.BOM_UTF8).split(b"\n")
     return Patterns(lines) if any(lines) and _weight(lines) <= MAX_WEIGHT else None
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import Final
 
-from toolkit.builtin.files.visible import visible
 from toolkit.builtin.text.line_match import MAX_LINES, Change, changes
+from toolkit.visible import escape_hidden
 
 DIFF_LIMIT: Final = 32 * 1024
 BRIEF_LIMIT: Final = 4 * 1024
@@ -63,7 +63,7 @@ def binary_diff(path: str) -> str:
 
 def visible_diff(diff: str) -> str:
     """The diff with hidden characters written as escapes: what a terminal or a model should be shown."""
-    return "\n".join(map(visible, diff.split("\n")))
+    return "\n".join(map(escape_hidden, diff.split("\n")))
 
 
 def brief_diff(diff: str) -> str:

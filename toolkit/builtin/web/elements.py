@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolkit.builtin.web.links import Base
-from toolkit.builtin.web.seen import one_line
 from toolkit.builtin.web.tokens import Tag
+from toolkit.visible import to_one_line
 
 # Each element that makes a block of its own, and the name it goes by; none where only its edges count.
 BLOCKS: Final = {
@@ -101,7 +101,7 @@ def kept_attributes(tag: Tag, written: str, language: str) -> dict[str, str]:
 def image_attributes(tag: Tag, base: Base) -> dict[str, str]:
     """What is known of an image; nothing of one that only decorates or counts its readers."""
     given = tag.attributes
-    alt = one_line(given.get("alt", ""))
+    alt = to_one_line(given.get("alt", ""))
     is_pixel = given.get("width", "") in ("0", "1") or given.get("height", "") in ("0", "1")
     if is_pixel or ("alt" in given and not alt):
         return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from toolkit.builtin.web.seen import one_line
+from toolkit.visible import to_one_line
 
 _MAX_ADDRESS: Final = 8192
 _SCHEME: Final = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
@@ -35,7 +35,7 @@ class Base:
         """
         if not 0 < len(reference) <= _MAX_ADDRESS:
             return ""
-        reference = one_line(reference)
+        reference = to_one_line(reference)
         if not reference or reference.startswith("#"):
             return ""
         scheme = _SCHEME.match(reference)

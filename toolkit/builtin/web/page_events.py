@@ -31,8 +31,8 @@ from toolkit.builtin.web.elements import (
     language_of,
 )
 from toolkit.builtin.web.links import Base
-from toolkit.builtin.web.seen import one_line, seen_lines
 from toolkit.builtin.web.tokens import Tag, tokens
+from toolkit.visible import drop_hidden, to_one_line
 
 MAX_OPEN: Final = 200
 """How many elements may be open at once; what is deeper gives its text to those above it."""
@@ -301,12 +301,12 @@ class Page:
     def _text(self, text: str) -> None:
         if not self._is_shown:
             if self.title is None and self._open[-1].name == "title" and len(self._open) == 1:
-                self.title = one_line(text)[:MAX_TITLE] or None
+                self.title = to_one_line(text)[:MAX_TITLE] or None
             return
         if self._is_in_pre:
-            self._raw(seen_lines(text))
+            self._raw(drop_hidden(text))
             return
-        words = one_line(text)
+        words = to_one_line(text)
         if words:
             self._space |= text[0].isspace() and not self._is_at_edge
             self._begin_content()

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.media import Media, recognise
-from toolkit.builtin.files.visible import visible
 from toolkit.errors import ToolFailed
 from toolkit.generated import WebfetchInput, WebfetchOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _media_type(response: Response) -> str:
 
 
 def _shown_type(response: Response) -> str:
-    return visible(response.content_type[:_MAX_TYPE])
+    return escape_hidden(response.content_type[:_MAX_TYPE])
 
 
 def _attached(response: Response, media: Media, ctx: ToolContext) -> WebfetchOutput:
@@ -147,7 +147,7 @@ def _refuse_binary(response: Response, text: str) -> None:
 def _plain(text: str) -> str:
     """Text as it was sent, in lines that end alike, with everything invisible written as an escape."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join(map(visible, lines))
+    return "\n".join(map(escape_hidden, lines))
 
 
 def text(output: WebfetchOutput) -> str:
