@@ -68,7 +68,7 @@ def test_runs_under_the_async_toolkit(tmp_path: Path, make: Callable[[], Recorde
 
 
 def test_says_that_nobody_can_run_it(toolkit: Toolkit) -> None:
-    with pytest.raises(ToolFailed, match="do it yourself") as caught:
+    with pytest.raises(ToolFailed, match="do the work directly") as caught:
         toolkit.tools.task(description="count", prompt="How many?")
     assert caught.value.reason == "LLM_ASSIST_REQUIRED"
 

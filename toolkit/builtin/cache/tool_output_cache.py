@@ -76,7 +76,7 @@ def _notes(output: ToolOutputCacheOutput) -> list[str]:
     note = f"line {first} of {total}" if count == 1 else f"lines {first}-{last} of {total}"
     if output.clipped_lines:
         clipped = _count(len(output.clipped_lines), "long line")
-        note += f"; {clipped} clipped: search in it with tool_output_cache_grep"
+        note += f"; {clipped} clipped: search with tool_output_cache_grep"
     if next_offset is not None:
         note += f"; continue with offset={next_offset}"
     return [f"[{note}]"]

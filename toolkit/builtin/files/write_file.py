@@ -55,7 +55,7 @@ def text(output: WriteFileOutput) -> str:
     if output.created:  # the model knows what it wrote
         return f"[created {output.path}, {size}]"
     if not output.diff:
-        return f"[{output.path} already has this content, {size}]"
+        return f"[{output.path} already had this content, {size}]"
     return f"[replaced {output.path}, now {size}]\n{brief_diff(output.diff)}"
 
 

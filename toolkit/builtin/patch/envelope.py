@@ -117,7 +117,7 @@ class _EnvelopeReader:
             return
         if not operation.hunks:
             problem = f"the update of '{operation.path}' has no hunk; expected '{_PLACE}' and lines"
-            way_out = ", or to only move it, one line to keep" if operation.verb == "move" else ""
+            way_out = "; to only move the file, give one line to keep" if operation.verb == "move" else ""
             raise invalid(operation.line, problem + way_out)
         if not operation.hunks[-1].rows:
             raise _no_rows(number)
@@ -131,7 +131,7 @@ class _EnvelopeReader:
         is_place = marker == _PLACE or marker.startswith(_ANCHOR)
         if hunk is not None and hunk.at_end and not is_place:
             if marker:
-                raise invalid(number, f"expected '{_PLACE}' or {_HEADERS} after '{_END_OF_FILE}'")
+                raise invalid(number, f"after '{_END_OF_FILE}', expected '{_PLACE}' or {_HEADERS}")
         elif hunk is None and operation.new_path is None and marker.startswith(_MOVE):
             operation.verb, operation.new_path = "move", marker.removeprefix(_MOVE)
         elif is_place:
