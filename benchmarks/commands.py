@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
+from toolkit.guard import ProcessGuard
 from toolkit.guard.permission import CarrierChoice, SandboxChoice
-from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.kernel.tier import pick_tier
 
 ROUNDS = 100

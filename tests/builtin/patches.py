@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.builtin.workspace import toolkit_for
-from toolkit.errors import ToolFailed, ToolkitError
+from toolkit import ToolFailed, ToolkitError
 
 
 def envelope(*parts: str) -> str:

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from toolkit import Network
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.guard.net.network import Network
 from toolkit.runtime.call.approval import Approver
 
 HERE = "127.0.0.1"

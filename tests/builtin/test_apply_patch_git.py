@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.builtin.patches import files_in, outcome, write
 from tests.builtin.workspace import toolkit_for
-from toolkit.errors import ToolFailed
+from toolkit import ToolFailed
 from toolkit.generated import Toolkit
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.builtin.patches import add, delete, envelope, files_in, outcome, update, write
 from tests.builtin.workspace import toolkit_for
-from toolkit.errors import ToolFailed, ToolkitError
+from toolkit import ToolFailed, ToolkitError
 
 # There and back again
 

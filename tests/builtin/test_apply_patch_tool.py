@@ -15,8 +15,16 @@ from tests.builtin.patches import add, delete, envelope, files_in, outcome, upda
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import toolkit_for
 from tests.projects import REPOSITORY
-from toolkit import ApprovalRequest, Approve, Rule, ToolCall
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolNotAllowed
+from toolkit import (
+    ApprovalRequest,
+    Approve,
+    InvalidArguments,
+    Rule,
+    SandboxViolation,
+    ToolCall,
+    ToolFailed,
+    ToolNotAllowed,
+)
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 # What comes out, file by file

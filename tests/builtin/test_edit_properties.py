@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.builtin.workspace import toolkit_for
-from toolkit.errors import InvalidArguments, ToolFailed
+from toolkit import InvalidArguments, ToolFailed
 from toolkit.generated import Toolkit
 
 MARK = b"\xef\xbb\xbf"

@@ -12,8 +12,15 @@ import pytest
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import Meanwhile, make, make_socket
-from toolkit import ApprovalRequest, Approve
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit import (
+    ApprovalRequest,
+    Approve,
+    InvalidArguments,
+    SandboxViolation,
+    ToolFailed,
+    ToolkitError,
+    ToolNotAllowed,
+)
 from toolkit.generated import EditArgs, EditOutput, Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 MEBIBYTE = 1024 * 1024
@@ -307,7 +314,8 @@ def test_refuses_a_change_that_the_files_own_whitespace_undoes(edit: Edits) -> N
 
     assert error.reason == "NO_MATCH"
     assert (
-        error.message == "nothing would change in 'f': old_string and new_string differ only in whitespace, which the file keeps"
+        error.message
+        == "nothing would change in 'f': old_string and new_string differ only in whitespace, which the file keeps"
     )
 
 

@@ -13,8 +13,7 @@ from tests.builtin import ripgrep
 from tests.builtin.ripgrep import needs_ripgrep
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
-from toolkit import Rule
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit import InvalidArguments, Rule, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import GlobArgs, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 # What comes back

@@ -10,9 +10,8 @@ import pytest
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket
-from toolkit import CancelSignal, Rule
+from toolkit import CancelSignal, InvalidArguments, Rule, SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.builtin.search.lines import LONG_LINE
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.generated import GrepArgs, GrepOutput, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 

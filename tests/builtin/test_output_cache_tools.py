@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.builtin.snapshots import Snapshots
 from tests.runtime.cache.reading import UNKNOWN
-from toolkit.errors import InvalidArguments, ToolCancelled, ToolFailed
+from toolkit import CancelSignal, ContentBlock, FileOutputCache, InvalidArguments, ToolCancelled, ToolFailed
 from toolkit.generated import (
     SecurityPolicy,
     Toolkit,
@@ -21,9 +21,7 @@ from toolkit.generated import (
     ToolOutputCacheGrepArgs,
     create_agent_toolkit,
 )
-from toolkit.runtime.context.signals import CancelSignal
-from toolkit.runtime.output.cache.store import TEXT_LIMIT, FileOutputCache
-from toolkit.wire.content import ContentBlock
+from toolkit.runtime.output.cache.store import TEXT_LIMIT
 
 SESSION = "session"
 REF = "b3V0cHV0cyBhcmUga2VwdCBhIHdoaWxl"

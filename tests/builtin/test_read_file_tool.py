@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit import CancelSignal, InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import ReadFileArgs, Toolkit
-from toolkit.runtime.context.signals import CancelSignal
 
 NOTE = "… [line clipped: {} characters]"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)

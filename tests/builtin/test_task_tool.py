@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.builtin.snapshots import Snapshots
-from toolkit import SUBAGENT_RUNNER, Progress, SubagentRequest, SubagentResult, ToolFailed, ToolNotAllowed
+from toolkit import SUBAGENT_RUNNER, Permission, Progress, SubagentRequest, SubagentResult, ToolFailed, ToolNotAllowed
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
-from toolkit.guard.permission import Permission
 
 
 class Recorder:

@@ -9,8 +9,7 @@ import pytest
 
 from tests.builtin.snapshots import Snapshots
 from tests.projects import run
-from toolkit import TODO_STORE, FileTodoStore, JsonObject, MemoryTodoStore, Todo
-from toolkit.errors import InvalidArguments, ToolFailed
+from toolkit import TODO_STORE, FileTodoStore, InvalidArguments, JsonObject, MemoryTodoStore, Todo, ToolFailed
 from toolkit.generated import SecurityPolicy, TodowriteInput, Toolkit, ToolkitContext, create_agent_toolkit
 
 WORK: JsonObject = JsonObject(

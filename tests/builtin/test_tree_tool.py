@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.builtin.workspace import as_somebody_else, make, make_socket, nodes
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import Toolkit, TreeArgs, TreeOutput
 
 

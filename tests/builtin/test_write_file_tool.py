@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import Meanwhile, make, make_socket, toolkit_for
-from toolkit import ApprovalRequest, Approve, Deny, Edit
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit import (
+    ApprovalRequest,
+    Approve,
+    Deny,
+    Edit,
+    InvalidArguments,
+    SandboxViolation,
+    ToolFailed,
+    ToolkitError,
+    ToolNotAllowed,
+)
 from toolkit.generated import (
     Rule,
     SecurityPolicy,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from toolkit import CancelSignal
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.generated.models.tree import TreeOutputNode
-from toolkit.runtime.context.signals import CancelSignal
 
 
 def toolkit_for(root: Path) -> Toolkit:
