@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
+from toolkit.builtin.text.counts import format_count
 from toolkit.generated import ToolOutputCacheInput, ToolOutputCacheOutput
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.toolkit_context import ToolContext
@@ -75,7 +76,7 @@ def _notes(output: ToolOutputCacheOutput) -> list[str]:
         return []
     note = f"line {first} of {total}" if count == 1 else f"lines {first}-{last} of {total}"
     if output.clipped_lines:
-        clipped = _count(len(output.clipped_lines), "long line")
+        clipped = format_count(len(output.clipped_lines), "long line")
         note += f"; {clipped} clipped: search with tool_output_cache_grep"
     if next_offset is not None:
         note += f"; continue with offset={next_offset}"
@@ -83,8 +84,4 @@ def _notes(output: ToolOutputCacheOutput) -> list[str]:
 
 
 def _explain_empty(total: int) -> str:
-    return f"[no such line: the output has {_count(total, 'line')}]" if total else "[the output is empty]"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
+    return f"[no such line: the output has {format_count(total, 'line')}]" if total else "[the output is empty]"

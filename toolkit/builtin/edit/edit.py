@@ -20,8 +20,9 @@ from toolkit.builtin.files.whole_file import (
     decode_text,
     encode_text,
     read_whole,
-    refuse_mixture,
+    refuse_mixed_encodings,
 )
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.diff import brief_diff, unified_diff, visible_diff
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError
 from toolkit.generated import EditInput, EditOutput
@@ -67,7 +68,7 @@ def preview(args: EditInput, ctx: ToolContext) -> Preview:
 
 
 def text(output: EditOutput) -> str:
-    summary = "1 replacement" if output.replacements == 1 else f"{output.replacements} replacements"
+    summary = format_count(output.replacements, "replacement")
     if output.match_mode != "exact":
         summary += f", by {output.match_mode} match"
     verb = "would change" if output.dry_run else "changed"
@@ -89,7 +90,7 @@ def _prepare(args: EditInput, fs: SandboxFS) -> _PreparedEdit:
             " old_string and new_string differ only in whitespace, which the file keeps"
         )
         raise ToolFailed("NO_MATCH", message, path=file.path)
-    refuse_mixture(file.path, before, after)
+    refuse_mixed_encodings(file.path, before, after)
     data = encode_text(after)
     if len(data) > MAX_BYTES:
         message = (

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.media import Media, recognise_media
 from toolkit.builtin.files.open_with_hint import open_file
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import ToolFailed
 from toolkit.generated import ReadFileInput, ReadFileOutput
@@ -266,8 +267,7 @@ def text(output: ReadFileOutput) -> str:
 def _explain_empty(output: ReadFileOutput) -> str:
     if not output.total_lines:
         return "[empty file]"
-    lines = "1 line" if output.total_lines == 1 else f"{output.total_lines} lines"
-    return f"[no line {output.start_line}: the file has {lines}]"
+    return f"[no line {output.start_line}: the file has {format_count(output.total_lines, 'line')}]"
 
 
 def _notes(output: ReadFileOutput) -> list[str]:
@@ -279,8 +279,7 @@ def _notes(output: ReadFileOutput) -> list[str]:
     if output.total_lines is not None:
         note += f" of {output.total_lines}"
     if output.clipped_lines:
-        count = len(output.clipped_lines)
-        note += "; 1 long line clipped" if count == 1 else f"; {count} long lines clipped"
+        note += f"; {format_count(len(output.clipped_lines), 'long line')} clipped"
     if output.next_start_line is not None:
         note += f"; continue with start_line={output.next_start_line}"
     return [f"[{note}]"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.walk import Steps, denied_note, filter_names, open_below
+from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import TreeInput, TreeOutput
 from toolkit.generated.models.tree import TreeOutputNode
@@ -129,9 +130,9 @@ def _rows(node: TreeOutputNode, indent: str) -> Iterator[str]:
 def _summary(output: TreeOutput) -> str:
     counts = ", ".join(
         (
-            _count(output.total_dirs, "directory", "directories"),
-            _count(output.total_files, "file", "files"),
-            *([_count(output.total_symlinks, "link", "links")] if output.total_symlinks else []),
+            format_count(output.total_dirs, "directory", "directories"),
+            format_count(output.total_files, "file"),
+            *([format_count(output.total_symlinks, "link")] if output.total_symlinks else []),
         )
     )
     notes = [counts, *denied_note(output.hidden)]
@@ -144,7 +145,3 @@ def _summary(output: TreeOutput) -> str:
 
 def _is_cut(node: TreeOutputNode) -> bool:
     return node.truncated or any(map(_is_cut, node.children or ()))
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

@@ -41,7 +41,9 @@ def decode_text(file: WholeFile) -> str:
     """The text of the file; bytes that are not UTF-8 become surrogates, which ``encode_text`` turns back."""
     encoding = marked_encoding(file.data)
     if encoding is not None and encoding != UTF_8_WITH_BOM:
-        message = f"'{file.path}' is {encoding.upper()} text, but only UTF-8 can be edited; use write_file to replace it"
+        message = (
+            f"'{file.path}' is {encoding.upper()} text, but only UTF-8 can be edited; use write_file to replace it"
+        )
         raise ToolFailed("BINARY_NOT_SUPPORTED", message, path=file.path)
     if b"\0" in file.data:
         message = f"'{file.path}' is not a text file: it has NUL bytes ({len(file.data)} bytes in all)"
@@ -54,7 +56,7 @@ def encode_text(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def refuse_mixture(path: str, before: str, after: str) -> None:
+def refuse_mixed_encodings(path: str, before: str, after: str) -> None:
     """Refuse to add UTF-8 to a file in another encoding; ASCII may be added, and its own bytes stay as they are."""
     foreign = [char for char in set(before) if not char.isascii()]
     if not foreign or not all(map(_is_escaped, foreign)):

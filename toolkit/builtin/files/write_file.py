@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.builtin.files.whole_file import MAX_BYTES, check_expected
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.diff import binary_diff, brief_diff, unified_diff, visible_diff
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.generated import WriteFileInput, WriteFileOutput
@@ -51,7 +52,7 @@ def preview(args: WriteFileInput, ctx: ToolContext) -> Preview:
 
 
 def text(output: WriteFileOutput) -> str:
-    size = f"{output.bytes_written} byte{'s' * (output.bytes_written != 1)}"
+    size = format_count(output.bytes_written, "byte")
     if output.created:  # the model knows what it wrote
         return f"[created {output.path}, {size}]"
     if not output.diff:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.walk import join_path
+from toolkit.builtin.text.counts import format_count
 from toolkit.generated import GitStatusSummaryInput, GitStatusSummaryOutput
 from toolkit.generated.models.git_status_summary import GitStatusSummaryOutputChange, GitStatusSummaryOutputCounts
 from toolkit.runtime.context.toolkit_context import ToolContext
@@ -92,8 +93,7 @@ def text(output: GitStatusSummaryOutput) -> str:
     if output.clean:
         rows.append("nothing changed, nothing untracked")
     if output.hidden:
-        paths = "1 changed path" if output.hidden == 1 else f"{output.hidden} changed paths"
-        rows.append(f"[{paths} not shown: denied by the policy]")
+        rows.append(f"[{format_count(output.hidden, 'changed path')} not shown: denied by the policy]")
     return "\n".join(rows)
 
 

@@ -13,6 +13,7 @@ from toolkit.builtin.patch.model import Patch
 from toolkit.builtin.patch.overlay import Content, Original
 from toolkit.builtin.patch.parse import parse_patch
 from toolkit.builtin.patch.plan import plan_patch
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.diff import visible_diff
 from toolkit.errors import ToolkitError
 from toolkit.generated import ApplyPatchInput, ApplyPatchOutput
@@ -80,7 +81,7 @@ def _to_change(path: str, original: Original | None, content: Content | None) ->
 
 def text(output: ApplyPatchOutput) -> str:
     count = len(output.files)
-    files = f"{count} file" if count == 1 else f"{count} files"
+    files = format_count(count, "file")
     head = f"[applied: {files}]" if output.applied else f"[dry run, not applied: {files} would change]"
     rows = [head, *map(_row, output.files[:MAX_SHOWN_FILES])]
     if count > MAX_SHOWN_FILES:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from toolkit.builtin.patch.model import Hunk
-from toolkit.builtin.patch.seek import EXACT, LEVELS, LineIndex
+from toolkit.builtin.patch.seek import EXACT, LEVELS, SearchableLines
 from toolkit.builtin.text.copy_hints import copy_hints
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.similar import Region, nearest_regions
 from toolkit.errors import ToolFailed
 from toolkit.visible import escape_hidden
@@ -26,7 +27,14 @@ class HunkNotPlaced(Exception):
     """The wanted lines do not occur in the file from line ``at`` on, or occur in several places."""
 
     def __init__(
-        self, number: int, hunk: Hunk, wanted: Sequence[str], index: LineIndex, at: int, *, is_ambiguous: bool = False
+        self,
+        number: int,
+        hunk: Hunk,
+        wanted: Sequence[str],
+        index: SearchableLines,
+        at: int,
+        *,
+        is_ambiguous: bool = False,
     ) -> None:
         super().__init__()
         self.number: Final = number
@@ -46,11 +54,9 @@ def hunk_failure(path: str, text: str, trouble: HunkNotPlaced) -> ToolFailed:
         problem = f"{which} matches in several places, none of them exactly; copy the lines exactly from the file"
         return ToolFailed("AMBIGUOUS", f"{problem}. Nothing was changed", **details)
     if not wanted:
-        count = len(trouble.index.lines)
+        count = format_count(len(trouble.index.lines), "line")
         problem = f"{which} cannot insert lines after line {hunk.old_start}"
-        return ToolFailed(
-            "NO_MATCH", f"{problem}: the file has {count} line{'s' * (count != 1)}. Nothing was changed", **details
-        )
+        return ToolFailed("NO_MATCH", f"{problem}: the file has {count}. Nothing was changed", **details)
     what = f"the line '{_clip(wanted[0])}' after '@@' is" if wanted == [hunk.anchor] else _describe_wanted(len(wanted))
     where = f"in the file after line {trouble.at}" if trouble.at else "in the file"
     rows = [f"{which} does not match: {what} not {where}. Nothing was changed.", *_hints(text, trouble)]

@@ -10,7 +10,7 @@ from typing import Final
 
 from toolkit.builtin.patch.hunk_failure import HunkNotPlaced, hunk_failure
 from toolkit.builtin.patch.model import Hunk
-from toolkit.builtin.patch.seek import EXACT, LEVELS, Budget, LineIndex
+from toolkit.builtin.patch.seek import EXACT, LEVELS, Budget, SearchableLines
 from toolkit.errors import ToolFailed
 from toolkit.visible import BOM
 
@@ -71,7 +71,7 @@ def _apply_quoted(text: str, hunks: Sequence[Hunk], budget: Budget) -> str:
         ends.append(first_end)
     else:
         lines.pop()
-    index = LineIndex(lines, budget)
+    index = SearchableLines(lines, budget)
     replacements: list[_LineReplacement] = []
     at = 0
     for number, hunk in enumerate(hunks, 1):
@@ -86,7 +86,7 @@ def _apply_quoted(text: str, hunks: Sequence[Hunk], budget: Budget) -> str:
     return "".join(out)
 
 
-def _place_quoted(index: LineIndex, hunk: Hunk, number: int, at: int, found: list[_LineReplacement]) -> int:
+def _place_quoted(index: SearchableLines, hunk: Hunk, number: int, at: int, found: list[_LineReplacement]) -> int:
     """Add what a hunk replaces, from line ``at`` on, to ``found``; returns where the next hunk may start."""
     if hunk.anchor is not None:
         anchor = _seek(index, [hunk.anchor], at)
@@ -111,7 +111,7 @@ def _place_quoted(index: LineIndex, hunk: Hunk, number: int, at: int, found: lis
     return start + old_count
 
 
-def _seek(index: LineIndex, wanted: Sequence[str], start: int, *, at_end: bool = False) -> int | None:
+def _seek(index: SearchableLines, wanted: Sequence[str], start: int, *, at_end: bool = False) -> int | None:
     if at_end:
         start = max(start, len(index.lines) - len(wanted))
     if not wanted:
@@ -148,7 +148,7 @@ class _NumberedHunks:
         if not self._is_open:
             self._lines.pop()
         self._return = "\r" if self._lines and self._lines[0].endswith("\r") else ""
-        self._index = LineIndex(self._lines, budget)
+        self._index = SearchableLines(self._lines, budget)
         self._out: list[str] = []
         self._done = 0
         self._shift = 0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from toolkit.builtin.files.whole_file import MAX_BYTES, encode_text, refuse_mixture
+from toolkit.builtin.files.whole_file import MAX_BYTES, encode_text, refuse_mixed_encodings
 from toolkit.builtin.patch.hunks import apply_envelope, apply_numbered
 from toolkit.builtin.patch.model import Patch, PatchOperation, Verb
 from toolkit.builtin.patch.overlay import Content, Key, Original, Overlay, Unread
@@ -97,7 +97,7 @@ class _Planner:
         self.overlay.spend(len(text) + _LINE_COST * text.count("\n"))
         apply_hunks = apply_numbered if operation.hunks[0].old_start is not None else apply_envelope
         after = apply_hunks(text, operation.hunks, shown, self._budget)
-        refuse_mixture(shown, text, after)
+        refuse_mixed_encodings(shown, text, after)
         if len(after) > MAX_BYTES or len(encode_text(after)) > MAX_BYTES:
             message = f"'{shown}' would have more than {MAX_BYTES} bytes; nothing was changed"
             raise ToolFailed("TOO_LARGE", message, path=shown)

@@ -57,7 +57,7 @@ class Budget:
             raise ToolFailed("TOO_LARGE", f"{problem}; split the patch, or copy the lines exactly from the files")
 
 
-class LineIndex:
+class SearchableLines:
     """The lines of one file, searchable at every level; a level is built when it is first needed."""
 
     def __init__(self, lines: Sequence[str], budget: Budget) -> None:

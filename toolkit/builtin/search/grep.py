@@ -18,6 +18,7 @@ from toolkit.builtin.search.path_globs import PathMatcher, parse_any
 from toolkit.builtin.search.regex import Matcher, compile
 from toolkit.builtin.search.text_source import decode_chunks, read_text
 from toolkit.builtin.search.walk import Steps, Visit, Walk, denied_note
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import GrepInput, GrepOutput
@@ -221,18 +222,18 @@ def _content_rows(matches: Sequence[GrepOutputMatch]) -> Iterator[str]:
 
 
 def _summary(output: GrepOutput) -> str:
-    shown, searched = len(output.matches), _count(output.files_searched, "file")
-    what = "match" if output.output == "content" else "file"
+    shown, searched = len(output.matches), format_count(output.files_searched, "file")
+    what = ("match", "matches") if output.output == "content" else ("file", "files")
     if not output.files_searched:
         return "no file to search: hidden, binary and git-ignored files are skipped unless path names them"
     if output.truncated and output.total is None:
-        return f"the first {_count(shown, what)}, {searched} searched so far"
+        return f"the first {format_count(shown, *what)}, {searched} searched so far"
     if output.truncated:
-        return f"the first {shown} of {_count(output.total or 0, what)}"
+        return f"the first {shown} of {format_count(output.total or 0, *what)}"
     if not shown:
         return f"no match in {searched}"
-    return f"{_count(shown, what)}, {searched} searched" if what == "match" else f"{shown} of {searched} searched"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}{'es' * what.endswith('h') or 's'}"
+    return (
+        f"{format_count(shown, *what)}, {searched} searched"
+        if what[0] == "match"
+        else f"{shown} of {searched} searched"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
@@ -131,4 +132,4 @@ def is_hidden(entry: DirEntry) -> bool:
 
 def denied_note(count: int) -> list[str]:
     """A note about entries that deny rules left out, if any."""
-    return [f"{count} {'entry' if count == 1 else 'entries'} left out, denied by the policy"] if count else []
+    return [f"{format_count(count, 'entry', 'entries')} left out, denied by the policy"] if count else []
