@@ -232,8 +232,6 @@ def _summary(output: GrepOutput) -> str:
         return f"the first {shown} of {format_count(output.total or 0, *what)}"
     if not shown:
         return f"no match in {searched}"
-    return (
-        f"{format_count(shown, *what)}, {searched} searched"
-        if what[0] == "match"
-        else f"{shown} of {searched} searched"
-    )
+    if output.output != "content":
+        return f"{shown} of {searched} searched"
+    return f"{format_count(shown, *what)}, {searched} searched"
