@@ -1,4 +1,4 @@
-"""Git diffs: rows for what a diff can say, and real ``git diff`` output over random trees, whose target is the oracle."""
+"""Git diffs: a table of what a diff can express, and real ``git diff`` output over random trees as the oracle."""
 
 from __future__ import annotations
 

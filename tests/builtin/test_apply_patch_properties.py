@@ -1,4 +1,4 @@
-"""What holds for every patch: there and back again, no byte beside it, no way out, no unexpected error."""
+"""Properties of every patch: it can be reverted, changes nothing else, cannot escape, and never fails unexpectedly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The diff that approvers and models are shown: right for any texts, and bounded for hostile ones."""
+"""Diffs for approvers and models: correct for all texts, and bounded for hostile ones."""
 
 from __future__ import annotations
 

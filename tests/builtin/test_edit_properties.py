@@ -1,4 +1,4 @@
-"""What holds for every edit: what it was not asked to change stays byte for byte, and it can be taken back."""
+"""Properties of every edit: everything else stays byte for byte, and the edit can be reverted."""
 
 from __future__ import annotations
 

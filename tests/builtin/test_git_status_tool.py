@@ -1,4 +1,4 @@
-"""``git_status_summary`` through the public door: real repositories in every state, hostile ones among them."""
+"""``git_status_summary`` through the public entry point: real repositories in every state, hostile ones among them."""
 
 from __future__ import annotations
 

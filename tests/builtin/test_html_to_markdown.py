@@ -1,4 +1,4 @@
-"""Pages into Markdown, text and clean HTML: rows of what comes of what, and what holds for any page at all."""
+"""Pages as Markdown, text and clean HTML: tables of examples, and properties of all pages."""
 
 from __future__ import annotations
 

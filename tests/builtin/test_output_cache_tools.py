@@ -1,4 +1,4 @@
-"""``tool_output_cache`` and ``tool_output_cache_grep`` over outputs that were kept."""
+"""``tool_output_cache`` and ``tool_output_cache_grep`` over cached outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``webfetch`` through the public door, with a real server; the numbers are those of the attack list.
+"""``webfetch`` through the public entry point, with a real server; the numbers are those of the attack list.
 
 The depth of these rows is in ``tests/guard/test_net_fetch.py``; here is how each class of them comes out of the tool.
 """
