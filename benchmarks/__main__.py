@@ -1,6 +1,6 @@
-"""``make bench``: what calls, imports, generation, commands and searches cost.
+"""``make bench``: the cost of calls, imports, generation, commands, searches and pages.
 
-Look at the ratios; times are this machine's.
+Compare the ratios; absolute times depend on the machine.
 """
 
 from __future__ import annotations

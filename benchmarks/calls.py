@@ -1,4 +1,4 @@
-"""One tool call, ``add``: from a name and arguments to the text a model reads, beside the limit pydantic-core sets."""
+"""One call of the tool ``add``, from name and arguments to the text for the model, compared with bare pydantic-core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command, ``true``: what each tier adds to a plain subprocess. Wall time; look at the minima's differences."""
+"""One command, ``true``: what each sandbox tier adds to a plain subprocess. Wall time; compare the minima."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
+from toolkit.guard import ProcessGuard
 from toolkit.guard.permission import CarrierChoice, SandboxChoice
-from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.kernel.tier import pick_tier
 
 ROUNDS = 100
@@ -23,7 +23,7 @@ TIERS: tuple[tuple[SandboxChoice, CarrierChoice], ...] = (
     ("full", "own"),
     ("full", "bubblewrap"),
 )
-# Bubblewrap as people use it: a read-only view of everything, no Landlock, no filter, no answer but an exit code.
+# Bubblewrap as commonly used: a read-only view of everything, no Landlock, no seccomp filter.
 BUBBLEWRAP = ("--ro-bind", "/", "/", "--unshare-all", "--proc", "/proc", "--dev", "/dev", "--die-with-parent")
 
 
@@ -42,7 +42,7 @@ def report() -> str:
                 notes.append(f"  no {sandbox} tier here: {choice.reason}")
                 continue
             guard = stack.enter_context(ProcessGuard(folder, sandbox=sandbox, carrier=carrier))
-            name = f"ProcessGuard.run, {sandbox}" + (" by bubblewrap" if choice.bubblewrap else "")
+            name = f"ProcessGuard.run, {sandbox}" + (" with bubblewrap" if choice.bubblewrap else "")
             contenders[name] = partial(guard.run, ["true"])
         bubblewrap = shutil.which("bwrap")
         if bubblewrap:
@@ -50,11 +50,11 @@ def report() -> str:
             contenders["bwrap, subprocess.run"] = lambda: subprocess.run(command, capture_output=True, check=True)
         else:
             notes.append("  bubblewrap is not installed here")
-        return "\n".join([*_table(_walls(contenders)), _cold(folder), *notes])
+        return "\n".join([*_table(_wall_times(contenders)), _first_command(folder), *notes])
 
 
-def _walls(contenders: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
-    """The wall time of every run in milliseconds, sorted; the order is shuffled in every round."""
+def _wall_times(contenders: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
+    """The wall times of all runs in milliseconds, sorted; each round runs the contenders in random order."""
     walls: dict[str, list[float]] = {name: [] for name in contenders}
     for contender in contenders.values():
         contender()
@@ -68,16 +68,16 @@ def _walls(contenders: dict[str, Callable[[], object]]) -> dict[str, list[float]
 
 def _table(walls: dict[str, list[float]]) -> list[str]:
     base = walls[BASE][0]
-    lines = [f"One command, `true`, {ROUNDS} runs each  (+ = over: {BASE}, of the minima)"]
+    lines = [f"One command, `true`, {ROUNDS} runs each  (+ = minimum above that of: {BASE})"]
     for name, times in walls.items():
         lines.append(
-            f"  {name:<40} {times[0]:>8.2f} ms least {times[len(times) // 2]:>8.2f} median  {times[0] - base:>+7.2f}"
+            f"  {name:<40} {times[0]:>8.2f} ms min {times[len(times) // 2]:>8.2f} median  {times[0] - base:>+7.2f}"
         )
     return lines
 
 
-def _cold(folder: str) -> str:
-    """The first command of a guard, which starts the helper."""
+def _first_command(folder: str) -> str:
+    """The first command of a guard, which starts the fork server."""
     if pick_tier("auto").name == "none":
         return ""
     times = []
@@ -86,4 +86,4 @@ def _cold(folder: str) -> str:
         with ProcessGuard(folder) as guard:
             guard.run(["true"])
         times.append((time.perf_counter() - start) * 1000)
-    return f"  {'first command of a guard, auto':<40} {min(times):>8.2f} ms least"
+    return f"  {'first command of a guard, auto':<40} {min(times):>8.2f} ms min"

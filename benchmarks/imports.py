@@ -1,4 +1,4 @@
-"""What importing costs, in fresh processes, beside ``pydantic.BaseModel``."""
+"""The cost of importing, in fresh processes, compared with ``pydantic.BaseModel``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from benchmarks.measure import table
 
-BASE = "pydantic, BaseModel touched"
+BASE = "pydantic, BaseModel imported"
 FIRST_CALL = """
 from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
 toolkit = create_agent_toolkit(ToolkitContext(".", SecurityPolicy(default="allow")))
@@ -30,7 +30,7 @@ def report(rounds: int = 5) -> str:
             best[name] = min(best[name], _cpu_ms(program))
     bare = best.pop("nothing (the interpreter)")
     return table(
-        "Importing, the interpreter's own time left out",
+        "Importing, without the interpreter's own start",
         {name: value - bare for name, value in best.items()},
         BASE,
         "ms",

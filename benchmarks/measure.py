@@ -1,4 +1,4 @@
-"""How things are measured: contenders interleaved in one process, CPU time, ratios of the minima to one of them."""
+"""Measures CPU time of contenders interleaved in one process, and shows the minima as ratios to one of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 def least_cpu(
     contenders: Mapping[str, Callable[[], object]], *, rounds: int = 15, calls: int = 2000
 ) -> dict[str, float]:
-    """The least CPU time of one call of each, in nanoseconds; the order is shuffled in every round."""
+    """The minimum CPU time per call of each contender, in nanoseconds; each round runs them in random order."""
     best = dict.fromkeys(contenders, float("inf"))
     for contender in contenders.values():
         contender()

@@ -1,6 +1,6 @@
-"""``grep`` and ``glob`` over a tree of files, beside ripgrep, ``re`` on bytes and a bare walk.
+"""``grep`` and ``glob`` over a tree of files, compared with ripgrep, ``re`` on bytes and a bare walk.
 
-The tree is made of words and code-like lines, some 8 KB a file in directories of about ten, one file of forty ignored.
+The tree has code-like files of about 8 KB, about ten per directory; one in forty is ignored.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ WORDS = [
 
 
 def make_tree(root: Path, files: int, seed: int = 1) -> None:
-    """Files with a few needles in them: a class of errors in one of fifty, a name that ends in ``_error`` in one of ten."""
+    """Files with a few needles: an error class in one of fifty, a name that ends in ``_error`` in one of ten."""
     chance = random.Random(seed)
     lines = [
         "    " * chance.randrange(4) + " ".join(chance.choices(WORDS, k=chance.randrange(1, 10))) for _ in range(4000)
@@ -94,7 +94,7 @@ def walk(root: str) -> Iterator[str]:
 
 
 def re_on_bytes(root: str, pattern: str) -> int:
-    """What one would write by hand: no limits, no ignored files, no sandbox, one count a line."""
+    """A hand-written search: no limits, no ignored files, no sandbox; counts matching lines."""
     found, search = 0, re.compile(pattern.encode())
     for path in walk(root):
         with open(path, "rb") as file:
@@ -135,9 +135,9 @@ def report(files: int = FILES, rounds: int = 3) -> str:
             parts: list[str] = []
             for title, pattern in (
                 ("a text", "BufferError"),
-                ("an expression with a text at its beginning", r"class \w+Error\b"),
-                ("an expression with a text inside", r"\w+_error\b"),
-                ("an expression without a text", r"[A-Z]\w+\("),
+                ("an expression that starts with a literal", r"class \w+Error\b"),
+                ("an expression with a literal inside", r"\w+_error\b"),
+                ("an expression without a literal", r"[A-Z]\w+\("),
             ):
                 contenders: dict[str, Callable[[], object]] = {
                     "rg": partial(ripgrep, "-n", "-e", pattern),

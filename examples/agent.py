@@ -1,7 +1,7 @@
-"""A whole agent loop, statically typed: a model asks for tools, the toolkit runs them behind policy and sandbox.
+"""A complete, statically typed agent loop: a model calls tools, and the toolkit runs them under a policy, in a sandbox.
 
-The model here is scripted, so that the example needs no network. A real one would get ``toolkit.get_allowed_tools()``
-with the conversation and answer with the same ``ToolCall`` objects: see the loops beside this file, one a provider.
+The model here is scripted, so the example needs no network. A real model would receive ``toolkit.get_allowed_tools()`` with
+the conversation and answer with the same ``ToolCall`` objects: see the loops in this folder, one per provider.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RUN_TESTS = [sys.executable, "-m", "unittest", "--quiet"]
 
 @dataclass
 class ScriptedModel:
-    """Stands in for an LLM: each turn it asks for some tools; the results of the turn before are what it looks at."""
+    """Stands in for an LLM: each turn it calls some tools, given the results of the turn before."""
 
     script: Iterator[list[ToolCall]]
 
@@ -30,7 +30,7 @@ class ScriptedModel:
 
 
 def script() -> Iterator[list[ToolCall]]:
-    """What a model might do when it is told that the total of an order is wrong."""
+    """What a model might do when asked why the total of an order is wrong."""
     numbers = count(1)
 
     def ask(name: str, **arguments: object) -> ToolCall:
@@ -38,7 +38,7 @@ def script() -> Iterator[list[ToolCall]]:
 
     yield [ask("todowrite", todos=_plan("in_progress", "pending", "pending"))]
     yield [ask("tree", max_depth=2), ask("grep", pattern=r"def \w*total", include="*.py")]
-    # Neighbours that only read run side by side. One path is misspelt and one lies outside: errors it can act on.
+    # Read-only calls next to each other run in parallel. One path is misspelt and one is outside the workspace.
     yield [
         ask("read_file", path="shop/order.py"),
         ask("read_file", path="shop/ordr.py"),
@@ -65,7 +65,7 @@ def _plan(find: str, fix: str, check: str) -> list[dict[str, str]]:
 
 
 def run_agent(toolkit: Toolkit, model: ScriptedModel, show: Show) -> str:
-    """The loop: ask the model, run what it asks for, until it says it is done."""
+    """The loop: ask the model and run the tools it calls, until it is done."""
     tools = toolkit.get_allowed_tools()
     results: list[ToolResult] = []
     while True:
@@ -78,13 +78,13 @@ def run_agent(toolkit: Toolkit, model: ScriptedModel, show: Show) -> str:
 
 
 def changed_files(toolkit: Toolkit) -> list[str]:
-    """Your own code calls tools too, and a checker knows what comes back: ``content`` is a ``GitStatusSummaryOutput``."""
+    """Your own code can call tools too, with checked types: ``content`` is a ``GitStatusSummaryOutput``."""
     status = toolkit.invoke("git_status_summary", {}).content
     return [entry.path for entry in (*status.unstaged, *status.untracked)]
 
 
 def open_toolkit(workspace: Path, audit: Path) -> Toolkit:
-    """Everything an agent needs to mend a small project, and nothing else; every call is recorded."""
+    """A toolkit with only what an agent needs to fix a small project; every call is recorded."""
     policy = SecurityPolicy(
         default="deny",
         tools={
@@ -92,7 +92,7 @@ def open_toolkit(workspace: Path, audit: Path) -> Toolkit:
             "write_file": "allow", "exec_command": "allow", "git_status_summary": "allow", "done": "allow",
         },
     )  # fmt: skip
-    # Where this interpreter is installed, so that a sandboxed command can run it.
+    # The folders of this interpreter, so that a sandboxed command can run it.
     interpreter = {Path(sys.prefix), Path(sys.base_prefix)}
     return create_agent_toolkit(
         ToolkitContext(workspace, policy, read_roots=sorted(interpreter), audit=audit, state_dir=audit.parent / "state")

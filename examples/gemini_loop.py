@@ -1,7 +1,7 @@
-"""A whole agent loop over Gemini: the model's answer, its calls, their results, the next request.
+"""A complete agent loop with Gemini: the model's answer, its calls, their results, the next request.
 
-``main(genai.Client(), Path("."))`` asks the real API; the key comes from the environment, as the SDK does it. With
-``genai.Client(vertexai=True, ...)`` it asks Vertex.
+``main(genai.Client(), Path("."))`` calls the real API; the SDK reads the key from the environment. With
+``genai.Client(vertexai=True, ...)`` it calls Vertex AI.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from toolkit.adapters.gemini import GeminiDriver
 if TYPE_CHECKING:
     from google import genai
 
-MOST_TURNS = 20
+MAX_TURNS = 20
 
 
 def converse(driver: GeminiDriver, toolkit: Toolkit, question: str) -> str:
-    """Ask, run what the model asks for, and tell it what came out, until it answers."""
+    """Ask the model, run the tools it calls and return the results to it, until it answers."""
     conversation: list[ChatMessage] = [TextMessage("user", question)]
     options = QueryOptions(tools=toolkit.get_allowed_tools(), system="You answer questions about a project.")
-    for _ in range(MOST_TURNS):
+    for _ in range(MAX_TURNS):
         result = driver.query(conversation, options)
         if result.finish_reason in ("error", "length"):
-            # Calls of an answer that was cut are not run: nobody knows what they would have been.
-            raise RuntimeError(f"no whole answer: {result.metadata.get('error', result.finish_reason)}")
+            # An answer that was cut off may contain incomplete calls, so none of them are run.
+            raise RuntimeError(f"no complete answer: {result.metadata.get('error', result.finish_reason)}")
         if not result.tool_calls:
             return result.content
-        # The message has the signatures of the model's thoughts, which the API wants back with the calls.
+        # The message includes thought signatures, which the API requires back with the calls.
         conversation.append(result.message())
         conversation += [ToolResultMessage(one) for one in toolkit.call_all(result.tool_calls)]
-    raise RuntimeError(f"no answer after {MOST_TURNS} turns")
+    raise RuntimeError(f"no answer after {MAX_TURNS} turns")
 
 
 def main(client: genai.Client, workspace: Path) -> str:

@@ -1,4 +1,4 @@
-"""``make run``: generate the typed surface, type-check the sample agent, run it in a sandboxed workspace. Offline."""
+"""``make run``: generates the typed API, type-checks the sample agent, and runs it in a sandboxed workspace. Offline."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         answer, report = run_in(Path(folder))
     print(f"\n   answer: {answer}")
-    print(f"   audit: {report.head.lines} records, {'; '.join(report.problems) or 'the chain is whole'}")
+    print(f"   audit: {report.head.lines} records, {'; '.join(report.problems) or 'the hash chain is intact'}")
     return 1 if report.problems else 0
 
 
@@ -55,7 +55,7 @@ def run_in(folder: Path) -> tuple[str, AuditReport]:
 
 
 def make_repository(workspace: Path) -> bool:
-    """A first commit to compare with, where git is installed."""
+    """Create a first commit to compare with, if git is installed."""
     if shutil.which("git") is None:
         return False
     person = ["-c", "user.name=example", "-c", "user.email=example@example.org"]

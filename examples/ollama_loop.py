@@ -1,6 +1,6 @@
-"""A whole agent loop over Ollama: the model's answer, its calls, their results, the next request.
+"""A complete agent loop with Ollama: the model's answer, its calls, their results, the next request.
 
-``main(ollama.Client(), Path("."))`` asks the server on this machine.
+``main(ollama.Client(), Path("."))`` calls the server on this machine.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from toolkit.adapters.ollama import OllamaDriver
 if TYPE_CHECKING:
     from ollama import Client
 
-MOST_TURNS = 20
+MAX_TURNS = 20
 
 
 def converse(driver: OllamaDriver, toolkit: Toolkit, question: str) -> str:
-    """Ask, run what the model asks for, and tell it what came out, until it answers."""
+    """Ask the model, run the tools it calls and return the results to it, until it answers."""
     conversation: list[ChatMessage] = [TextMessage("user", question)]
     options = QueryOptions(tools=toolkit.get_allowed_tools(), system="You answer questions about a project.")
-    for _ in range(MOST_TURNS):
+    for _ in range(MAX_TURNS):
         result = driver.query(conversation, options)
         if result.finish_reason in ("error", "length"):
-            # Calls of an answer that was cut are not run: nobody knows what they would have been.
-            raise RuntimeError(f"no whole answer: {result.metadata.get('error', result.finish_reason)}")
+            # An answer that was cut off may contain incomplete calls, so none of them are run.
+            raise RuntimeError(f"no complete answer: {result.metadata.get('error', result.finish_reason)}")
         conversation.append(result.message())
         if not result.tool_calls:
             return result.content
-        # Ollama has no ids: results go back in the order of the calls, which is the order they come in here.
+        # Ollama has no call ids: results must be in the order of the calls, as ``call_all`` returns them.
         conversation += [ToolResultMessage(one) for one in toolkit.call_all(result.tool_calls)]
-    raise RuntimeError(f"no answer after {MOST_TURNS} turns")
+    raise RuntimeError(f"no answer after {MAX_TURNS} turns")
 
 
 def main(client: Client, workspace: Path) -> str:

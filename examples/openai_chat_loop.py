@@ -1,7 +1,7 @@
-"""A whole agent loop over OpenAI's chat completions: the model's answer, its calls, their results, the next request.
+"""A complete agent loop with OpenAI's Chat Completions API: the model's answer, its calls, their results, the next request.
 
-``main(openai.OpenAI(), Path("."))`` asks the real API; the key comes from the environment, as the SDK does it. With
-``OpenAI(base_url=...)`` it asks any server that speaks the same language.
+``main(openai.OpenAI(), Path("."))`` calls the real API; the SDK reads the key from the environment. With
+``OpenAI(base_url=...)`` it calls any compatible server.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from toolkit.adapters.openai_chat import OpenAIChatDriver
 if TYPE_CHECKING:
     from openai import OpenAI
 
-MOST_TURNS = 20
+MAX_TURNS = 20
 
 
 def converse(driver: OpenAIChatDriver, toolkit: Toolkit, question: str) -> str:
-    """Ask, run what the model asks for, and tell it what came out, until it answers."""
+    """Ask the model, run the tools it calls and return the results to it, until it answers."""
     conversation: list[ChatMessage] = [TextMessage("user", question)]
     options = QueryOptions(tools=toolkit.get_allowed_tools(), system="You answer questions about a project.")
-    for _ in range(MOST_TURNS):
+    for _ in range(MAX_TURNS):
         result = driver.query(conversation, options)
         if result.finish_reason in ("error", "length"):
-            # Calls of an answer that was cut are not run: nobody knows what they would have been.
-            raise RuntimeError(f"no whole answer: {result.metadata.get('error', result.finish_reason)}")
+            # An answer that was cut off may contain incomplete calls, so none of them are run.
+            raise RuntimeError(f"no complete answer: {result.metadata.get('error', result.finish_reason)}")
         if not result.tool_calls:
             return result.content
-        # The message has all the server wants to see again; other servers than OpenAI's may want its reasoning.
+        # The message includes everything the server needs back; compatible servers may need the reasoning too.
         conversation.append(result.message())
         conversation += [ToolResultMessage(one) for one in toolkit.call_all(result.tool_calls)]
-    raise RuntimeError(f"no answer after {MOST_TURNS} turns")
+    raise RuntimeError(f"no answer after {MAX_TURNS} turns")
 
 
 def main(client: OpenAI, workspace: Path) -> str:

@@ -53,10 +53,10 @@ class Tools:
         patch: str,
         dry_run: bool = False,
     ) -> ApplyPatchOutput:
-        """Change, add, delete and move many files at once with a patch, an envelope or a git diff; all of it is applied or nothing.
+        """Add, update, delete and move files with one patch, an envelope or a git diff; the patch is applied as a whole or not at all.
 
-        :param patch: The patch, at most 10 MiB: from '*** Begin Patch' to '*** End Patch', or a unified diff as git writes it; paths are relative to the workspace.
-        :param dry_run: Whether to show what would change without changing it.
+        :param patch: The patch, at most 10 MiB: from '*** Begin Patch' to '*** End Patch', or a unified diff as written by git; paths are relative to the workspace.
+        :param dry_run: Whether to show the changes without writing them.
         """
         return self._call("apply_patch", {"patch": patch, "dry_run": dry_run})
 
@@ -90,9 +90,9 @@ class Tools:
         *,
         message: str,
     ) -> DoneOutput:
-        """Say that the task is finished, with a last message for the user.
+        """Report that the task is finished, with a final message for the user.
 
-        :param message: What was done, in a sentence or two.
+        :param message: What was done, in one or two sentences.
         """
         return self._call("done", {"message": message})
 
@@ -108,16 +108,16 @@ class Tools:
         expected_sha256: str | Omit = OMIT,
         dry_run: bool = False,
     ) -> EditOutput:
-        """Replace a piece of text in a file, found once or everywhere; other whitespace is tolerated, and the file's line ends and indentation are kept.
+        """Replace text in a file, once or everywhere; whitespace differences are tolerated, and the file's line endings and indentation are kept.
 
-        :param path: File to change, relative to the workspace.
-        :param old_string: Text to replace, as it stands in the file, with enough around it to be found only once.
-        :param new_string: Text to put in its place; its line ends become those of the file.
-        :param replace_all: Whether to replace every occurrence instead of the only one.
-        :param match_mode: exact: the text as it is but for line ends; auto: if that is not found, lines that differ in whitespace, then a similar block with the same first and last line.
-        :param expected_replacements: How many occurrences there must be, all of which are replaced; any other number changes nothing.
-        :param expected_sha256: Digest the file must have now; it is left alone if it has changed since it was read.
-        :param dry_run: Whether to show the change without making it.
+        :param path: File to edit, relative to the workspace.
+        :param old_string: Text to replace, copied from the file, with enough context to match only once.
+        :param new_string: Replacement text; its line endings are converted to those of the file.
+        :param replace_all: Whether to replace every occurrence instead of a single one.
+        :param match_mode: exact: match the text as given, ignoring line endings; auto: if that fails, match lines that differ in whitespace, then a similar block with the same first and last line.
+        :param expected_replacements: Number of occurrences the file must have, all of which are replaced; any other number changes nothing.
+        :param expected_sha256: SHA-256 the file must have now; nothing is written if it has changed since it was read.
+        :param dry_run: Whether to show the change without writing it.
         """
         return self._call("edit", {
             "path": path,
@@ -165,7 +165,7 @@ class Tools:
     ) -> GitStatusSummaryOutput:
         """Show the branch, upstream and changed files of a git repository.
 
-        :param cwd: A directory of the repository, relative to the workspace; all of the repository is shown.
+        :param cwd: Directory inside the repository, relative to the workspace; the whole repository is shown.
         """
         return self._call("git_status_summary", {"cwd": cwd})
 
@@ -178,13 +178,13 @@ class Tools:
         respect_gitignore: bool = True,
         limit: int = 100,
     ) -> GlobOutput:
-        """Find files by a wildcard pattern, newest first, without what git ignores.
+        """Find files by wildcard pattern, newest first, without git-ignored files.
 
-        :param pattern: Pattern for paths below the directory: * and ? stay within a name, ** is any number of directories, {a,b} is a choice, a backslash takes the next character as it is.
+        :param pattern: Pattern for paths below the directory: * and ? match within a name, ** matches any number of directories, {a,b} matches either, and a backslash escapes the next character.
         :param path: Directory to search, relative to the workspace.
         :param include_hidden: Whether wildcards match names that start with a dot.
-        :param respect_gitignore: Whether to leave out what .gitignore files name.
-        :param limit: How many paths to return at most.
+        :param respect_gitignore: Whether to skip entries ignored by .gitignore files.
+        :param limit: Maximum number of paths to return.
         """
         return self._call("glob", {
             "pattern": pattern,
@@ -208,18 +208,18 @@ class Tools:
         output: Literal["content", "files", "count"] = "content",
         limit: int = 100,
     ) -> GrepOutput:
-        """Search the lines of text files below a directory, or of one file, for a regular expression or a text; leaves out binary and hidden files and what git ignores.
+        """Search one file, or the text files below a directory, for lines that match a regular expression or a text; binary, hidden and git-ignored files are skipped.
 
-        :param pattern: What to search for, within one line. Look-around and back-references are not supported.
+        :param pattern: What to search for within a line. Look-around and back-references are not supported.
         :param path: Directory or file to search, relative to the workspace.
-        :param regex: Whether the pattern is a regular expression; otherwise it is searched for as it stands.
-        :param ignore_case: Whether upper and lower case are the same.
-        :param before: How many lines before each match to show.
-        :param after: How many lines after each match to show.
-        :param include: Search only files that fit one of these patterns, such as *.py or src/**/*.{js,ts}.
-        :param exclude: Leave out files and directories that fit one of these patterns, such as *.min.js or build/.
-        :param output: Whether to return matching lines, only the files that have some, or how many each file has.
-        :param limit: How many matches, or files, to return at most.
+        :param regex: Whether the pattern is a regular expression; otherwise it is matched literally.
+        :param ignore_case: Whether to ignore case.
+        :param before: Number of lines to show before each match.
+        :param after: Number of lines to show after each match.
+        :param include: Search only files that match one of these patterns, such as *.py or src/**/*.{js,ts}.
+        :param exclude: Skip files and directories that match one of these patterns, such as *.min.js or build/.
+        :param output: Whether to return matching lines, only the files that have any, or the number of them per file.
+        :param limit: Maximum number of matches or files to return.
         """
         return self._call("grep", {
             "pattern": pattern,
@@ -242,12 +242,12 @@ class Tools:
         include_hidden: bool = False,
         limit: int = 200,
     ) -> ListOutput:
-        """List the entries of a directory, sorted by path, with kind, size and time.
+        """List the entries of a directory, sorted by path, with kind, size and modification time.
 
         :param path: Directory to list, relative to the workspace.
-        :param recursive: Whether to list what is below, too; links are never followed.
-        :param include_hidden: Whether to list names that start with a dot.
-        :param limit: How many entries to list at most.
+        :param recursive: Whether to list subdirectories too; links are never followed.
+        :param include_hidden: Whether to include names that start with a dot.
+        :param limit: Maximum number of entries to list.
         """
         return self._call("list", {
             "path": path,
@@ -264,12 +264,12 @@ class Tools:
         max_lines: int = 2000,
         max_bytes: int = 262144,
     ) -> ReadFileOutput:
-        """Read lines of a text file in the workspace; images, PDF and audio come as attachments.
+        """Read lines of a text file in the workspace; images, PDF and audio files are attached.
 
         :param path: File to read, relative to the workspace.
         :param start_line: First line to read, counted from 1.
-        :param max_lines: How many lines to read at most.
-        :param max_bytes: How many bytes of text to return at most.
+        :param max_lines: Maximum number of lines to read.
+        :param max_bytes: Maximum number of bytes of text to return.
         """
         return self._call("read_file", {
             "path": path,
@@ -286,12 +286,12 @@ class Tools:
         subagent_type: str | Omit = OMIT,
         session_id: str | Omit = OMIT,
     ) -> TaskOutput:
-        """Hand a piece of work to a subagent, which works by itself with at most your permissions and answers once.
+        """Delegate work to a subagent, which works on its own with at most your permissions and answers once.
 
-        :param description: The work in three to five words, for people.
-        :param prompt: All the subagent needs to know: it sees nothing else.
-        :param subagent_type: Which kind of subagent to use.
-        :param session_id: The session of an earlier task, to go on with it.
+        :param description: The work in three to five words, shown to people.
+        :param prompt: Everything the subagent needs to know; it sees nothing else.
+        :param subagent_type: Kind of subagent to use.
+        :param session_id: Session of an earlier task to continue.
         """
         return self._call("task", {
             "description": description,
@@ -305,9 +305,9 @@ class Tools:
         *,
         status: Literal["pending", "in_progress", "completed", "cancelled"] | Omit = OMIT,
     ) -> TodoreadOutput:
-        """Read this session's todo list, as the last todowrite left it.
+        """Read this session's todo list, as last written by todowrite.
 
-        :param status: Only todos of this status; all if left out.
+        :param status: Return only todos with this status; all if omitted.
         """
         return self._call("todoread", {"status": status})
 
@@ -316,9 +316,9 @@ class Tools:
         *,
         todos: builtins.list[TodowriteArgsTodo],
     ) -> TodowriteOutput:
-        """Replace this session's todo list, to plan work of several steps and show progress. At most one todo is in progress.
+        """Replace this session's todo list, to plan work with several steps and show progress. At most one todo may be in progress.
 
-        :param todos: The whole list, in the order in which it is to be shown; it takes the place of the earlier one.
+        :param todos: The complete list, in display order; it replaces the previous one.
         """
         return self._call("todowrite", {"todos": todos})
 
@@ -329,11 +329,11 @@ class Tools:
         offset: int = 1,
         limit: int = 2000,
     ) -> ToolOutputCacheOutput:
-        """Read lines of an earlier tool output that was cut or left out, by the ref_id given there.
+        """Read lines of an earlier tool output that was cut or left out, by its ref_id.
 
-        :param ref_id: The ref_id that stands where the output was cut or left out.
+        :param ref_id: The ref_id shown where the output was cut or left out.
         :param offset: First line to read, counted from 1.
-        :param limit: How many lines to read at most; about 48 KiB are given at once.
+        :param limit: Maximum number of lines to read; one call returns at most about 48 KiB.
         """
         return self._call("tool_output_cache", {"ref_id": ref_id, "offset": offset, "limit": limit})
 
@@ -347,14 +347,14 @@ class Tools:
         after: int = 0,
         max_matches: int = 50,
     ) -> ToolOutputCacheGrepOutput:
-        """Find lines with a text in an earlier tool output that was cut or left out, by the ref_id given there.
+        """Search an earlier tool output that was cut or left out, by its ref_id, for matching lines.
 
-        :param ref_id: The ref_id that stands where the output was cut or left out.
-        :param pattern: What a line must contain.
-        :param regex: Whether the pattern is a regular expression, without look-around and back-references.
-        :param before: How many lines to show before each match.
-        :param after: How many lines to show after each match.
-        :param max_matches: How many matching lines to show at most; about 48 KiB are given at once.
+        :param ref_id: The ref_id shown where the output was cut or left out.
+        :param pattern: Text to search for within a line; a regular expression if regex is true.
+        :param regex: Whether the pattern is a regular expression; look-around and back-references are not supported.
+        :param before: Number of lines to show before each match.
+        :param after: Number of lines to show after each match.
+        :param max_matches: Maximum number of matching lines to show; one call returns at most about 48 KiB.
         """
         return self._call("tool_output_cache_grep", {
             "ref_id": ref_id,
@@ -376,15 +376,15 @@ class Tools:
         exclude: builtins.list[str] | Omit = OMIT,
         respect_gitignore: bool = True,
     ) -> TreeOutput:
-        """Show the tree below a directory, with depth and entry limits, leaving out what git ignores.
+        """Show the tree below a directory, with depth and entry limits, without git-ignored files.
 
         :param path: Directory to start from, relative to the workspace.
-        :param entry_kind: Whether to show everything or directories only.
-        :param max_depth: How many levels below the start to show.
-        :param max_entries: How many entries to show at most.
-        :param include_hidden: Whether to show names that start with a dot.
-        :param exclude: Patterns to leave out, written as in .gitignore.
-        :param respect_gitignore: Whether to leave out what .gitignore files name.
+        :param entry_kind: Whether to show all entries or only directories.
+        :param max_depth: Number of levels to show below the start.
+        :param max_entries: Maximum number of entries to show.
+        :param include_hidden: Whether to include names that start with a dot.
+        :param exclude: Patterns of entries to leave out, in .gitignore syntax.
+        :param respect_gitignore: Whether to skip entries ignored by .gitignore files.
         """
         return self._call("tree", {
             "path": path,
@@ -404,12 +404,12 @@ class Tools:
         timeout_ms: int = 30000,
         max_bytes: int = 5242880,
     ) -> WebfetchOutput:
-        """Fetch a public web page as Markdown, text or cleaned HTML; images, PDF and audio come as attachments.
+        """Fetch a public web page as Markdown, text or cleaned HTML; images, PDF and audio files are attached.
 
-        :param url: The http or https address to fetch.
-        :param format: How to give an HTML page; other texts come as they are.
-        :param timeout_ms: How many milliseconds the answer may take, redirects included.
-        :param max_bytes: How many bytes to read, and to give as text, at most.
+        :param url: The http or https URL to fetch.
+        :param format: Format for HTML pages; other text is returned as it is.
+        :param timeout_ms: Timeout in milliseconds, including redirects.
+        :param max_bytes: Maximum number of bytes to read, and to return as text.
         """
         return self._call("webfetch", {"url": url, "format": format, "timeout_ms": timeout_ms, "max_bytes": max_bytes})
 
@@ -421,12 +421,12 @@ class Tools:
         expected_sha256: str | Omit = OMIT,
         create_only: bool = False,
     ) -> WriteFileOutput:
-        """Create a text file or replace it as a whole; parent directories are made.
+        """Create a text file or replace its whole content; parent directories are created.
 
         :param path: File to write, relative to the workspace.
-        :param content: All that the file will hold, at most 10 MiB; written as UTF-8, exactly as given.
-        :param expected_sha256: Digest the file must have now; it is left alone if it has changed since it was read.
-        :param create_only: Whether to refuse a file that exists already.
+        :param content: Complete content of the file, at most 10 MiB; written as UTF-8, exactly as given.
+        :param expected_sha256: SHA-256 the file must have now; nothing is written if it has changed since it was read.
+        :param create_only: Whether to fail if the file already exists.
         """
         return self._call("write_file", {
             "path": path,

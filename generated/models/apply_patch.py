@@ -10,31 +10,31 @@ from toolkit.generated_support import ToolModel
 
 class ApplyPatchInput(ToolModel, extra="forbid"):
     patch: Annotated[str, Field(max_length=10485760)]
-    """The patch, at most 10 MiB: from '*** Begin Patch' to '*** End Patch', or a unified diff as git writes it; paths are relative to the workspace."""
+    """The patch, at most 10 MiB: from '*** Begin Patch' to '*** End Patch', or a unified diff as written by git; paths are relative to the workspace."""
     dry_run: bool = False
-    """Whether to show what would change without changing it."""
+    """Whether to show the changes without writing them."""
 
 
 class ApplyPatchOutputFile(ToolModel, extra="forbid"):
     path: str
-    """The file, relative to the workspace; of a moved one the old name."""
+    """Path relative to the workspace; the old path if the file was moved."""
     action: Literal["add", "update", "delete", "move"]
-    """What became of it."""
+    """What was done to the file."""
     moved_to: str | None
-    """The new name of a moved file, else null."""
+    """New path of a moved file, otherwise null."""
     added: int
-    """Lines that came."""
+    """Lines added."""
     removed: int
-    """Lines that went."""
+    """Lines removed."""
 
 
 class ApplyPatchOutput(ToolModel, extra="forbid"):
     files: list[ApplyPatchOutputFile]
-    """What was done, in the order of the patch."""
+    """What was done to each file, in the order of the patch."""
     diff: str
-    """The changes as unified diffs; a long one is cut with a note."""
+    """Unified diffs of the changes; a long one is cut with a note."""
     applied: bool
-    """Whether the files were changed; false after a dry run."""
+    """Whether the changes were written; false after a dry run."""
 
 
 class ApplyPatchArgs(TypedDict, closed=True):

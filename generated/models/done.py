@@ -7,12 +7,12 @@ from toolkit.generated_support import ToolModel
 
 class DoneInput(ToolModel, extra="forbid"):
     message: str
-    """What was done, in a sentence or two."""
+    """What was done, in one or two sentences."""
 
 
 class DoneOutput(ToolModel, extra="forbid"):
     message: str
-    """The same message."""
+    """The final message."""
 
 
 class DoneArgs(TypedDict, closed=True):

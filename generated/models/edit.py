@@ -10,34 +10,34 @@ from toolkit.generated_support import Omissible, ToolModel
 
 class EditInput(ToolModel, extra="forbid"):
     path: str
-    """File to change, relative to the workspace."""
+    """File to edit, relative to the workspace."""
     old_string: Annotated[str, Field(max_length=10485760)]
-    """Text to replace, as it stands in the file, with enough around it to be found only once."""
+    """Text to replace, copied from the file, with enough context to match only once."""
     new_string: Annotated[str, Field(max_length=10485760)]
-    """Text to put in its place; its line ends become those of the file."""
+    """Replacement text; its line endings are converted to those of the file."""
     replace_all: bool = False
-    """Whether to replace every occurrence instead of the only one."""
+    """Whether to replace every occurrence instead of a single one."""
     match_mode: Literal["auto", "exact"] = "auto"
-    """exact: the text as it is but for line ends; auto: if that is not found, lines that differ in whitespace, then a similar block with the same first and last line."""
+    """exact: match the text as given, ignoring line endings; auto: if that fails, match lines that differ in whitespace, then a similar block with the same first and last line."""
     expected_replacements: Annotated[Omissible[int], Field(ge=1)] = None
-    """How many occurrences there must be, all of which are replaced; any other number changes nothing."""
+    """Number of occurrences the file must have, all of which are replaced; any other number changes nothing."""
     expected_sha256: Annotated[Omissible[str], Field(pattern="^[0-9a-fA-F]{64}$")] = None
-    """Digest the file must have now; it is left alone if it has changed since it was read."""
+    """SHA-256 the file must have now; nothing is written if it has changed since it was read."""
     dry_run: bool = False
-    """Whether to show the change without making it."""
+    """Whether to show the change without writing it."""
 
 
 class EditOutput(ToolModel, extra="forbid"):
     path: str
-    """The file, relative to the workspace."""
+    """The edited file, relative to the workspace."""
     replacements: int
-    """How many occurrences were replaced."""
+    """Number of occurrences replaced."""
     match_mode: Literal["exact", "line-trimmed", "block-anchor"]
-    """How old_string was found."""
+    """How old_string was matched."""
     diff: str
-    """The change as a unified diff; a long one is cut with a note."""
+    """Unified diff of the change; a long one is cut with a note."""
     sha256: str
-    """Digest of the file as it is now, after a dry run the unchanged one."""
+    """SHA-256 of the file now; after a dry run, of the unchanged file."""
     dry_run: bool = False
     """Whether the change was only shown."""
 

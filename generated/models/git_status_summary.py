@@ -7,66 +7,66 @@ from toolkit.generated_support import Omissible, ToolModel
 
 class GitStatusSummaryInput(ToolModel, extra="forbid"):
     cwd: str = "."
-    """A directory of the repository, relative to the workspace; all of the repository is shown."""
+    """Directory inside the repository, relative to the workspace; the whole repository is shown."""
 
 
 class GitStatusSummaryOutputChange(ToolModel, extra="forbid"):
     path: str
-    """Relative to the workspace."""
+    """Path relative to the workspace."""
     status: str
-    """Git's letter, such as M, A, D, R or ?; two of them for a conflict."""
+    """Git's status letter, such as M, A, D, R or ?; two letters for a conflict."""
     old_path: Omissible[str] = None
-    """The name before a rename, relative to the workspace."""
+    """Path before a rename, relative to the workspace."""
 
 
 class GitStatusSummaryOutputCounts(ToolModel, extra="forbid"):
-    """How many there are of each, also where the lists were cut."""
+    """Number of changes of each kind, even where a list was cut."""
 
     staged: int
-    """Staged changes."""
+    """Number of staged changes."""
     unstaged: int
-    """Changes that are not staged."""
+    """Number of unstaged changes."""
     untracked: int
-    """Untracked files and directories."""
+    """Number of untracked files and directories."""
     conflicted: int
-    """Conflicted files."""
+    """Number of conflicted files."""
 
 
 class GitStatusSummaryOutput(ToolModel, extra="forbid"):
     repository_root: str
-    """The top of the work tree, relative to the workspace."""
+    """Root of the work tree, relative to the workspace."""
     branch: str | None
-    """The branch, or null when the head is detached."""
+    """Current branch, or null if HEAD is detached."""
     detached: bool
-    """Whether the head is on no branch."""
+    """Whether HEAD is detached."""
     head: str | None
-    """The commit checked out, or null before the first one."""
+    """Commit that is checked out, or null before the first one."""
     upstream: str | None
-    """The branch that this one follows, or null without one."""
+    """Upstream branch, or null if none is configured."""
     upstream_gone: bool
-    """Whether the upstream is configured but does not exist; ahead and behind are 0 then."""
+    """Whether the configured upstream does not exist; ahead and behind are then 0."""
     ahead: int
-    """Commits that the upstream lacks."""
+    """Number of commits that are not in the upstream."""
     behind: int
-    """Commits of the upstream that are missing here."""
+    """Number of upstream commits that are not in this branch."""
     staged: list[GitStatusSummaryOutputChange]
-    """Changes that the next commit would hold."""
+    """Changes staged for the next commit."""
     unstaged: list[GitStatusSummaryOutputChange]
-    """Changes of tracked files that are not staged."""
+    """Changes to tracked files that are not staged."""
     untracked: list[GitStatusSummaryOutputChange]
-    """Files and whole directories git does not know, ignored ones left out."""
+    """Untracked files and whole directories, without ignored ones."""
     conflicted: list[GitStatusSummaryOutputChange]
-    """Files that a merge could not settle."""
+    """Files with merge conflicts."""
     counts: GitStatusSummaryOutputCounts
-    """How many there are of each, also where the lists were cut."""
+    """Number of changes of each kind, even where a list was cut."""
     hidden: int
-    """Changed paths that are left out because the policy denies them."""
+    """Number of changed paths left out because the policy denies them."""
     clean: bool
-    """Whether nothing is changed and nothing is untracked; changes inside submodules do not count."""
+    """Whether nothing is changed or untracked; changes inside submodules do not count."""
     truncated: bool
     """Whether a list or raw was cut."""
     raw: str
-    """What git wrote (porcelain v2), one record a line, invisible characters escaped; paths from repository_root."""
+    """Output of git status (porcelain v2), one record per line, invisible characters escaped; paths are relative to repository_root."""
 
 
 class GitStatusSummaryArgs(TypedDict, closed=True):

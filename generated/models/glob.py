@@ -10,26 +10,26 @@ from toolkit.generated_support import ToolModel
 
 class GlobInput(ToolModel, extra="forbid"):
     pattern: Annotated[str, Field(min_length=1)]
-    """Pattern for paths below the directory: * and ? stay within a name, ** is any number of directories, {a,b} is a choice, a backslash takes the next character as it is."""
+    """Pattern for paths below the directory: * and ? match within a name, ** matches any number of directories, {a,b} matches either, and a backslash escapes the next character."""
     path: str = "."
     """Directory to search, relative to the workspace."""
     include_hidden: bool = False
     """Whether wildcards match names that start with a dot."""
     respect_gitignore: bool = True
-    """Whether to leave out what .gitignore files name."""
+    """Whether to skip entries ignored by .gitignore files."""
     limit: Annotated[int, Field(ge=1, le=500)] = 100
-    """How many paths to return at most."""
+    """Maximum number of paths to return."""
 
 
 class GlobOutput(ToolModel, extra="forbid"):
     paths: list[str]
-    """Files and links that match, relative to the workspace, the last changed first."""
+    """Matching files and links, relative to the workspace, most recently modified first."""
     truncated: bool
-    """Whether more match than were returned."""
+    """Whether there are more matches than returned."""
     total: int
-    """How many match in all."""
+    """Total number of matches."""
     hidden: int
-    """Entries left out because the policy denies them."""
+    """Number of entries left out because the policy denies them."""
 
 
 class GlobArgs(TypedDict, closed=True):

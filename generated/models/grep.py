@@ -10,57 +10,57 @@ from toolkit.generated_support import Omissible, ToolModel
 
 class GrepInput(ToolModel, extra="forbid"):
     pattern: str
-    """What to search for, within one line. Look-around and back-references are not supported."""
+    """What to search for within a line. Look-around and back-references are not supported."""
     path: str = "."
     """Directory or file to search, relative to the workspace."""
     regex: bool = True
-    """Whether the pattern is a regular expression; otherwise it is searched for as it stands."""
+    """Whether the pattern is a regular expression; otherwise it is matched literally."""
     ignore_case: bool = False
-    """Whether upper and lower case are the same."""
+    """Whether to ignore case."""
     before: Annotated[int, Field(ge=0, le=100)] = 0
-    """How many lines before each match to show."""
+    """Number of lines to show before each match."""
     after: Annotated[int, Field(ge=0, le=100)] = 0
-    """How many lines after each match to show."""
+    """Number of lines to show after each match."""
     include: str | list[str] = []
-    """Search only files that fit one of these patterns, such as *.py or src/**/*.{js,ts}."""
+    """Search only files that match one of these patterns, such as *.py or src/**/*.{js,ts}."""
     exclude: str | list[str] = []
-    """Leave out files and directories that fit one of these patterns, such as *.min.js or build/."""
+    """Skip files and directories that match one of these patterns, such as *.min.js or build/."""
     output: Literal["content", "files", "count"] = "content"
-    """Whether to return matching lines, only the files that have some, or how many each file has."""
+    """Whether to return matching lines, only the files that have any, or the number of them per file."""
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
-    """How many matches, or files, to return at most."""
+    """Maximum number of matches or files to return."""
 
 
 class GrepOutputMatch(ToolModel, extra="forbid"):
     path: str
     """The file, relative to the workspace."""
     line: int
-    """Number of the line, counted from 1."""
+    """Line number, counted from 1."""
     column: int | None
-    """Character where the match begins, counted from 1; null if unknown."""
+    """Character where the match starts, counted from 1; null if unknown."""
     text: str
-    """The line without its end; a long one is clipped, with a note."""
+    """The line without its line ending; a long one is clipped with a note."""
     before: list[str]
-    """Lines right before it."""
+    """Lines before the match."""
     after: list[str]
-    """Lines right after it."""
+    """Lines after the match."""
     count: Omissible[int] = None
-    """How many lines of the file match; only for count."""
+    """Number of matching lines in the file; only with output count."""
 
 
 class GrepOutput(ToolModel, extra="forbid"):
     output: Literal["content", "files", "count"]
-    """What was asked for."""
+    """The requested kind of output."""
     matches: list[GrepOutputMatch]
-    """The matching lines; for files and count, the first one of each file."""
+    """The matching lines; with output files or count, the first one of each file."""
     files_searched: int
-    """How many files were searched."""
+    """Number of files searched."""
     hidden: int
-    """Entries left out because the policy denies them."""
+    """Number of entries left out because the policy denies them."""
     truncated: bool
-    """Whether there is more than was returned."""
+    """Whether there are more results than returned."""
     total: int | None
-    """How many matching lines, or files, there are in all; null if the search ended before it was known."""
+    """Total number of matching lines or files; null if the search stopped before it was known."""
 
 
 class GrepArgs(TypedDict, closed=True):

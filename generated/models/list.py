@@ -12,34 +12,34 @@ class ListInput(ToolModel, extra="forbid"):
     path: str = "."
     """Directory to list, relative to the workspace."""
     recursive: bool = False
-    """Whether to list what is below, too; links are never followed."""
+    """Whether to list subdirectories too; links are never followed."""
     include_hidden: bool = False
-    """Whether to list names that start with a dot."""
+    """Whether to include names that start with a dot."""
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
-    """How many entries to list at most."""
+    """Maximum number of entries to list."""
 
 
 class ListOutputEntry(ToolModel, extra="forbid"):
     name: str
-    """The entry's own name."""
+    """Name of the entry."""
     path: str
-    """Relative to the workspace."""
+    """Path relative to the workspace."""
     kind: Literal["file", "directory", "symlink", "other"]
-    """What it is; links are not followed."""
+    """Kind of entry; links are not followed."""
     size: int
-    """Bytes; 0 for what is no file."""
+    """Size in bytes; 0 unless a file."""
     mtime: float
-    """When it was last changed, in seconds since 1970."""
+    """Modification time, in seconds since 1970."""
 
 
 class ListOutput(ToolModel, extra="forbid"):
     path: str
-    """The directory, relative to the workspace."""
+    """The listed directory, relative to the workspace."""
     entries: list[ListOutputEntry]
     truncated: bool
-    """Whether there are more entries than were listed."""
+    """Whether there are more entries than listed."""
     hidden: int
-    """Entries left out because the policy denies them, in the directories that were opened."""
+    """Number of entries left out because the policy denies them, in the directories that were read."""
 
 
 class ListArgs(TypedDict, closed=True):

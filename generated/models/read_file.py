@@ -14,38 +14,38 @@ class ReadFileInput(ToolModel, extra="forbid"):
     start_line: Annotated[int, Field(ge=1)] = 1
     """First line to read, counted from 1."""
     max_lines: Annotated[int, Field(ge=1, le=5000)] = 2000
-    """How many lines to read at most."""
+    """Maximum number of lines to read."""
     max_bytes: Annotated[int, Field(ge=1, le=10485760)] = 262144
-    """How many bytes of text to return at most."""
+    """Maximum number of bytes of text to return."""
 
 
 class ReadFileOutput(ToolModel, extra="forbid"):
     path: str
-    """The file, relative to the workspace."""
+    """The file that was read, relative to the workspace."""
     content: str
-    """The lines as they are in the file, line ends included."""
+    """The lines as they are in the file, including line endings."""
     start_line: int
     """Number of the first line in content."""
     line_count: int
-    """How many lines content holds."""
+    """Number of lines in content."""
     total_lines: int | None
-    """Lines in the whole file; null when it is over 32 MiB and was not read to its end, or is no text."""
+    """Number of lines in the file; null if it is not text, or is over 32 MiB and was not read to its end."""
     truncated: bool
-    """Whether something of the file follows, or a long line was clipped."""
+    """Whether the file continues after content, or a long line was clipped."""
     next_start_line: int | None
-    """Where to go on reading, or null at the end."""
+    """Line to continue from, or null at the end."""
     size: int
-    """Bytes in the whole file."""
+    """Size of the file in bytes."""
     mtime_ns: int
-    """When the file was last changed, in nanoseconds since 1970."""
+    """Modification time, in nanoseconds since 1970."""
     sha256: str | None
-    """Digest of the whole file; null when it is over 32 MiB and was not read to its end."""
+    """SHA-256 of the file; null if it is over 32 MiB and was not read to its end."""
     bom: bool = False
-    """Whether the file starts with a byte order mark, which content leaves out."""
+    """Whether the file starts with a byte order mark, which content omits."""
     clipped_lines: list[int] = []
-    """Lines that were too long and end in a note."""
+    """Numbers of the lines that were too long and were clipped."""
     media_type: Omissible[str] = None
-    """What the file is when it came as an attachment, such as image/png; absent for text."""
+    """Media type of an attached file, such as image/png; absent for text."""
 
 
 class ReadFileArgs(TypedDict, closed=True):

@@ -10,22 +10,22 @@ from toolkit.generated_support import Omissible, ToolModel
 
 class TaskInput(ToolModel, extra="forbid"):
     description: Annotated[str, Field(max_length=200, min_length=1)]
-    """The work in three to five words, for people."""
+    """The work in three to five words, shown to people."""
     prompt: Annotated[str, Field(max_length=1000000, min_length=1)]
-    """All the subagent needs to know: it sees nothing else."""
+    """Everything the subagent needs to know; it sees nothing else."""
     subagent_type: Annotated[Omissible[str], Field(max_length=100, min_length=1)] = None
-    """Which kind of subagent to use."""
+    """Kind of subagent to use."""
     session_id: Annotated[Omissible[str], Field(max_length=200, min_length=1)] = None
-    """The session of an earlier task, to go on with it."""
+    """Session of an earlier task to continue."""
 
 
 class TaskOutput(ToolModel, extra="forbid"):
     status: Literal["completed", "failed", "cancelled"]
-    """How it ended."""
+    """How the subagent ended."""
     output: str
-    """What the subagent says."""
+    """The subagent's answer."""
     session_id: str
-    """Under which it can go on."""
+    """Session to continue this task with."""
 
 
 class TaskArgs(TypedDict, closed=True):

@@ -9,24 +9,24 @@ from toolkit.generated_support import Omissible, ToolModel
 
 class TodoreadInput(ToolModel, extra="forbid"):
     status: Omissible[Literal["pending", "in_progress", "completed", "cancelled"]] = None
-    """Only todos of this status; all if left out."""
+    """Return only todos with this status; all if omitted."""
 
 
 class TodoreadOutputTodo(ToolModel, extra="forbid"):
     id: str
-    """Stays with the todo."""
+    """Stable id of the todo."""
     content: str
     """What to do."""
     status: Literal["pending", "in_progress", "completed", "cancelled"]
-    """How far it is."""
+    """Status."""
     active_form: str | None
-    """The same as something going on."""
+    """Present-continuous form of content."""
     priority: int
-    """1 comes first."""
+    """Priority; 1 is the highest."""
 
 
 class TodoreadOutputCounts(ToolModel, extra="forbid"):
-    """How many there are in the whole list, by status."""
+    """Number of todos in the whole list, by status."""
 
     pending: int
     in_progress: int
@@ -37,9 +37,9 @@ class TodoreadOutputCounts(ToolModel, extra="forbid"):
 
 class TodoreadOutput(ToolModel, extra="forbid"):
     todos: list[TodoreadOutputTodo]
-    """The todos, in the order of the list."""
+    """The todos, in list order."""
     counts: TodoreadOutputCounts
-    """How many there are in the whole list, by status."""
+    """Number of todos in the whole list, by status."""
 
 
 class TodoreadArgs(TypedDict, closed=True):

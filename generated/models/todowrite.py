@@ -10,37 +10,37 @@ from toolkit.generated_support import Omissible, ToolModel
 
 class TodowriteInputTodo(ToolModel, extra="forbid"):
     content: Annotated[str, Field(max_length=2000, min_length=1)]
-    """What to do, as an order."""
+    """What to do, in the imperative."""
     status: Literal["pending", "in_progress", "completed", "cancelled"]
-    """How far it is."""
+    """Status."""
     active_form: Annotated[Omissible[str], Field(max_length=2000)] = None
-    """The same as something going on."""
+    """Present-continuous form of content."""
     priority: Annotated[int, Field(ge=1, le=5)] = 3
-    """1 comes first."""
+    """Priority; 1 is the highest."""
     id: Annotated[Omissible[str], Field(max_length=100, min_length=1)] = None
-    """Its id from an earlier list; new ones get one."""
+    """Id from an earlier list; omit it for a new todo."""
 
 
 class TodowriteInput(ToolModel, extra="forbid"):
     todos: Annotated[list[TodowriteInputTodo], Field(max_length=500)]
-    """The whole list, in the order in which it is to be shown; it takes the place of the earlier one."""
+    """The complete list, in display order; it replaces the previous one."""
 
 
 class TodowriteOutputTodo(ToolModel, extra="forbid"):
     id: str
-    """Stays with the todo."""
+    """Stable id of the todo."""
     content: str
     """What to do."""
     status: Literal["pending", "in_progress", "completed", "cancelled"]
-    """How far it is."""
+    """Status."""
     active_form: str | None
-    """The same as something going on."""
+    """Present-continuous form of content."""
     priority: int
-    """1 comes first."""
+    """Priority; 1 is the highest."""
 
 
 class TodowriteOutputCounts(ToolModel, extra="forbid"):
-    """How many there are, by status."""
+    """Number of todos, by status."""
 
     pending: int
     in_progress: int
@@ -51,11 +51,11 @@ class TodowriteOutputCounts(ToolModel, extra="forbid"):
 
 class TodowriteOutput(ToolModel, extra="forbid"):
     todos: list[TodowriteOutputTodo]
-    """The list as it is now."""
+    """The new list."""
     counts: TodowriteOutputCounts
-    """How many there are, by status."""
+    """Number of todos, by status."""
     changed: bool
-    """Whether the list differs from the one before."""
+    """Whether the list differs from the previous one."""
 
 
 class TodowriteArgsTodo(TypedDict, closed=True):

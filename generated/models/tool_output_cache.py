@@ -10,28 +10,28 @@ from toolkit.generated_support import ToolModel
 
 class ToolOutputCacheInput(ToolModel, extra="forbid"):
     ref_id: str
-    """The ref_id that stands where the output was cut or left out."""
+    """The ref_id shown where the output was cut or left out."""
     offset: Annotated[int, Field(ge=1)] = 1
     """First line to read, counted from 1."""
     limit: Annotated[int, Field(ge=1)] = 2000
-    """How many lines to read at most; about 48 KiB are given at once."""
+    """Maximum number of lines to read; one call returns at most about 48 KiB."""
 
 
 class ToolOutputCacheOutput(ToolModel, extra="forbid"):
     ref_id: str
-    """The same ref_id."""
+    """The requested ref_id."""
     content: str
-    """The lines, each with its number and a tab before it."""
+    """The lines, each prefixed with its number and a tab."""
     line_count: int
-    """How many lines content holds."""
+    """Number of lines in content."""
     total_lines: int
-    """Lines in the whole output."""
+    """Number of lines in the whole output."""
     next_offset: int | None
-    """Where to go on reading, or null at the end."""
+    """Offset to continue from, or null at the end."""
     clipped_lines: list[int] = []
-    """Lines that were too long and end in a note."""
+    """Numbers of the lines that were too long and were clipped."""
     attached: list[str] = []
-    """Kinds of the media in the output, such as image/png, which come as attachments with its first line."""
+    """Media types in the output, such as image/png; the media are attached when offset is 1."""
 
 
 class ToolOutputCacheArgs(TypedDict, closed=True):

@@ -10,39 +10,39 @@ from toolkit.generated_support import ToolModel
 
 class ToolOutputCacheGrepInput(ToolModel, extra="forbid"):
     ref_id: str
-    """The ref_id that stands where the output was cut or left out."""
+    """The ref_id shown where the output was cut or left out."""
     pattern: Annotated[str, Field(min_length=1)]
-    """What a line must contain."""
+    """Text to search for within a line; a regular expression if regex is true."""
     regex: bool = False
-    """Whether the pattern is a regular expression, without look-around and back-references."""
+    """Whether the pattern is a regular expression; look-around and back-references are not supported."""
     before: Annotated[int, Field(ge=0, le=100)] = 0
-    """How many lines to show before each match."""
+    """Number of lines to show before each match."""
     after: Annotated[int, Field(ge=0, le=100)] = 0
-    """How many lines to show after each match."""
+    """Number of lines to show after each match."""
     max_matches: Annotated[int, Field(ge=1, le=1000)] = 50
-    """How many matching lines to show at most; about 48 KiB are given at once."""
+    """Maximum number of matching lines to show; one call returns at most about 48 KiB."""
 
 
 class ToolOutputCacheGrepOutputMatch(ToolModel, extra="forbid"):
     line: int
-    """The line's number, counted from 1."""
+    """Line number, counted from 1."""
     text: str
     """The line; a long one is clipped around the match."""
     before: list[str]
-    """Lines before it."""
+    """Lines before the match."""
     after: list[str]
-    """Lines after it."""
+    """Lines after the match."""
 
 
 class ToolOutputCacheGrepOutput(ToolModel, extra="forbid"):
     ref_id: str
-    """The same ref_id."""
+    """The requested ref_id."""
     matches: list[ToolOutputCacheGrepOutputMatch]
-    """The first lines that match, in their order."""
+    """The first matching lines, in order."""
     truncated: bool
-    """Whether more lines match than are given."""
+    """Whether more lines match than are returned."""
     total: int
-    """How many lines match in the whole output."""
+    """Number of matching lines in the whole output."""
 
 
 class ToolOutputCacheGrepArgs(TypedDict, closed=True):

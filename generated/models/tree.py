@@ -12,46 +12,46 @@ class TreeInput(ToolModel, extra="forbid"):
     path: str = "."
     """Directory to start from, relative to the workspace."""
     entry_kind: Literal["all", "directory"] = "all"
-    """Whether to show everything or directories only."""
+    """Whether to show all entries or only directories."""
     max_depth: Annotated[int, Field(ge=0, le=12)] = 3
-    """How many levels below the start to show."""
+    """Number of levels to show below the start."""
     max_entries: Annotated[int, Field(ge=1, le=2000)] = 200
-    """How many entries to show at most."""
+    """Maximum number of entries to show."""
     include_hidden: bool = False
-    """Whether to show names that start with a dot."""
+    """Whether to include names that start with a dot."""
     exclude: list[str] = []
-    """Patterns to leave out, written as in .gitignore."""
+    """Patterns of entries to leave out, in .gitignore syntax."""
     respect_gitignore: bool = True
-    """Whether to leave out what .gitignore files name."""
+    """Whether to skip entries ignored by .gitignore files."""
 
 
 class TreeOutputNode(ToolModel, extra="forbid"):
     name: str
-    """The entry's own name."""
+    """Name of the entry."""
     path: str
-    """Relative to the workspace."""
+    """Path relative to the workspace."""
     kind: Literal["file", "directory", "symlink", "other"]
-    """What it is."""
+    """Kind of entry."""
     children: Omissible[list["TreeOutputNode"]] = None
-    """Directories, then files, then links, each by code point; absent where a directory was not opened."""
+    """Directories, then files, then links, each in code point order; absent if the directory was not opened."""
     truncated: bool
-    """Whether entries below are missing here."""
+    """Whether entries below this one are missing."""
 
 
 class TreeOutput(ToolModel, extra="forbid"):
     root: TreeOutputNode
     scanned: int
-    """Entries looked at."""
+    """Number of entries scanned."""
     total_dirs: int
-    """Directories in the tree, the root not counted."""
+    """Number of directories in the tree, not counting the root."""
     total_files: int
-    """Files in the tree."""
+    """Number of files in the tree."""
     total_symlinks: int
-    """Links in the tree; they are not followed."""
+    """Number of links in the tree; links are not followed."""
     limit_reached: bool
-    """Whether max_entries cut the tree."""
+    """Whether max_entries cut the tree short."""
     hidden: int
-    """Entries left out because the policy denies them."""
+    """Number of entries left out because the policy denies them."""
 
 
 TreeOutputNode.model_rebuild()

@@ -10,34 +10,34 @@ from toolkit.generated_support import Omissible, ToolModel
 
 class WebfetchInput(ToolModel, extra="forbid"):
     url: str
-    """The http or https address to fetch."""
+    """The http or https URL to fetch."""
     format: Literal["markdown", "text", "html"] = "markdown"
-    """How to give an HTML page; other texts come as they are."""
+    """Format for HTML pages; other text is returned as it is."""
     timeout_ms: Annotated[int, Field(ge=1, le=120000)] = 30000
-    """How many milliseconds the answer may take, redirects included."""
+    """Timeout in milliseconds, including redirects."""
     max_bytes: Annotated[int, Field(ge=1, le=10485760)] = 5242880
-    """How many bytes to read, and to give as text, at most."""
+    """Maximum number of bytes to read, and to return as text."""
 
 
 class WebfetchOutput(ToolModel, extra="forbid"):
     url: str
-    """The address that was asked for."""
+    """The requested URL."""
     final_url: str
-    """The address that gave the answer, after redirects."""
+    """The URL of the response, after redirects."""
     status: int
-    """The HTTP status; an error status is an answer like any other."""
+    """HTTP status code; an HTTP error status is not a tool error."""
     content_type: str
-    """What the server says the content is; empty if it does not."""
+    """Content type declared by the server; empty if none."""
     title: str | None
-    """The title of an HTML page, or null without one."""
+    """Title of an HTML page, or null if it has none."""
     content: str
     """The text, without scripts, styles, hidden parts and invisible characters; empty for an attachment."""
     truncated: bool
-    """Whether the answer or the text made of it was cut at max_bytes."""
+    """Whether the response, or the text made from it, was cut at max_bytes."""
     bytes: int
-    """Bytes of the answer that were read, unpacked."""
+    """Size of the response body that was read, in bytes, after decompression."""
     media_type: Omissible[str] = None
-    """What the answer is when it came as an attachment, such as image/png; absent for text."""
+    """Media type of an attached response, such as image/png; absent for text."""
 
 
 class WebfetchArgs(TypedDict, closed=True):

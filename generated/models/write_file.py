@@ -12,24 +12,24 @@ class WriteFileInput(ToolModel, extra="forbid"):
     path: str
     """File to write, relative to the workspace."""
     content: Annotated[str, Field(max_length=10485760)]
-    """All that the file will hold, at most 10 MiB; written as UTF-8, exactly as given."""
+    """Complete content of the file, at most 10 MiB; written as UTF-8, exactly as given."""
     expected_sha256: Annotated[Omissible[str], Field(pattern="^[0-9a-fA-F]{64}$")] = None
-    """Digest the file must have now; it is left alone if it has changed since it was read."""
+    """SHA-256 the file must have now; nothing is written if it has changed since it was read."""
     create_only: bool = False
-    """Whether to refuse a file that exists already."""
+    """Whether to fail if the file already exists."""
 
 
 class WriteFileOutput(ToolModel, extra="forbid"):
     path: str
-    """The file, relative to the workspace."""
+    """The written file, relative to the workspace."""
     created: bool
-    """Whether there was no such file before."""
+    """Whether the file is new."""
     bytes_written: int
-    """Bytes in the file now."""
+    """Size of the file in bytes."""
     sha256: str
-    """Digest of the file as it is now."""
+    """SHA-256 of the file."""
     diff: str
-    """The change as a unified diff, empty if nothing changed; a long one is cut with a note."""
+    """Unified diff of the change, empty if nothing changed; a long one is cut with a note."""
 
 
 class WriteFileArgs(TypedDict, closed=True):

@@ -1,4 +1,4 @@
-"""What every test of a built-in tool is given."""
+"""Fixtures for the tests of the built-in tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run as a program: a toolkit that is killed in the middle of ``apply_patch``, at every step, and the next one there."""
+"""Run as a program: a toolkit that is killed at each step of ``apply_patch``, and the next toolkit in that workspace."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.builtin.workspace import toolkit_for
-from toolkit.errors import ToolFailed, ToolkitError
+from toolkit import ToolFailed, ToolkitError
 
 
 def envelope(*parts: str) -> str:
-    """Parts in an envelope; each ends in a line feed."""
+    """An envelope with these parts, each ending in a line feed."""
     return "*** Begin Patch\n" + "".join(parts) + "*** End Patch\n"
 
 
@@ -37,7 +37,7 @@ def write(root: Path, files: Mapping[str, bytes | str]) -> None:
 
 
 def files_in(root: Path) -> dict[str, bytes]:
-    """Every file by its path, hidden ones and links included; a link shows where it leads."""
+    """Every file by its path, including hidden ones and links; a link shows its target."""
     found = {}
     for folder, _, names in os.walk(root):
         for name in names:

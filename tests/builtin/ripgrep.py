@@ -1,4 +1,4 @@
-"""ripgrep as the judge of ``grep`` and ``glob``: the same tree, the same pattern, what it finds."""
+"""ripgrep as the oracle for ``grep`` and ``glob``: what it finds in the same tree with the same pattern."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 def _run(root: Path, *arguments: str) -> bytes | None:
-    """What it prints; None if it refuses the pattern."""
+    """Its output; None if it refuses the pattern."""
     done = subprocess.run([PROGRAM, *FLAGS, *arguments], cwd=root, capture_output=True, check=False)
     return None if done.returncode == 2 and not done.stdout else done.stdout
 
@@ -42,7 +42,7 @@ def files(root: Path, *arguments: str) -> set[str]:
 
 
 def lines(root: Path, pattern: str, *arguments: str) -> set[Found] | None:
-    """The lines that match; None if it refuses the pattern."""
+    """The matching lines; None if it refuses the pattern."""
     printed = _run(root, "--json", *arguments, "-e", pattern, "--", ".")
     if printed is None:
         return None

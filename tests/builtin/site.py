@@ -1,4 +1,4 @@
-"""A web site on this machine's loopback for the tests of ``webfetch``, and toolkits that may reach it by a name."""
+"""A web site on the loopback interface for the tests of ``webfetch``, and toolkits that may reach it by name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from toolkit import Network
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.guard.net.network import Network
 from toolkit.runtime.call.approval import Approver
 
 HERE = "127.0.0.1"
@@ -20,7 +20,7 @@ INSIDE = "10.1.2.3"
 
 @dataclass(frozen=True)
 class Answer:
-    """What the site says to whoever asks for a page."""
+    """The response of the site for a page."""
 
     body: bytes = b""
     content_type: str | None = "text/html; charset=utf-8"
@@ -30,7 +30,7 @@ class Answer:
 
 @dataclass
 class Site:
-    """``pages`` by their paths; ``asked`` are the requests so far, each with its headers."""
+    """``pages`` by path; ``asked`` are the requests so far, each with its headers."""
 
     port: int = 0
     pages: dict[str, Answer | Callable[[], Iterator[bytes]]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Site:
         return f"http://{host}:{self.port}{path}"
 
     def serve(self, body: bytes | str, content_type: str | None = "text/html; charset=utf-8", status: int = 200) -> str:
-        """Puts a page at the root; its address."""
+        """Put a page at the root; returns its URL."""
         self.pages["/"] = Answer(body.encode() if isinstance(body, str) else body, content_type, status)
         return self.url()
 
@@ -82,7 +82,7 @@ def running_site() -> Iterator[Site]:
             self.wfile.write(page.body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: a quiet site."""
+            """Log nothing."""
 
     with http.server.ThreadingHTTPServer((HERE, 0), Pages) as server:
         server.daemon_threads = True
@@ -104,7 +104,7 @@ def toolkit_on_the_web(
     allow_hosts: Sequence[str] | None = None,
     approver: Approver | None = None,
 ) -> Toolkit:
-    """A toolkit for which this machine is public; every name leads here unless ``names`` says otherwise."""
+    """A toolkit that treats this machine as public; every name resolves to it unless ``names`` says otherwise."""
 
     def resolve(host: str, port: int) -> Sequence[str]:
         return (names or {}).get(host, [HERE])

@@ -1,6 +1,6 @@
-"""What a model reads, committed: each text form stands in ``snapshots/<tool>/<case>.txt`` under a budget of bytes.
+"""Committed text forms: each is in ``snapshots/<tool>/<case>.txt`` and has a budget in bytes.
 
-``pytest --update-snapshots`` writes them anew; read the diff as what models will see from now on.
+``pytest --update-snapshots`` rewrites them; the diff shows what models will see from now on.
 """
 
 from __future__ import annotations

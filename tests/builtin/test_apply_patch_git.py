@@ -1,4 +1,4 @@
-"""Git diffs: rows for what a diff can say, and real ``git diff`` output over random trees, whose target is the oracle."""
+"""Git diffs: a table of what a diff can express, and real ``git diff`` output over random trees as the oracle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.builtin.patches import files_in, outcome, write
 from tests.builtin.workspace import toolkit_for
-from toolkit.errors import ToolFailed
+from toolkit import ToolFailed
 from toolkit.generated import Toolkit
 
 
@@ -92,30 +92,30 @@ def test_applies(tmp_path: Path, before: dict[str, str | bytes], patch: str, aft
         ({"f": "z\n"}, diff("f", ONE), "NO_MATCH", "hunk 1 of 'f' (line 5 of the patch)"),
         ({"f": "y\n"}, diff("f", "@@ -1 +1 @@\n-x is gone\n+y\n"), "NO_MATCH", "does not match"),
         ({"f": "x\n" * 3}, diff("f", "@@ -1 +1 @@\n-x\n+y\n", "@@ -1 +1 @@\n-y\n+z\n"), "NO_MATCH", "hunk 2"),
-        ({"f": "x\n"}, diff("f", "@@ -9,0 +9 @@\n+y\n"), "NO_MATCH", "inserts lines behind line 9"),
-        ({"f": "x \nx \n"}, diff("f", "@@ -5 +5 @@\n-x\n+y\n"), "AMBIGUOUS", "fits in several places"),
-        ({"f": "x\n"}, "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+y\n", "ALREADY_EXISTS", "'f' exists already"),
-        ({"f": "x\n", "g": "z\n"}, "diff --git a/f b/g\nrename from f\nrename to g\n", "ALREADY_EXISTS", "'g' exists already"),
+        ({"f": "x\n"}, diff("f", "@@ -9,0 +9 @@\n+y\n"), "NO_MATCH", "cannot insert lines after line 9"),
+        ({"f": "x \nx \n"}, diff("f", "@@ -5 +5 @@\n-x\n+y\n"), "AMBIGUOUS", "matches in several places"),
+        ({"f": "x\n"}, "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+y\n", "ALREADY_EXISTS", "'f' already exists"),
+        ({"f": "x\n", "g": "z\n"}, "diff --git a/f b/g\nrename from f\nrename to g\n", "ALREADY_EXISTS", "'g' already exists"),
         ({"f": "x\n"}, "diff --git a/f b/g\ncopy from f\ncopy to g\ndiff --git a/f b/g\ncopy from f\ncopy to g\n", "ALREADY_EXISTS", "'g'"),
         ({}, diff("f", ONE), "NOT_FOUND", "'f' does not exist"),
         ({}, "diff --git a/f b/g\nrename from f\nrename to g\n", "NOT_FOUND", "'f' does not exist"),
-        ({"f": "x\n"}, "diff --git a/f b/g\nrename from f\nrename to g\n" + diff("f", ONE), "NOT_FOUND", "an earlier one deletes or moves it"),
-        ({"f": "x\ny\n"}, "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "NO_MATCH", "lines more than the patch deletes"),
-        ({"f": "x\n"}, "diff --git a/f b/f\ndeleted file mode 100644\n", "NO_MATCH", "lines more than the patch deletes"),
-        ({"f": "\0\n"}, diff("f", ONE), "BINARY_NOT_SUPPORTED", "'f' is no text"),
+        ({"f": "x\n"}, "diff --git a/f b/g\nrename from f\nrename to g\n" + diff("f", ONE), "NOT_FOUND", "an earlier part deletes or moves it"),
+        ({"f": "x\ny\n"}, "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "NO_MATCH", "more lines than the patch deletes"),
+        ({"f": "x\n"}, "diff --git a/f b/f\ndeleted file mode 100644\n", "NO_MATCH", "more lines than the patch deletes"),
+        ({"f": "\0\n"}, diff("f", ONE), "BINARY_NOT_SUPPORTED", "'f' is not a text file"),
         ({"f": "x\n"}, "diff --git a/f b/f\nindex 1..2 100644\nGIT binary patch\nliteral 1\nIcmZQ$\n", "BINARY_NOT_SUPPORTED", "line 3"),
         ({"f": "x\n"}, "diff --git a/f b/f\nindex 1..2\nBinary files a/f and b/f differ\n", "BINARY_NOT_SUPPORTED", "line 3"),
         ({"f": "x\n"}, f"Binary files a/g and b/g differ\n{diff('f', ONE)}", "BINARY_NOT_SUPPORTED", "line 1"),
         ({"f": "x\n"}, diff("f", "@@ -1,2 +1 @@\n-x\n+y\n"), "INVALID_PATCH", "expected '@@ -1,1 +1,1 @@'"),
         ({"f": "x\n"}, diff("f", "@@ -1 +1 @@\n-x\n+y\n+z\n"), "INVALID_PATCH", "expected '@@ -1,1 +1,2 @@'"),
         ({"f": "x\n"}, ONE + diff("f", ONE), "INVALID_PATCH", "line 1 of the patch: expected '--- a/<path>'"),
-        ({"f": "x\n"}, diff("f"), "INVALID_PATCH", "nothing is said of what changes in 'f'"),
+        ({"f": "x\n"}, diff("f"), "INVALID_PATCH", "does not say what changes in 'f'"),
         ({"f": "x\n"}, "diff --git a/f b/f\n--- a/f\n@@ -1 +1 @@\n-x\n+y\n", "INVALID_PATCH", "expected '+++ b/<path>'"),
-        ({"f": "x\n"}, f"diff --git a/f b/f\n--- a/g\n+++ b/g\n{ONE}", "INVALID_PATCH", "not those of the header"),
+        ({"f": "x\n"}, f"diff --git a/f b/f\n--- a/g\n+++ b/g\n{ONE}", "INVALID_PATCH", "differ from those in the header"),
         ({"f": "x\n"}, f"--- a/f\n+++ b/g\n{ONE}", "INVALID_PATCH", "the two names differ"),
         ({"f": "x\n"}, f"diff --git a/f b/g\n--- a/f\n+++ b/g\n{ONE}", "INVALID_PATCH", "the two names differ"),
         ({"f": "x\n"}, f"--- /dev/null\n+++ /dev/null\n{ONE}", "INVALID_PATCH", "not '/dev/null' in both"),
-        ({"f": "x\n"}, "--- /dev/null\n+++ b/n\n@@ -1 +1 @@\n-x\n+y\n", "INVALID_PATCH", "every line starts with '+'"),
+        ({"f": "x\n"}, "--- /dev/null\n+++ b/n\n@@ -1 +1 @@\n-x\n+y\n", "INVALID_PATCH", "with '+' before every line"),
         ({"f": "x\n"}, "--- a/f\n+++ /dev/null\n@@ -1 +1 @@\n-x\n+y\n", "INVALID_PATCH", "cannot have lines that start with '+'"),
         ({"f": "x\n"}, f'--- "a/\\377"\n+++ "b/\\377"\n{ONE}', "INVALID_PATCH", "is not UTF-8"),
         ({"f": "x\n"}, f'--- "a/\\q"\n+++ "b/\\q"\n{ONE}', "INVALID_PATCH", "expected an escape"),

@@ -1,4 +1,4 @@
-"""A program that is killed while it applies a patch: the next one finds all of it, or nothing."""
+"""A program that is killed while it applies a patch: the next one finds the whole patch applied, or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every patch: there and back again, no byte beside it, no way out, no unexpected error."""
+"""Properties of every patch: it can be reverted, changes nothing else, cannot escape, and never fails unexpectedly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.builtin.patches import add, delete, envelope, files_in, outcome, update, write
 from tests.builtin.workspace import toolkit_for
-from toolkit.errors import ToolFailed, ToolkitError
+from toolkit import ToolFailed, ToolkitError
 
 # There and back again
 

@@ -15,8 +15,16 @@ from tests.builtin.patches import add, delete, envelope, files_in, outcome, upda
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import toolkit_for
 from tests.projects import REPOSITORY
-from toolkit import ApprovalRequest, Approve, Rule, ToolCall
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolNotAllowed
+from toolkit import (
+    ApprovalRequest,
+    Approve,
+    InvalidArguments,
+    Rule,
+    SandboxViolation,
+    ToolCall,
+    ToolFailed,
+    ToolNotAllowed,
+)
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 # What comes out, file by file
@@ -235,22 +243,22 @@ SOURCE = "import os\n\n\ndef greet(name):\n    print('hello')\n    return name\n
         pytest.param([update("src/app.py", "@@", "-    print('hallo')", "+    print(name)", "     return name")], "NO_MATCH",
                      ["hunk 1 of 'src/app.py' (line 3 of the patch)", "the 2 lines", "Nearest: lines 5-6", "     5\t    print('hello')"], id="nearest"),
         pytest.param([update("src/app.py", "@@", "-def leave():", "+def go():", "@@", "-def greet(name):", "+def hi():")], "NO_MATCH",
-                     ["hunk 2 of 'src/app.py' (line 6 of the patch)", "behind line 9", "It would match at line 4: hunks must come in the order"], id="order"),
+                     ["hunk 2 of 'src/app.py' (line 6 of the patch)", "after line 9", "It would match at line 4: hunks must be in the order"], id="order"),
         pytest.param([update("src/app.py", "@@ class Foo:", "-x", "+y")], "NO_MATCH",
-                     ["the line 'class Foo:' behind '@@'", "must be a whole line of the file"], id="anchor"),
+                     ["the line 'class Foo:' after '@@'", "must be a whole line of the file"], id="anchor"),
         pytest.param([update("src/app.py", "@@ -1,2 +1,2 @@", "-import os", "+import sys")], "NO_MATCH",
-                     ["Line numbers mean nothing in this format"], id="line numbers"),
+                     ["This format has no line numbers"], id="line numbers"),
         pytest.param([update("src/app.py", "@@", "-def hello(name):", "+def greet(name):", "     print('hello')")], "NO_MATCH",
-                     ["stands there already, at line 4: was the patch applied before?"], id="applied before"),
+                     ["is already in the file, at line 4: was the patch applied before?"], id="applied before"),
         pytest.param([update("src/app.py", "@@", "-     1\timport os", "+import sys")], "NO_MATCH",
                      ["Leave out the line numbers"], id="numbered lines"),
         pytest.param([update("src/ap.py", "@@", "-x", "+y")], "NOT_FOUND", ["'src/ap.py' does not exist. Did you mean 'src/app.py'?"], id="near name"),
-        pytest.param([delete("src/app.py"), update("src/app.py", "@@", "-x", "+y")], "NOT_FOUND", ["an earlier one deletes or moves it"], id="gone by then"),
+        pytest.param([delete("src/app.py"), update("src/app.py", "@@", "-x", "+y")], "NOT_FOUND", ["an earlier part deletes or moves it"], id="gone by then"),
         pytest.param([delete("src")], "NOT_FILE", ["'src' is a directory"], id="directory"),
         pytest.param([add("src", "x")], "NOT_FILE", ["'src' is a directory"], id="add directory"),
         pytest.param([add("new/", "x")], "NOT_FILE", ["'new/' names a directory"], id="slash"),
         pytest.param([add("src/app.py/x", "x")], "NOT_DIRECTORY", ["'src/app.py/x'"], id="below a file"),
-        pytest.param([update("bin", "@@", "-x", "+y")], "BINARY_NOT_SUPPORTED", ["'bin' is no text"], id="binary"),
+        pytest.param([update("bin", "@@", "-x", "+y")], "BINARY_NOT_SUPPORTED", ["'bin' is not a text file"], id="binary"),
         pytest.param([add("x", "a\0b")], "BINARY_NOT_SUPPORTED", ["line 3 of the patch: a NUL character"], id="binary patch"),
         pytest.param([update("big", "@@", "-x", "+y")], "TOO_LARGE", ["only files of up to 10485760"], id="big"),
     ],
@@ -285,20 +293,20 @@ def test_says_what_is_wrong_and_changes_nothing(
         ("<<EOF\n*** Begin Patch\n*** End Patch\nEOF\n", 3, "no file is named"),
         (envelope("*** Rename File: a\n"), 2, "not '*** Rename File: a'"),
         (envelope("*** Add File: \n+x\n"), 2, "expected '*** Add File: <path>'"),
-        (envelope(add("a", "x"), "y\n"), 4, "which starts with '+'"),
-        (envelope(update("a")), 2, "the update of 'a' has no lines"),
-        (envelope(update("a", to="b")), 2, "to only move it one that stays"),
+        (envelope(add("a", "x"), "y\n"), 4, "that starts with '+'"),
+        (envelope(update("a")), 2, "the update of 'a' has no hunk"),
+        (envelope(update("a", to="b")), 2, "to only move the file, give one line to keep"),
         (envelope(update("a", "@@")), 4, "the hunk above has no lines"),
         (envelope(update("a", "@@", "@@", "-x")), 4, "the hunk above has no lines"),
         (envelope(update("a", "@@", "*** End of File")), 4, "the hunk above has no lines"),
-        (envelope(update("a", "@@", "-x", "*** End of File", "-y")), 6, "behind '*** End of File' expected '@@'"),
-        (envelope(update("a", "@@", "x")), 4, "which starts with ' ', '+' or '-'"),
+        (envelope(update("a", "@@", "-x", "*** End of File", "-y")), 6, "after '*** End of File', expected '@@'"),
+        (envelope(update("a", "@@", "x")), 4, "that starts with ' ', '+' or '-'"),
         (
             envelope(update("a", "@@", "-x", "*** End Patch", "-y")),
             6,
-            "nothing may follow '*** End Patch', which line 5 is",
+            "nothing may follow '*** End Patch' in line 5",
         ),
-        (envelope(add("a", "x"), "*** Move to: b\n"), 4, "which starts with '+'"),
+        (envelope(add("a", "x"), "*** Move to: b\n"), 4, "that starts with '+'"),
         (envelope(update("a", "@@", "-x", "\x1b[31m")), 5, "not '\\x1b[31m'"),
     ],
 )

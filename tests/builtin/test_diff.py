@@ -1,4 +1,4 @@
-"""The diff that approvers and models are shown: right for any texts, and bounded for hostile ones."""
+"""Diffs for approvers and models: correct for all texts, and bounded for hostile ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.builtin.text.diff import MAX_LINE_CHARACTERS, binary_diff, unified_diff, visible_diff
-from toolkit.builtin.text.line_match import MAX_LINES, changes
+from toolkit.builtin.text.line_match import MAX_LINES, line_changes
 
 MEBIBYTE = 1024 * 1024
 
@@ -85,7 +85,7 @@ def test_turns_one_text_into_the_other_when_git_applies_it(
 @settings(max_examples=300, deadline=None)
 @given(old=st.lists(st.sampled_from("abcde")), new=st.lists(st.sampled_from("abcde")))
 def test_changes_rebuild_the_new_lines_and_never_touch(old: list[str], new: list[str]) -> None:
-    found = changes(old, new)
+    found = line_changes(old, new)
 
     rebuilt, at = [], 0
     for change in found:

@@ -1,4 +1,4 @@
-"""What holds for every edit: what it was not asked to change stays byte for byte, and it can be taken back."""
+"""Properties of every edit: everything else stays byte for byte, and the edit can be reverted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.builtin.workspace import toolkit_for
-from toolkit.errors import InvalidArguments, ToolFailed
+from toolkit import InvalidArguments, ToolFailed
 from toolkit.generated import Toolkit
 
 MARK = b"\xef\xbb\xbf"

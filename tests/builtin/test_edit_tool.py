@@ -12,8 +12,15 @@ import pytest
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import Meanwhile, make, make_socket
-from toolkit import ApprovalRequest, Approve
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit import (
+    ApprovalRequest,
+    Approve,
+    InvalidArguments,
+    SandboxViolation,
+    ToolFailed,
+    ToolkitError,
+    ToolNotAllowed,
+)
 from toolkit.generated import EditArgs, EditOutput, Rule, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 MEBIBYTE = 1024 * 1024
@@ -274,7 +281,7 @@ def test_never_takes_one_of_two_similar_blocks(edit: Edits) -> None:
     for options in ({}, {"replace_all": True}, {"expected_replacements": 2}):
         error = edit.refused(data, "start\nmiddle 3\nend", **options)
         assert (error.reason, error.details["ranges"]) == ("AMBIGUOUS", [(1, 3), (5, 7)])
-        assert "give old_string exactly as it stands in the file" in error.message
+        assert "give old_string exactly as it is in the file" in error.message
 
 
 # What is refused
@@ -286,15 +293,15 @@ def test_looks_for_no_whitespace_alone(edit: Edits, data: bytes, old: str) -> No
     for options in ({}, {"replace_all": True}, {"match_mode": "exact"}):
         error = edit.refused(data, old, **options)
         assert error.reason == "AMBIGUOUS"
-        assert "which may stand anywhere; quote text around the place, or use write_file" in error.message
+        assert "which matches almost anywhere; include text around the place, or use write_file" in error.message
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("a", "a", "are the same"),
-        ("a\nb", "a\r\nb", "differ only in line ends, which edit keeps"),
-        ("a\r\n", "a\n", "differ only in line ends, which edit keeps"),
+        ("a\nb", "a\r\nb", "differ only in line endings, which edit keeps"),
+        ("a\r\n", "a\n", "differ only in line endings, which edit keeps"),
     ],
 )
 def test_refuses_to_change_nothing(edit: Edits, old: str, new: str, words: str) -> None:
@@ -307,21 +314,22 @@ def test_refuses_a_change_that_the_files_own_whitespace_undoes(edit: Edits) -> N
 
     assert error.reason == "NO_MATCH"
     assert (
-        error.message == "nothing would change in 'f': with its own whitespace, old_string and new_string are the same"
+        error.message
+        == "nothing would change in 'f': old_string and new_string differ only in whitespace, which the file keeps"
     )
 
 
 @pytest.mark.parametrize(
     ("data", "old", "ranges", "words"),
     [
-        ("a\nb\na\n", "a", [(1, 1), (3, 3)], "stands 2 times in 'f', at lines 1 and 3; add lines around"),
-        ("x\nx\ny\nx\nx\n", "x\nx\n", [(1, 2), (4, 5)], "stands 2 times in 'f', at lines 1-2 and 4-5"),
-        ("a a\na\n", "a", [(1, 1), (1, 1), (2, 2)], "stands 3 times in 'f', at lines 1 and 2"),
+        ("a\nb\na\n", "a", [(1, 1), (3, 3)], "occurs 2 times in 'f', at lines 1 and 3; add surrounding lines"),
+        ("x\nx\ny\nx\nx\n", "x\nx\n", [(1, 2), (4, 5)], "occurs 2 times in 'f', at lines 1-2 and 4-5"),
+        ("a a\na\n", "a", [(1, 1), (1, 1), (2, 2)], "occurs 3 times in 'f', at lines 1 and 2"),
         ("a\r\nb\r\na\r\nb\n", "a\nb", [(1, 2), (3, 4)], "at lines 1-2 and 3-4"),
         ("\ta\n b\n  a\nb\n", "a \nb", [(1, 2), (3, 4)], "at lines 1-2 and 3-4"),
         ("a\n" * 101, "a", [(line, line) for line in range(1, 101)], "99, 100 and 1 more places; add"),
-        ("aaa", "aa", [(1, 1)], "stands in 'f' at places that overlap, from line 1 on"),
-        ("x\n\tx\n\tx\n", "\tx\n  x", [(1, 2)], "stands in 'f' at places that overlap, from line 1 on"),
+        ("aaa", "aa", [(1, 1)], "occurs at overlapping places in 'f', from line 1 on"),
+        ("x\n\tx\n\tx\n", "\tx\n  x", [(1, 2)], "occurs at overlapping places in 'f', from line 1 on"),
     ],
 )
 def test_names_every_place_where_there_are_several(
@@ -338,9 +346,9 @@ def test_names_every_place_where_there_are_several(
 @pytest.mark.parametrize(
     ("old", "expected", "words"),
     [
-        ("a", 3, "stands 2 times in 'f', at lines 1 and 3, not 3 times as expected_replacements says"),
-        ("a", 1, "stands 2 times in 'f', at lines 1 and 3, not 1 times as expected_replacements says"),
-        ("b", 2, "stands once in 'f', at line 2, not 2 times as expected_replacements says"),
+        ("a", 3, "occurs 2 times in 'f', at lines 1 and 3, but expected_replacements is 3"),
+        ("a", 1, "occurs 2 times in 'f', at lines 1 and 3, but expected_replacements is 1"),
+        ("b", 2, "occurs once in 'f', at line 2, but expected_replacements is 2"),
     ],
 )
 def test_refuses_another_number_than_expected(
@@ -371,7 +379,7 @@ def test_names_the_nearest_regions(edit: Edits, data: str, old: str, nearest: li
     assert error.details["nearest"] == [dict(zip(keys, region, strict=True)) for region in nearest]
     for first, last, share in nearest:
         lines = f"line {first}" if first == last else f"lines {first}-{last}"
-        assert f"similar: {lines}, {share:.0%} alike\n" in error.message
+        assert f"similar: {lines}, {share:.0%} similar\n" in error.message
 
 
 def test_says_that_bytes_that_are_no_text_cannot_be_quoted(edit: Edits) -> None:
@@ -385,17 +393,17 @@ def test_says_that_bytes_that_are_no_text_cannot_be_quoted(edit: Edits) -> None:
 def test_no_utf_8_goes_into_a_file_of_another_encoding(edit: Edits) -> None:
     error = edit.refused(b"caf\xe9 au lait\n", "lait", "caf\xe9")
     assert error.details["reason"] == "BINARY_NOT_SUPPORTED"
-    assert "only ASCII can be put into it" in error.message
+    assert "only ASCII can be added" in error.message
 
 
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"a\0b", "'f' is no text: it has NUL bytes (3 bytes in all)"),
-        (b"x" * 100_000 + b"\0", "'f' is no text: it has NUL bytes (100001 bytes in all)"),
-        ("\ufeffa".encode("utf-16-le"), "'f' is UTF-16 text, and only UTF-8 can be changed in place"),
-        ("\ufeff\u4e2d".encode("utf-16-be"), "'f' is UTF-16 text, and only UTF-8 can be changed in place"),
-        ("\ufeffa".encode("utf-32-le"), "'f' is UTF-32 text, and only UTF-8 can be changed in place"),
+        (b"a\0b", "'f' is not a text file: it has NUL bytes (3 bytes in all)"),
+        (b"x" * 100_000 + b"\0", "'f' is not a text file: it has NUL bytes (100001 bytes in all)"),
+        ("\ufeffa".encode("utf-16-le"), "'f' is UTF-16 text, but only UTF-8 can be edited"),
+        ("\ufeff\u4e2d".encode("utf-16-be"), "'f' is UTF-16 text, but only UTF-8 can be edited"),
+        ("\ufeffa".encode("utf-32-le"), "'f' is UTF-32 text, but only UTF-8 can be edited"),
     ],
 )
 def test_refuses_what_is_no_text(edit: Edits, data: bytes, words: str) -> None:

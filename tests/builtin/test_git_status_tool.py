@@ -1,4 +1,4 @@
-"""``git_status_summary`` through the public door: real repositories in every state, hostile ones among them."""
+"""``git_status_summary`` through the public entry point: real repositories in every state, hostile ones among them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import make, toolkit_for
 from tests.guard.repositories import INCOMPLETE, RUN_CODE, Repository, clean_filter, git, new_repository
-from toolkit import CancelSignal, SandboxViolation, ToolCancelled, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit import CancelSignal, SandboxViolation, ToolCall, ToolCancelled, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.builtin.git.git_status_summary import MAX_LISTED, MAX_RAW, MAX_SHOWN
 from toolkit.generated import (
     GitStatusSummaryInput,
@@ -22,7 +22,6 @@ from toolkit.generated import (
     ToolkitContext,
     create_agent_toolkit,
 )
-from toolkit.wire.call import ToolCall
 
 
 @pytest.fixture
@@ -200,7 +199,7 @@ def test_a_detached_head(repository: Repository) -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "words"),
     [
-        (0, 0, "level with origin/main"),
+        (0, 0, "up to date with origin/main"),
         (2, 0, "2 ahead of origin/main"),
         (0, 1, "1 behind origin/main"),
         (1, 3, "1 ahead of and 3 behind origin/main"),

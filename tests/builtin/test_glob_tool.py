@@ -13,8 +13,7 @@ from tests.builtin import ripgrep
 from tests.builtin.ripgrep import needs_ripgrep
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
-from toolkit import Rule
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit import InvalidArguments, Rule, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import GlobArgs, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 # What comes back
@@ -194,7 +193,7 @@ def test_a_tree_that_is_deeper_than_descriptors_last_is_searched_to_a_depth(tmp_
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     assert (message.content.total, message.content.truncated) == (257, True)
-    assert "start further down" in message.text()
+    assert "start in a subdirectory" in message.text()
 
 
 def test_leaves_out_what_it_may_not_look_into(tmp_path: Path, toolkit: Toolkit) -> None:
@@ -216,10 +215,10 @@ def test_leaves_out_what_it_may_not_look_into(tmp_path: Path, toolkit: Toolkit) 
     [
         ({"path": "scr"}, "NOT_FOUND", "'scr' does not exist. Did you mean 'src'?"),
         ({"path": "a.txt"}, "NOT_DIRECTORY", "'a.txt' is not a directory"),
-        ({"pattern": "."}, "INVALID_REGEX", "names nothing"),
-        ({"pattern": "[z-a]"}, "INVALID_REGEX", "the range 'z'-'a', which is empty"),
+        ({"pattern": "."}, "INVALID_REGEX", "the pattern is empty"),
+        ({"pattern": "[z-a]"}, "INVALID_REGEX", "the empty range 'z'-'a'"),
         ({"pattern": "a" * 1001}, "TOO_LARGE", "at most 1000 characters"),
-        ({"pattern": "{" * 21 + "}" * 21}, "TOO_LARGE", "nests more than 20 braces"),
+        ({"pattern": "{" * 21 + "}" * 21}, "TOO_LARGE", "nests braces more than 20 deep"),
     ],
 )
 def test_says_why_it_cannot_find(

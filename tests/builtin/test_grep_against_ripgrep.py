@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.builtin import ripgrep
 from tests.builtin.ripgrep import Found, needs_ripgrep
 from tests.builtin.workspace import make, toolkit_for
-from toolkit.errors import ToolFailed
+from toolkit import ToolFailed
 from toolkit.generated import GrepOutput
 
 pytestmark = needs_ripgrep

@@ -10,9 +10,8 @@ import pytest
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket
-from toolkit import CancelSignal, Rule
+from toolkit import CancelSignal, InvalidArguments, Rule, SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.builtin.search.lines import LONG_LINE
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.generated import GrepArgs, GrepOutput, SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 
@@ -375,16 +374,16 @@ def test_no_pattern_makes_matching_explode(tmp_path: Path, toolkit: Toolkit, pat
     [
         ("(?=a)b", "look-around"),
         ("(?<!a)b", "look-around"),
-        (r"(a)\1", "backreferences are not supported: '\\1'; write the repeated text out"),
+        (r"(a)\1", "backreferences are not supported: '\\1'; write out the repeated text"),
         ("a{100000}", "multiply to more than 1000 steps"),
         ("(a{100}){100}", "multiply to more than 1000 steps"),
         ("((a{1000}){1000}){1000}", "lower the counts"),
         (r"\w{1000}", "lower the counts"),
         ("(?x) a{100} # {2\n {100}", "multiply to more than 1000 steps"),
-        ("(", "unclosed group: '('. With regex=false it is searched for as it stands"),
+        ("(", "unclosed group: '('. Set regex to false to search for it literally"),
         ("[z-a]", "the start must be <= the end: 'z-a'"),
-        ("interface {", r"a brace that is meant as such is written \{"),
-        (r"C:\Home", r"unrecognized escape sequence: '\H'; a backslash that is meant as such is written \\"),
+        ("interface {", r"write a literal brace as \{"),
+        (r"C:\Home", r"unrecognized escape sequence: '\H'; write a literal backslash as \\"),
         (r"one\ntwo", "lines are searched one by one"),
         ("one\ntwo", "lines are searched one by one"),
         ("(" * 1000 + ")" * 1000, "nested"),
@@ -429,7 +428,7 @@ def test_what_looks_like_an_option_is_data(tmp_path: Path, toolkit: Toolkit) -> 
         (
             "logo.png",
             "BINARY_NOT_SUPPORTED",
-            "'logo.png' is no text: it has NUL bytes near its beginning (14 bytes in all)",
+            "'logo.png' is not a text file: it has NUL bytes near its start (14 bytes in all)",
         ),
         ("pipe", "NOT_FILE", "'pipe' is not a regular file"),
         ("README.md/x", "NOT_DIRECTORY", "'README.md/x' is not a directory, or lies below something that is none"),

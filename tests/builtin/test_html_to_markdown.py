@@ -1,4 +1,4 @@
-"""Pages into Markdown, text and clean HTML: rows of what comes of what, and what holds for any page at all."""
+"""Pages as Markdown, text and clean HTML: tables of examples, and properties of all pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkit.builtin.web.elements import BLOCKS, FORMATS
 from toolkit.builtin.web.html import to_html
-from toolkit.builtin.web.links import Base
+from toolkit.builtin.web.links import BaseUrl
 from toolkit.builtin.web.markdown import MAX_INDENTED, to_markdown, to_text
 from toolkit.builtin.web.page_events import MAX_OPEN, VOID, End, Page, Start
 from toolkit.builtin.web.tokens import Tag, tokens
@@ -310,7 +310,7 @@ def test_title(page: str, title: str | None) -> None:
     ],
 )
 def test_addresses(reference: str, address: str) -> None:
-    assert Base(f"{URL}?query#fragment").whole(reference) == address
+    assert BaseUrl(f"{URL}?query#fragment").resolve(reference) == address
 
 
 # -- any page at all ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What ``tree`` leaves out is what git ignores: the same files are put before both."""
+"""``tree`` leaves out what git ignores: both are given the same files."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import ListArgs, ListOutput, Toolkit
 
 
@@ -201,14 +201,14 @@ def test_shows_one_line_an_entry(tmp_path: Path, toolkit: Toolkit) -> None:
         "f        2 src/b.py"
     )  # fmt: skip
     assert toolkit.invoke("list", {"limit": 1}).text() == (
-        "f      120 README.md\n[the first 1 entries; there are more: raise limit or list a directory below]"
+        "f      120 README.md\n[the first 1 entries; there are more: raise limit or list a subdirectory]"
     )
 
 
 def test_says_that_there_is_nothing(tmp_path: Path, toolkit: Toolkit) -> None:
     make(tmp_path, ".hidden")
 
-    assert toolkit.invoke("list", {}).text() == "[no entries; hidden ones are listed with include_hidden]"
+    assert toolkit.invoke("list", {}).text() == "[no entries; set include_hidden to list hidden ones]"
 
 
 def test_a_thousand_entries_cost_little_more_than_their_names(tmp_path: Path, toolkit: Toolkit) -> None:

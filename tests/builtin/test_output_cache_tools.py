@@ -1,4 +1,4 @@
-"""``tool_output_cache`` and ``tool_output_cache_grep`` over outputs that were kept."""
+"""``tool_output_cache`` and ``tool_output_cache_grep`` over cached outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.builtin.snapshots import Snapshots
 from tests.runtime.cache.reading import UNKNOWN
-from toolkit.errors import InvalidArguments, ToolCancelled, ToolFailed
+from toolkit import CancelSignal, ContentBlock, FileOutputCache, InvalidArguments, ToolCancelled, ToolFailed
 from toolkit.generated import (
     SecurityPolicy,
     Toolkit,
@@ -21,9 +21,7 @@ from toolkit.generated import (
     ToolOutputCacheGrepArgs,
     create_agent_toolkit,
 )
-from toolkit.runtime.context.signals import CancelSignal
-from toolkit.runtime.output.cache.store import TEXT_LIMIT, FileOutputCache
-from toolkit.wire.content import ContentBlock
+from toolkit.runtime.output.cache.store import TEXT_LIMIT
 
 SESSION = "session"
 REF = "b3V0cHV0cyBhcmUga2VwdCBhIHdoaWxl"
@@ -114,7 +112,7 @@ def test_a_page_is_filled(cache: FileOutputCache, toolkit: Toolkit) -> None:
     message = toolkit.invoke("tool_output_cache", {"ref_id": ref})
 
     assert 48 * 1024 - 40 <= len(message.content.content) <= 48 * 1024
-    assert message.text() == message.content.content + "\n[lines 1-1675 of 9000; go on with offset=1676]"
+    assert message.text() == message.content.content + "\n[lines 1-1675 of 9000; continue with offset=1676]"
 
 
 def test_clips_long_lines(cache: FileOutputCache, toolkit: Toolkit) -> None:
@@ -124,7 +122,7 @@ def test_clips_long_lines(cache: FileOutputCache, toolkit: Toolkit) -> None:
 
     assert message.content.content == "     1\ta\n     2\t" + "é" * 2000 + "… [line clipped: 6000 bytes]\n     3\tb"
     assert (message.content.clipped_lines, message.content.next_offset) == ([2], None)
-    assert message.text().endswith("\n[lines 1-3 of 3; 1 long line clipped: search there with tool_output_cache_grep]")
+    assert message.text().endswith("\n[lines 1-3 of 3; 1 long line clipped: search with tool_output_cache_grep]")
 
 
 def test_content_parts_come_back_whole(cache: FileOutputCache, toolkit: Toolkit) -> None:

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import as_somebody_else, make, make_socket, toolkit_for
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit import CancelSignal, InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import ReadFileArgs, Toolkit
-from toolkit.runtime.context.signals import CancelSignal
 
 NOTE = "… [line clipped: {} characters]"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
@@ -252,7 +251,7 @@ def test_attaches_no_more_than_ten_mebibytes(tmp_path: Path, toolkit: Toolkit) -
 def test_refuses_what_is_no_text(tmp_path: Path, toolkit: Toolkit, data: bytes) -> None:
     (tmp_path / "a.bin").write_bytes(data)
 
-    with pytest.raises(ToolFailed, match=r"'a.bin' is no text") as caught:
+    with pytest.raises(ToolFailed, match=r"'a.bin' is not a text file") as caught:
         toolkit.tools.read_file(path="a.bin")
     assert caught.value.reason == "BINARY_NOT_SUPPORTED"
 
@@ -343,14 +342,14 @@ def test_reads_through_a_link_that_stays_inside(tmp_path: Path, toolkit: Toolkit
     [
         ("", {}, "[empty file]"),
         ("\ufeff", {}, "[empty file]"),
-        ("one\n", {"start_line": 9}, "[nothing at line 9: the file has 1 line]"),
-        ("one\ntwo", {"start_line": 3}, "[nothing at line 3: the file has 2 lines]"),
+        ("one\n", {"start_line": 9}, "[no line 9: the file has 1 line]"),
+        ("one\ntwo", {"start_line": 3}, "[no line 3: the file has 2 lines]"),
         ("one\n", {}, "     1\tone"),
         ("one\n\ntwo", {}, "     1\tone\n     2\t\n     3\ttwo"),
         ("\n", {}, "     1\t"),
-        ("1\n2\n3\n", {"max_lines": 2}, "     1\t1\n     2\t2\n[lines 1-2 of 3; go on with start_line=3]"),
+        ("1\n2\n3\n", {"max_lines": 2}, "     1\t1\n     2\t2\n[lines 1-2 of 3; continue with start_line=3]"),
         ("1\n2\n3\n", {"start_line": 2}, "     2\t2\n     3\t3\n[lines 2-3 of 3]"),
-        ("1\n2\n3\n", {"start_line": 2, "max_lines": 1}, "     2\t2\n[line 2 of 3; go on with start_line=3]"),
+        ("1\n2\n3\n", {"start_line": 2, "max_lines": 1}, "     2\t2\n[line 2 of 3; continue with start_line=3]"),
         ("a\tb\r\n", {}, "     1\ta\tb\\r"),
         ("\x1b[31mred\x07", {}, "     1\t\\x1b[31mred\\x07"),
         ("user\u202etxt.exe", {}, "     1\tuser\\u202etxt.exe"),
@@ -380,7 +379,7 @@ def test_shows_what_was_clipped(tmp_path: Path, toolkit: Toolkit) -> None:
     rows = toolkit.invoke("read_file", {"path": "a.txt", "max_lines": 2}).text().split("\n")
 
     assert rows[0].endswith("x… [line clipped: 2001 characters]")
-    assert rows[-1] == "[lines 1-2 of 3; 2 long lines clipped; go on with start_line=3]"
+    assert rows[-1] == "[lines 1-2 of 3; 2 long lines clipped; continue with start_line=3]"
 
 
 def test_a_page_of_text_costs_little_more_than_its_content(tmp_path: Path, toolkit: Toolkit) -> None:
@@ -389,7 +388,7 @@ def test_a_page_of_text_costs_little_more_than_its_content(tmp_path: Path, toolk
     message = toolkit.invoke("read_file", {"path": "a.txt"})
 
     assert message.text().endswith(
-        "\n  2000\ta line of source code\n[lines 1-2000 of 5120; go on with start_line=2001]"
+        "\n  2000\ta line of source code\n[lines 1-2000 of 5120; continue with start_line=2001]"
     )
     assert len(message.text().encode()) <= len(message.content.content.encode()) + 2000 * 7 + 64
 
@@ -426,7 +425,7 @@ def test_counts_and_hashes_a_larger_file_only_when_the_slice_reaches_its_end(tmp
     assert late.sha256 == past.sha256 == hashlib.sha256(data).hexdigest()
     assert (past.content, past.total_lines) == ("", total)
     early_text = toolkit.invoke("read_file", {"path": "a.txt", "max_lines": 2}).text()
-    assert early_text.endswith("\n[lines 1-2; go on with start_line=3]")
+    assert early_text.endswith("\n[lines 1-2; continue with start_line=3]")
 
 
 # Prints by how many KiB a read makes the peak of memory grow, and what was read.

@@ -1,4 +1,4 @@
-"""The engine under ``grep``: what it finds in blocks is what it finds line by line, wherever blocks are cut."""
+"""The engine of ``grep``: it finds the same lines in blocks as line by line, wherever blocks are cut."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builtin.test_grep_against_ripgrep import patterns, texts
-from toolkit.builtin.search.lines import BLOCK, LONG_LINE, Search, blocks
+from toolkit import ToolFailed
+from toolkit.builtin.search.lines import BLOCK, LONG_LINE, Search, split_blocks
 from toolkit.builtin.search.regex import compile
-from toolkit.builtin.search.regex_facts import traits
-from toolkit.errors import ToolFailed
+from toolkit.builtin.search.regex_facts import read_facts
 
 # Blocks
 
@@ -41,7 +41,7 @@ def lines_of(text: bytes) -> list[str]:
 def test_a_block_gives_the_lines_that_match_by_themselves(
     pattern: str, text: bytes, regex: bool, ignore_case: bool
 ) -> None:
-    (block,) = blocks([text]) if text else (b"",)
+    (block,) = split_blocks([text]) if text else (b"",)
     try:
         matcher = compile(pattern, regex=regex, ignore_case=ignore_case)
     except ToolFailed:
@@ -87,7 +87,7 @@ def test_a_block_gives_the_lines_that_match_by_themselves(
 def test_reads_what_every_match_holds_and_what_repeats_cost(pattern: str, needle: str | None, weight: int) -> None:
     compile(pattern)
 
-    assert (traits(pattern).needle, traits(pattern).weight) == (needle, weight)
+    assert (read_facts(pattern).needle, read_facts(pattern).weight) == (needle, weight)
 
 
 # Streams
@@ -151,9 +151,9 @@ def test_a_line_that_is_searched_in_pieces_is_one_line() -> None:
 def test_a_block_is_cut_neither_within_a_character_nor_within_the_end_of_a_line() -> None:
     for shift in range(4):
         text = b"x" * shift + "é".encode() * LONG_LINE + b"\r\n"
-        assert "\ufffd" not in b"".join(blocks(cut(text, [BLOCK]))).decode()
+        assert "\ufffd" not in b"".join(split_blocks(cut(text, [BLOCK]))).decode()
     text = b"x" * (LONG_LINE - 1) + b"\r\ny"
-    assert b"".join(blocks(cut(text, [BLOCK]))) == b"x" * (LONG_LINE - 1) + b"\ny"
+    assert b"".join(split_blocks(cut(text, [BLOCK]))) == b"x" * (LONG_LINE - 1) + b"\ny"
 
 
 def test_what_is_not_wanted_is_counted() -> None:
@@ -203,4 +203,4 @@ def test_columns_end_when_they_have_cost_enough() -> None:
 def test_a_place_near_the_match_is_found_in_a_long_line() -> None:
     line = "x" * 70_000 + "needle" + "y" * 70_000
 
-    assert compile("ne+dle").near(line) == 70_006
+    assert compile("ne+dle").find_near(line) == 70_006

@@ -1,4 +1,4 @@
-"""The examples in the built-ins' specs are run: what a spec shows is true."""
+"""Runs the examples in the specs of the built-in tools."""
 
 from __future__ import annotations
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.builtin.snapshots import Snapshots
-from toolkit import SUBAGENT_RUNNER, Progress, SubagentRequest, SubagentResult, ToolFailed, ToolNotAllowed
+from toolkit import SUBAGENT_RUNNER, Permission, Progress, SubagentRequest, SubagentResult, ToolFailed, ToolNotAllowed
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
-from toolkit.guard.permission import Permission
 
 
 class Recorder:
@@ -68,7 +67,7 @@ def test_runs_under_the_async_toolkit(tmp_path: Path, make: Callable[[], Recorde
 
 
 def test_says_that_nobody_can_run_it(toolkit: Toolkit) -> None:
-    with pytest.raises(ToolFailed, match="do it yourself") as caught:
+    with pytest.raises(ToolFailed, match="do the work directly") as caught:
         toolkit.tools.task(description="count", prompt="How many?")
     assert caught.value.reason == "LLM_ASSIST_REQUIRED"
 

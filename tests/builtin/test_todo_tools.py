@@ -9,8 +9,7 @@ import pytest
 
 from tests.builtin.snapshots import Snapshots
 from tests.projects import run
-from toolkit import TODO_STORE, FileTodoStore, JsonObject, MemoryTodoStore, Todo
-from toolkit.errors import InvalidArguments, ToolFailed
+from toolkit import TODO_STORE, FileTodoStore, InvalidArguments, JsonObject, MemoryTodoStore, Todo, ToolFailed
 from toolkit.generated import SecurityPolicy, TodowriteInput, Toolkit, ToolkitContext, create_agent_toolkit
 
 WORK: JsonObject = JsonObject(
@@ -87,7 +86,7 @@ def test_a_todo_keeps_its_id(toolkit: Toolkit, second: list[dict[str, str]], ids
     ("todos", "words"),
     [
         ([{"content": "a", "status": "in_progress"}, {"content": "b", "status": "in_progress"}], "at most one .*: 5, 6"),
-        ([{"content": "a", "status": "pending", "id": "x"}, {"content": "b", "status": "pending", "id": "x"}], "two todos have the id 'x'"),
+        ([{"content": "a", "status": "pending", "id": "x"}, {"content": "b", "status": "pending", "id": "x"}], "the id 'x' is duplicated"),
         ([{"content": "", "status": "pending"}], r"todos\.0\.content"),
         ([{"content": "a", "status": "started"}], r"todos\.0\.status"),
         ([{"content": "a", "status": "pending", "priority": 6}], r"todos\.0\.priority"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.builtin.workspace import as_somebody_else, make, make_socket, nodes
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import Toolkit, TreeArgs, TreeOutput
 
 
@@ -221,7 +221,7 @@ def test_says_why_it_cannot_show(tmp_path: Path, toolkit: Toolkit, path: str, re
 
 
 def test_refuses_more_patterns_than_it_can_match(toolkit: Toolkit) -> None:
-    with pytest.raises(ToolFailed, match="exclude holds too many patterns or stars") as caught:
+    with pytest.raises(ToolFailed, match="exclude has too many patterns and stars") as caught:
         toolkit.tools.tree(exclude=["*" * 101] * 100)
 
     assert caught.value.reason == "TOO_LARGE"
@@ -269,7 +269,7 @@ def test_refuses_bad_arguments(
         (
             {"max_entries": 2},
             "./\n  src/ …\n  README.md\n  …\n"
-            "[1 directory, 1 file; … marks what max_entries cut off: raise it, or start further down]",
+            "[1 directory, 1 file; … marks what max_entries cut off: raise it, or start in a subdirectory]",
         ),
         ({"max_depth": 0}, "./ …\n[0 directories, 0 files; … marks deeper levels: raise max_depth, or start there]"),
         ({"path": "src/lib"}, "lib/\n  c.py\n[0 directories, 1 file]"),

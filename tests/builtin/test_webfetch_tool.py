@@ -1,4 +1,4 @@
-"""``webfetch`` through the public door, with a real server; the numbers are those of the attack list.
+"""``webfetch`` through the public entry point, with a real server; the numbers are those of the attack list.
 
 The depth of these rows is in ``tests/guard/test_net_fetch.py``; here is how each class of them comes out of the tool.
 """
@@ -104,7 +104,7 @@ def test_an_error_status_is_a_result(site: Site, web: Toolkit, status: int) -> N
 def test_an_empty_answer(site: Site, web: Toolkit) -> None:
     message = web.invoke("webfetch", {"url": site.serve("", status=204, content_type=None)})
     assert (message.content.content, message.content.bytes, message.content.content_type) == ("", 0, "")
-    assert message.text() == "[status 204]\n[empty answer]"
+    assert message.text() == "[status 204]\n[empty response]"
 
 
 def test_a_redirect_is_followed_and_told(site: Site, web: Toolkit) -> None:
@@ -273,7 +273,7 @@ def test_a_whole_page_is_not_called_cut(site: Site, web: Toolkit) -> None:
     assert not web.tools.webfetch(url=url, max_bytes=1000).truncated
     message = web.invoke("webfetch", {"url": url, "max_bytes": 999})
     assert message.content.truncated and message.content.content == "x" * 999
-    assert message.text().endswith("x\n[cut at max_bytes, there is more; max_bytes may be up to 10485760]")
+    assert message.text().endswith("x\n[cut at max_bytes; max_bytes may be up to 10485760]")
 
 
 @pytest.mark.parametrize("form", ["markdown", "html"])

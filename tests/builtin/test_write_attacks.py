@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.builtin.workspace import toolkit_for
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
+from toolkit import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
 from toolkit.generated import Toolkit
 
 OLD, NEW = "secret old text\n", "secret new text\n"
@@ -271,7 +271,7 @@ def test_a_huge_content_is_refused_before_any_change(base: Path, toolkit: Toolki
 IN_A_CHILD = """
 import ctypes, os, resource, sys
 from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
-from toolkit.errors import ToolFailed
+from toolkit import ToolFailed
 root = sys.argv[1]
 """
 

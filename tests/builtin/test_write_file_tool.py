@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 
 from tests.builtin.snapshots import Snapshots
 from tests.builtin.workspace import Meanwhile, make, make_socket, toolkit_for
-from toolkit import ApprovalRequest, Approve, Deny, Edit
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit import (
+    ApprovalRequest,
+    Approve,
+    Deny,
+    Edit,
+    InvalidArguments,
+    SandboxViolation,
+    ToolFailed,
+    ToolkitError,
+    ToolNotAllowed,
+)
 from toolkit.generated import (
     Rule,
     SecurityPolicy,
@@ -162,7 +171,7 @@ def test_leaves_alone_what_was_to_be_new(tmp_path: Path, toolkit: Toolkit) -> No
     error = failure(lambda: toolkit.tools.write_file(path="a.txt", content="new", create_only=True))
 
     assert error.reason == "ALREADY_EXISTS"
-    assert error.message == "'a.txt' exists already; change it with edit, or replace it without create_only"
+    assert error.message == "'a.txt' already exists; change it with edit, or replace it without create_only"
     assert (tmp_path / "a.txt").read_text() == "old"
     assert toolkit.tools.write_file(path="b.txt", content="new", create_only=True).created
 
@@ -188,7 +197,7 @@ def test_leaves_alone_what_is_gone(tmp_path: Path, toolkit: Toolkit) -> None:
     error = failure(lambda: toolkit.tools.write_file(path="d/a.txt", content="new", expected_sha256="0" * 64))
 
     assert error.reason == "CONFLICT"
-    assert error.message.startswith("'d/a.txt' does not exist, but a file with expected_sha256 was to be there")
+    assert error.message.startswith("'d/a.txt' does not exist, but expected_sha256 was given")
     assert os.listdir(tmp_path) == []
 
 
@@ -359,7 +368,7 @@ def test_an_approver_sees_the_change(tmp_path: Path) -> None:
     [
         ({"path": "src", "content": ""}, "TOOL_FAILED: NOT_FILE: 'src' is a directory"),
         ({"path": "../a", "content": ""}, "SANDBOX_VIOLATION: '../a' leads outside"),
-        ({"path": "there", "content": "", "create_only": True}, "TOOL_FAILED: ALREADY_EXISTS: 'there' exists"),
+        ({"path": "there", "content": "", "create_only": True}, "TOOL_FAILED: ALREADY_EXISTS: 'there' already exists"),
         ({"path": "a", "content": "", "expected_sha256": "0" * 64}, "TOOL_FAILED: CONFLICT: 'a' does not exist"),
     ],
 )

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from toolkit import CancelSignal
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.generated.models.tree import TreeOutputNode
-from toolkit.runtime.context.signals import CancelSignal
 
 
 def toolkit_for(root: Path) -> Toolkit:
@@ -18,7 +18,7 @@ def toolkit_for(root: Path) -> Toolkit:
 
 
 def make(root: Path, *paths: str, data: bytes = b"") -> None:
-    """Files of that content, and directories where a slash ends the path."""
+    """Create files with this content, and directories for paths that end in a slash."""
     for path in paths:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         if path.endswith("/"):
@@ -34,7 +34,7 @@ def make_socket(path: Path) -> None:
 
 @contextmanager
 def as_somebody_else(root: Path) -> Iterator[None]:
-    """Root may read everything, so it steps down; the toolkit has ``root`` open by then, but must still pass it."""
+    """Drop root privileges, because root may read everything; the toolkit already has ``root`` open."""
     root.chmod(0o755)
     if os.geteuid() != 0:
         yield
@@ -47,14 +47,14 @@ def as_somebody_else(root: Path) -> Iterator[None]:
 
 
 def nodes(node: TreeOutputNode) -> Iterator[TreeOutputNode]:
-    """Every node below, parents first."""
+    """Every node of the tree, parents first."""
     for child in node.children or ():
         yield child
         yield from nodes(child)
 
 
 class Meanwhile(CancelSignal):
-    """Does something when a call asks for the n-th time whether it was cancelled, which it does before every step."""
+    """Runs an action when a call checks for cancellation the n-th time, which it does before every step."""
 
     def __init__(self, act: Callable[[], object] = lambda: None, step: int = 0) -> None:
         super().__init__()

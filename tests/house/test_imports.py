@@ -17,11 +17,12 @@ OURS = ("toolkit", "codegen", "generated")
 # For each part of the house: what of ours it may import when its modules are loaded.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/errors.py": (),
+    "toolkit/visible.py": (),
     "toolkit/models": ("toolkit.errors", "toolkit.models", "toolkit.wire.json_types"),
     "toolkit/wire": ("toolkit.errors", "toolkit.lazy_exports", "toolkit.models", "toolkit.wire"),
-    "toolkit/guard": ("toolkit.errors", "toolkit.guard", "toolkit.lazy_exports"),
+    "toolkit/guard": ("toolkit.errors", "toolkit.guard", "toolkit.lazy_exports", "toolkit.visible"),
     "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
-    "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec"),
+    "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec", "toolkit.visible"),
     "toolkit/runtime": (
         "toolkit.errors",
         "toolkit.models",
@@ -47,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard.policy.preview",
         "toolkit.guard.fs.transaction.change",
         "toolkit.builtin",
+        "toolkit.visible",
     ),
     "toolkit/packs": (
         "toolkit.errors",
@@ -56,8 +58,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime",
         "toolkit.packs",
     ),
-    "toolkit/adapters": ("toolkit.errors", "toolkit.models", "toolkit.wire", "toolkit.adapters"),
-    "toolkit/cli": ("toolkit.errors", "toolkit.cli"),
+    "toolkit/adapters": ("toolkit.errors", "toolkit.models", "toolkit.wire", "toolkit.adapters", "toolkit.visible"),
+    "toolkit/cli": ("toolkit.errors", "toolkit.cli", "toolkit.visible"),
     "toolkit/__init__.py": ("toolkit.lazy_exports",),
     "toolkit/__main__.py": ("toolkit.cli",),
     "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.spec", "toolkit.models.enforce", "toolkit.models.exact"),

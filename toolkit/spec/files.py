@@ -8,6 +8,7 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from toolkit.spec.problems import Unreadable, shown
+from toolkit.visible import BOM
 
 # O_NONBLOCK: a named pipe in place of a file must not make the loader wait for a writer.
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -60,7 +61,7 @@ def read_below(directory: Path, name: str, limit: int) -> str:
 
 
 def refuse_bom(text: str) -> None:
-    if text.startswith("\ufeff"):
+    if text.startswith(BOM):
         raise Unreadable("the file starts with a byte order mark (BOM): save it as UTF-8 without one")
 
 

@@ -1,1 +1,1 @@
-"""Tools that read outputs which were too long to be shown as a whole."""
+"""Tools that read cached outputs that were too long to show as a whole."""

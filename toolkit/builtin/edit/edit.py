@@ -1,4 +1,4 @@
-"""``edit``: a piece of text in a file becomes another, and nothing else in it changes.
+"""``edit``: replaces text in a file and changes nothing else in it.
 
 The file is read, changed and replaced under its lock, and replaced only if it is still what was read.
 """
@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 from toolkit.builtin.edit.failure import ambiguous, not_found, unexpected_count
 from toolkit.builtin.edit.find import Matches, find_by_lines, find_exact
-from toolkit.builtin.edit.rewrite import rewritten
+from toolkit.builtin.edit.rewrite import rewrite
 from toolkit.builtin.files.open_with_hint import open_file
 from toolkit.builtin.files.whole_file import (
     MAX_BYTES,
     WholeFile,
-    bytes_of,
     check_expected,
+    decode_text,
+    encode_text,
     read_whole,
-    refuse_mixture,
-    text_of,
+    refuse_mixed_encodings,
 )
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.diff import brief_diff, unified_diff, visible_diff
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError
 from toolkit.generated import EditInput, EditOutput
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Edited:
-    """A file as it was and as it would be."""
+class _PreparedEdit:
+    """A file before and after the edit."""
 
     file: WholeFile
     data: bytes
@@ -44,7 +45,7 @@ class _Edited:
 
 def run(args: EditInput, ctx: ToolContext) -> EditOutput:
     with ctx.fs.lock(args.path):
-        edited = _edited(args, ctx.fs)
+        edited = _prepare(args, ctx.fs)
         if not args.dry_run:
             ctx.fs.write_file(args.path, edited.data, expected=edited.file.fingerprint)
     return EditOutput(
@@ -58,61 +59,64 @@ def run(args: EditInput, ctx: ToolContext) -> EditOutput:
 
 
 def preview(args: EditInput, ctx: ToolContext) -> Preview:
-    """What an approver sees. Never fails: first the path is judged, and only then may a caller learn of the file."""
+    """What an approver sees. It never fails: the policy judges the path before the caller may learn about the file."""
     try:
-        diff = visible_diff(_edited(args, ctx.fs).diff)
+        diff = visible_diff(_prepare(args, ctx.fs).diff)
     except ToolkitError as error:
         diff = f"[this call would fail: {error}]\n"
     return Preview(writes=(args.path,), diff=diff)
 
 
 def text(output: EditOutput) -> str:
-    words = "1 replacement" if output.replacements == 1 else f"{output.replacements} replacements"
+    summary = format_count(output.replacements, "replacement")
     if output.match_mode != "exact":
-        words += f", found by {output.match_mode} match"
+        summary += f", by {output.match_mode} match"
     verb = "would change" if output.dry_run else "changed"
-    return f"[{verb} {output.path}: {words}]\n{brief_diff(output.diff)}"
+    return f"[{verb} {output.path}: {summary}]\n{brief_diff(output.diff)}"
 
 
-def _edited(args: EditInput, fs: SandboxFS) -> _Edited:
-    """Everything up to the write, which changes nothing yet."""
-    old, new = _checked(args)
+def _prepare(args: EditInput, fs: SandboxFS) -> _PreparedEdit:
+    """Everything up to the write."""
+    old, new = _check_texts(args)
     with open_file(fs, args.path) as opened:
         file = read_whole(opened)
     check_expected(file.path, args.expected_sha256, file.sha256)
-    before = text_of(file)
-    matches = _found(args, file.path, before, old)
-    after = rewritten(before, matches, old, new, limit=MAX_BYTES)
+    before = decode_text(file)
+    matches = _find(args, file.path, before, old)
+    after = rewrite(before, matches, old, new, limit=MAX_BYTES)
     if after == before:
-        words = (
-            f"nothing would change in '{file.path}': with its own whitespace, old_string and new_string are the same"
+        message = (
+            f"nothing would change in '{file.path}':"
+            " old_string and new_string differ only in whitespace, which the file keeps"
         )
-        raise ToolFailed("NO_MATCH", words, path=file.path)
-    refuse_mixture(file.path, before, after)
-    data = bytes_of(after)
+        raise ToolFailed("NO_MATCH", message, path=file.path)
+    refuse_mixed_encodings(file.path, before, after)
+    data = encode_text(after)
     if len(data) > MAX_BYTES:
-        words = f"'{file.path}' would have {len(data)} bytes, and {MAX_BYTES} are the most; nothing was changed"
-        raise ToolFailed("TOO_LARGE", words, path=file.path, size=len(data))
-    return _Edited(file, data, matches, unified_diff(before, after, file.path))
+        message = (
+            f"'{file.path}' would have {len(data)} bytes, but at most {MAX_BYTES} are allowed; nothing was changed"
+        )
+        raise ToolFailed("TOO_LARGE", message, path=file.path, size=len(data))
+    return _PreparedEdit(file, data, matches, unified_diff(before, after, file.path))
 
 
-def _checked(args: EditInput) -> tuple[str, str]:
-    """Old and new text. Line ends do not matter in the old one, so neither does half a line end behind it."""
+def _check_texts(args: EditInput) -> tuple[str, str]:
+    """Old and new text. Line endings are ignored in the old one, so a trailing carriage return is dropped too."""
     old, new = args.old_string.replace("\r\n", "\n"), args.new_string
     if old.endswith("\r"):
         old, new = old.removesuffix("\r"), new.removesuffix("\r")
     if not old.strip():
-        what = "holds only whitespace" if old else "is empty"
-        words = f"old_string {what}, which may stand anywhere; quote text around the place, or use write_file"
-        raise ToolFailed("AMBIGUOUS", words)
+        what = "is only whitespace" if old else "is empty"
+        message = f"old_string {what}, which matches almost anywhere; include text around the place, or use write_file"
+        raise ToolFailed("AMBIGUOUS", message)
     if old == new.replace("\r\n", "\n"):
-        how = "are the same" if args.old_string == args.new_string else "differ only in line ends, which edit keeps"
+        how = "are the same" if args.old_string == args.new_string else "differ only in line endings, which edit keeps"
         raise InvalidArguments(f"old_string and new_string {how}: nothing would change")
     return old, new
 
 
-def _found(args: EditInput, path: str, text: str, old: str) -> Matches:
-    """Where the old text is, if that is as many times as the caller means."""
+def _find(args: EditInput, path: str, text: str, old: str) -> Matches:
+    """The places of the old text, if there are as many as the caller expects."""
     matches = find_exact(text, old)
     if matches is None and args.match_mode == "auto":
         matches = find_by_lines(text, old)
@@ -121,8 +125,8 @@ def _found(args: EditInput, path: str, text: str, old: str) -> Matches:
     if args.expected_replacements not in (None, matches.count):
         raise unexpected_count(path, text, matches, args.expected_replacements)
     is_single = matches.count == 1 and not matches.overlap
-    # A number says which places are meant unless they overlap, and nothing says it of blocks that are only similar.
-    all_are_meant = args.replace_all or (args.expected_replacements is not None and not matches.overlap)
-    if not is_single and (not all_are_meant or matches.mode == "block-anchor"):
+    # A number identifies the places unless they overlap; nothing identifies blocks that are only similar.
+    means_all = args.replace_all or (args.expected_replacements is not None and not matches.overlap)
+    if not is_single and (not means_all or matches.mode == "block-anchor"):
         raise ambiguous(path, text, matches)
     return matches

@@ -1,7 +1,7 @@
-"""Finding the text that an edit names: as it stands, else by lines that differ in whitespace, else by a similar block.
+"""Finds the text to edit: exactly, else by lines that differ in whitespace, else by a similar block.
 
-What is found is never longer than what was looked for: the same characters, or as many lines. Line ends do not matter
-in any way of finding. The first two take time in proportion to the file, the last gives up at a fixed budget.
+A match is never longer than the wanted text: the same characters, or as many lines. Line endings are always ignored. The
+first two methods take time proportional to the file; the last gives up at a fixed budget.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from itertools import accumulate, islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.builtin.text.similar import similarity
+from toolkit.visible import BOM
 
 MatchMode: TypeAlias = Literal["exact", "line-trimmed", "block-anchor"]
 
 BLOCK_FLOOR: Final = 0.6
-"""How alike the lines between the first and the last must be on average, by their length."""
+"""Minimum average similarity of the lines between the first and the last, weighted by length."""
 LINE_FLOOR: Final = 0.5
-"""How alike each single one of them must be."""
+"""Minimum similarity of each of them."""
 
 MAX_LINES: Final = 500_000
-"""Files with more lines than that are searched for the text as it stands, not line by line."""
+"""Files with more lines are only searched for an exact match."""
 
-_MARK: Final = "\ufeff"
 _MAX_STEPS: Final = 500_000
 
 
@@ -37,9 +37,9 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Everything that was found in one way. ``spans`` gives it anew each time, in order, none over another.
+    """All matches of one method. Each call of ``spans`` yields them in order, without overlaps.
 
-    ``overlap`` tells that another place begins inside the first one, and is not counted.
+    ``overlap`` says that another match, which is not counted, starts inside the first one.
     """
 
     mode: MatchMode
@@ -49,31 +49,31 @@ class Matches:
 
 
 def find_exact(text: str, old: str) -> Matches | None:
-    """``old``, whose lines end in ``\\n``, whatever the lines of ``text`` end in."""
+    """The places of ``old``, whose lines end in ``\\n``, whatever the line endings of ``text``."""
     crlf = text.count("\r\n") if "\n" in old else 0
     if not crlf:
-        return _found_as_it_is(text, old)
+        return _find_literal(text, old)
     if crlf == text.count("\n"):
-        return _found_as_it_is(text, old.replace("\n", "\r\n"))
+        return _find_literal(text, old.replace("\n", "\r\n"))
     plain = text.replace("\r\n", "\n")
-    found = _found_as_it_is(plain, old)
+    found = _find_literal(plain, old)
     if found is None:
         return None
-    # How many carriage returns are gone from the lines before each line.
-    gone = array("I", accumulate((line.endswith("\r") for line in text.split("\n")), initial=0))
+    # Number of carriage returns removed before each line.
+    removed = array("I", accumulate((line.endswith("\r") for line in text.split("\n")), initial=0))
     height = old.count("\n")
 
     def spans() -> Iterator[Span]:
         line = at = 0
         for start, end in found.spans():
             line += plain.count("\n", at, start)
-            yield Span(start + gone[line], end + gone[line + height])
+            yield Span(start + removed[line], end + removed[line + height])
             at = start
 
     return Matches("exact", found.count, found.overlap, spans)
 
 
-def _found_as_it_is(text: str, old: str) -> Matches | None:
+def _find_literal(text: str, old: str) -> Matches | None:
     first = text.find(old)
     if first < 0:
         return None
@@ -89,7 +89,7 @@ def _found_as_it_is(text: str, old: str) -> Matches | None:
 
 
 def find_by_lines(text: str, old: str) -> Matches | None:
-    """Whole lines like those of ``old`` but for the whitespace around each, else similar blocks of lines."""
+    """Lines equal to those of ``old`` except for the whitespace around each, else similar blocks of lines."""
     if has_too_many_lines(text):
         return None
     lines = _TrimmedLines(text)
@@ -97,7 +97,7 @@ def find_by_lines(text: str, old: str) -> Matches | None:
     places, overlap = lines.places(wanted)
     mode: MatchMode = "line-trimmed"
     if not places:
-        places = _similar_blocks(lines, wanted)
+        places = _find_similar_blocks(lines, wanted)
         mode = "block-anchor"
     if not places:
         return None
@@ -114,19 +114,19 @@ def has_too_many_lines(text: str) -> bool:
 
 
 class _TrimmedLines:
-    """The lines of a text without the whitespace around them, and where each of them stands."""
+    """The lines of a text without surrounding whitespace, and the position of each."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         whole = text.split("\n")
         self._starts = array("I", accumulate((len(line) + 1 for line in whole), initial=0))
         self.lines: Final = [line.strip() for line in whole]
-        self.lines[0] = self.lines[0].removeprefix(_MARK).lstrip()
-        self._joined = _enclosed(self.lines)
+        self.lines[0] = self.lines[0].removeprefix(BOM).lstrip()
+        self._joined = _enclose(self.lines)
 
     def places(self, wanted: Sequence[str]) -> tuple[Sequence[int], bool]:
-        """The numbers, from 0, of the lines where the wanted ones begin, and whether another place overlaps the first."""
-        sought = _enclosed(wanted)
+        """Line numbers, from 0, where the wanted lines start, and whether another place overlaps the first."""
+        sought = _enclose(wanted)
         found = first = self._joined.find(sought)
         places = array("I")
         line = at = 0
@@ -134,15 +134,15 @@ class _TrimmedLines:
             line += self._joined.count("\n", at, found)
             places.append(line)
             at = found
-            # The line end behind the last line is the one before the next.
+            # The line end after the last line is also the one before the next.
             found = self._joined.find(sought, found + len(sought) - 1)
         overlap = bool(places) and 0 <= self._joined.find(sought, first + 1) < first + len(sought) - 1
         return places, overlap
 
     def span(self, first: int, height: int, *, with_end: bool) -> Span:
-        """Where so many lines stand, with the line end behind the last one, if there is one, or without it."""
+        """The span of ``height`` lines, with or without the line end after the last one."""
         start, end = self._starts[first], self._starts[first + height]
-        if not first and self._text.startswith(_MARK):
+        if not first and self._text.startswith(BOM):
             start += 1
         if first + height == len(self.lines):
             return Span(start, len(self._text))
@@ -151,23 +151,23 @@ class _TrimmedLines:
         return Span(start, end - 1 - self._text.endswith("\r", start, end - 1))
 
 
-def _enclosed(lines: Sequence[str]) -> str:
-    """Lines as one text in which only whole ones can be found."""
+def _enclose(lines: Sequence[str]) -> str:
+    """The lines joined so that a search finds only whole lines."""
     return "\n".join(["", *lines, ""])
 
 
-def _similar_blocks(lines: _TrimmedLines, wanted: Sequence[str]) -> list[int]:
-    """Blocks with the first and last of the wanted lines, and similar ones between; none if the budget ends first."""
+def _find_similar_blocks(lines: _TrimmedLines, wanted: Sequence[str]) -> list[int]:
+    """Blocks with the first and last wanted line and similar lines between; none if the budget is used up."""
     if len(wanted) < 3 or not wanted[0] or not wanted[-1]:
         return []
     firsts, _ = lines.places(wanted[:1])
-    comparison = _Comparison(lines.lines, wanted)
+    comparison = _BlockComparison(lines.lines, wanted)
     similar = [place for place in firsts if comparison.is_similar_at(place)]
     return similar if comparison.steps > 0 else []
 
 
-class _Comparison:
-    """Blocks of a file beside the lines that are wanted, line by line."""
+class _BlockComparison:
+    """Compares blocks of a file with the wanted lines, line by line."""
 
     def __init__(self, lines: Sequence[str], wanted: Sequence[str]) -> None:
         self._lines = lines
@@ -175,11 +175,11 @@ class _Comparison:
         self.steps = _MAX_STEPS
 
     def is_similar_at(self, place: int) -> bool:
-        """Whether the block that begins with the first wanted line ends with the last and is similar between."""
-        behind = place + len(self._wanted) - 1
-        if behind >= len(self._lines) or self._lines[behind] != self._wanted[-1]:
+        """Whether the block that starts with the first wanted line ends with the last and is similar between."""
+        last = place + len(self._wanted) - 1
+        if last >= len(self._lines) or self._lines[last] != self._wanted[-1]:
             return False
-        alike = total = 0.0
+        similar = total = 0.0
         for at in range(1, len(self._wanted) - 1):
             one, other = self._wanted[at], self._lines[place + at]
             self.steps -= 1 if one == other else 1 + len(one) + len(other)
@@ -187,13 +187,13 @@ class _Comparison:
             if share < LINE_FLOOR:
                 return False
             weight = max(len(one), len(other), 1)
-            alike += weight * share
+            similar += weight * share
             total += weight
-        return alike >= BLOCK_FLOOR * total
+        return similar >= BLOCK_FLOOR * total
 
 
 def line_ranges(text: str, spans: Iterator[Span], most: int) -> list[tuple[int, int]]:
-    """The first and last line, counted from 1, of the first so many spans."""
+    """First and last line, counted from 1, of the first ``most`` spans."""
     ranges = []
     line, at = 1, 0
     for start, end in islice(spans, most):

@@ -1,7 +1,7 @@
-"""Putting a new text in the place of one that was found: only what the caller changed is changed in the file.
+"""Replaces matches with the new text, changing only what the caller changed.
 
-Old and new text are compared line by line. A line that both have stays as the file has it, byte for byte; each of the
-others takes the line end, and where whitespace was overlooked the indentation, of the line it stands for.
+Old and new text are compared line by line. Lines they share stay as they are in the file, byte for byte. Each new line gets
+the line ending of the line it replaces and, if whitespace was ignored when matching, its indentation.
 """
 
 from __future__ import annotations
@@ -11,51 +11,51 @@ from typing import Final
 
 from toolkit.builtin.edit.find import Matches
 from toolkit.builtin.edit.indent import Indentation
-from toolkit.builtin.text.line_match import Change, changes
+from toolkit.builtin.text.line_match import LineChange, line_changes
 from toolkit.errors import ToolFailed
 
 MAX_PLACES: Final = 100_000
-"""How many places are changed at once where not the same is to be put in all of them."""
+"""Maximum number of places to change at once if the replacement differs between them."""
 
 
-def rewritten(text: str, matches: Matches, old: str, new: str, *, limit: int) -> str:
-    """The text with ``new`` in every place where ``old``, whose lines end in ``\\n``, was found.
+def rewrite(text: str, matches: Matches, old: str, new: str, *, limit: int) -> str:
+    """The text with every match of ``old``, whose lines end in ``\\n``, replaced by ``new``.
 
-    ``TOO_LARGE`` before anything longer than ``limit`` characters is made.
+    Raises ``TOO_LARGE`` before building anything longer than ``limit`` characters.
     """
     line_ends = _LineEnds(text, new)
     new = new.replace("\r\n", "\n")
-    if matches.mode == "exact" and (line_ends.are_alike or "\n" not in old + new):
-        return _replaced_alike(text, matches, new.replace("\n", line_ends.last), limit)
+    if matches.mode == "exact" and (line_ends.are_uniform or "\n" not in old + new):
+        return _replace_all_alike(text, matches, new.replace("\n", line_ends.last), limit)
     if matches.count > MAX_PLACES:
-        words = f"old_string stands {matches.count} times in lines that end differently or are indented differently"
-        raise ToolFailed("TOO_LARGE", f"{words}; at most {MAX_PLACES} such places are changed at once")
-    change = _Change(old, new, indented_anew=matches.mode != "exact", limit=limit)
-    return "".join(_bounded(_pieces(text, matches, change, line_ends), limit))
+        problem = f"old_string occurs {matches.count} times in lines with different line endings or indentation"
+        raise ToolFailed("TOO_LARGE", f"{problem}; at most {MAX_PLACES} such places can be changed at once")
+    replacement = _TextReplacement(old, new, reindent=matches.mode != "exact", limit=limit)
+    return "".join(_limit_size(_pieces(text, matches, replacement, line_ends), limit))
 
 
-def _replaced_alike(text: str, matches: Matches, new: str, limit: int) -> str:
-    """The quick way: the same is put in every place."""
+def _replace_all_alike(text: str, matches: Matches, new: str, limit: int) -> str:
+    """The fast path: the same replacement everywhere."""
     start, end = next(matches.spans())
     if len(text) + matches.count * (len(new) - (end - start)) > limit:
         raise _too_large(limit)
     return f"{text[:start]}{new}{text[end:]}" if matches.count == 1 else text.replace(text[start:end], new)
 
 
-def _pieces(text: str, matches: Matches, change: _Change, line_ends: _LineEnds) -> Iterator[str]:
-    made: dict[tuple[str, str], str] = {}
+def _pieces(text: str, matches: Matches, replacement: _TextReplacement, line_ends: _LineEnds) -> Iterator[str]:
+    built: dict[tuple[str, str], str] = {}
     at = 0
     for start, end in matches.spans():
         yield text[at:start]
-        place = text[start:end], line_ends.behind(end)
-        if place not in made:
-            made[place] = change.made_in(*place)
-        yield made[place]
+        place = text[start:end], line_ends.after(end)
+        if place not in built:
+            built[place] = replacement.build(*place)
+        yield built[place]
         at = end
     yield text[at:]
 
 
-def _bounded(pieces: Iterable[str], limit: int) -> Iterator[str]:
+def _limit_size(pieces: Iterable[str], limit: int) -> Iterator[str]:
     room = limit
     for piece in pieces:
         room -= len(piece)
@@ -69,18 +69,18 @@ def _too_large(limit: int) -> ToolFailed:
 
 
 class _LineEnds:
-    """The line ends of a text, ``\\n`` or ``\\r\\n``, asked for from front to back."""
+    """The line endings of a text, ``\\n`` or ``\\r\\n``; places must be queried in order."""
 
     def __init__(self, text: str, new: str) -> None:
-        """``new`` decides for a text that has none."""
+        """``new`` decides if the text has no line end."""
         crlf = text.count("\r\n")
         self._text = text
         self._next = text.find("\n")
-        self.are_alike: Final = crlf in (0, text.count("\n"))
+        self.are_uniform: Final = crlf in (0, text.count("\n"))
         self.last: Final = self._at(text.rfind("\n")) if self._next >= 0 else "\r\n" if "\r\n" in new else "\n"
 
-    def behind(self, place: int) -> str:
-        """That of the line at ``place``; of a last line that has none, that of the line before."""
+    def after(self, place: int) -> str:
+        """The line ending of the line at ``place``; for a last line without one, that of the line before."""
         if 0 <= self._next < place:
             self._next = self._text.find("\n", place)
         return self.last if self._next < 0 else self._at(self._next)
@@ -89,53 +89,53 @@ class _LineEnds:
         return "\r\n" if self._text.endswith("\r", 0, place) else "\n"
 
 
-class _Change:
-    """What becomes of lines that stand for those of ``old``."""
+class _TextReplacement:
+    """Builds the replacement for lines that match ``old``."""
 
-    def __init__(self, old: str, new: str, *, indented_anew: bool, limit: int) -> None:
+    def __init__(self, old: str, new: str, *, reindent: bool, limit: int) -> None:
         self._texts: Final = (old, new)
         self._old: Final = old.split("\n")
         self._new: Final = new.split("\n")
-        self._changes: Final = changes(self._old, self._new)
-        self._indented_anew: Final = indented_anew
+        self._changes: Final = line_changes(self._old, self._new)
+        self._reindent: Final = reindent
         self._limit: Final = limit
 
-    def made_in(self, found: str, line_end: str) -> str:
-        """What comes into the place of ``found``; ``line_end`` is that of its last line."""
-        lines, ends = _taken_apart(found)
-        if len(lines) < len(self._old):  # its last line was to have an end, but the file stops without one
+    def build(self, found: str, line_end: str) -> str:
+        """The replacement of ``found``; ``line_end`` is that of its last line."""
+        lines, ends = _split_line_ends(found)
+        if len(lines) < len(self._old):  # the file ends without the line end that old_string has
             old, new = (text.removesuffix("\n") for text in self._texts)
-            shorter = _Change(old, new, indented_anew=self._indented_anew, limit=self._limit)
-            return shorter.made_in(found, line_end)
-        return "".join(_bounded(self._rows(lines, [*ends, line_end]), self._limit))
+            shorter = _TextReplacement(old, new, reindent=self._reindent, limit=self._limit)
+            return shorter.build(found, line_end)
+        return "".join(_limit_size(self._rows(lines, [*ends, line_end]), self._limit))
 
     def _rows(self, lines: Sequence[str], ends: Sequence[str]) -> Iterator[str]:
-        indentation = Indentation(self._old, lines, self._new) if self._indented_anew else None
+        indentation = Indentation(self._old, lines, self._new) if self._reindent else None
         last = len(self._new) - 1
         at = 0
-        nothing_more = Change(len(lines), len(lines), len(self._new), len(self._new))
-        for change in (*self._changes, nothing_more):
+        end_of_text = LineChange(len(lines), len(lines), len(self._new), len(self._new))
+        for change in (*self._changes, end_of_text):
             for kept in range(at, change.old_start):
                 is_last = change.new_start - (change.old_start - kept) == last
                 yield lines[kept] if is_last else lines[kept] + ends[kept]
             for number in range(change.new_start, change.new_end):
-                stands_for = _counterpart(change, number)
+                counterpart = _counterpart(change, number)
                 line = self._new[number]
                 if indentation is not None:
-                    line = indentation.fitted(line, stands_for)
-                yield line if number == last else line + ends[stands_for]
+                    line = indentation.fit(line, counterpart)
+                yield line if number == last else line + ends[counterpart]
             at = change.old_end
 
 
-def _taken_apart(found: str) -> tuple[list[str], list[str]]:
-    """The lines without their ends, and the ends of all but the last."""
+def _split_line_ends(found: str) -> tuple[list[str], list[str]]:
+    """The lines without line ends, and the line ends of all but the last."""
     *rest, last = found.split("\n")
     ends = ["\r\n" if line.endswith("\r") else "\n" for line in rest]
     return [*(line.removesuffix("\r") for line in rest), last], ends
 
 
-def _counterpart(change: Change, number: int) -> int:
-    """The old line that a new one stands for: one of those it replaces, or the one above where it is inserted."""
+def _counterpart(change: LineChange, number: int) -> int:
+    """The old line that corresponds to a new one: one it replaces, or the one above the insertion."""
     if change.old_start == change.old_end:
         return max(change.old_start - 1, 0)
     return min(change.old_start + number - change.new_start, change.old_end - 1)

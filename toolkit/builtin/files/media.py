@@ -1,4 +1,4 @@
-"""Media that models can look at or listen to, recognised by how a file begins, never by its name."""
+"""Images, documents and audio that models accept, recognised by their first bytes, never by the file name."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from toolkit.wire.content import BlockType
 
 
 class Media(NamedTuple):
-    """How to send a file along with the answer."""
+    """How to attach a file to a result."""
 
     block: BlockType
     media_type: str
 
 
-# Beginnings that no text has.
-_BEGINNINGS: Final = (
+# Signatures that no text file starts with.
+_SIGNATURES: Final = (
     (b"\x89PNG\r\n\x1a\n", Media("image", "image/png")),
     (b"\xff\xd8\xff", Media("image", "image/jpeg")),
     (b"%PDF-", Media("document", "application/pdf")),
@@ -28,13 +28,13 @@ _GIF: Final = Media("image", "image/gif")
 _MP3: Final = Media("audio", "audio/mpeg")
 
 
-def recognise(head: bytes) -> Media | None:
-    """What a file with this beginning is; None for text and for everything that is no medium."""
-    for beginning, media in _BEGINNINGS:
-        if head.startswith(beginning):
+def recognise_media(head: bytes) -> Media | None:
+    """The media type of a file that starts with ``head``; None for text and for unsupported files."""
+    for signature, media in _SIGNATURES:
+        if head.startswith(signature):
             return media
     if b"\0" not in head:
-        return None  # what follows are letters that a text may start with, too
+        return None  # a text may start with the letters tested below
     if head.startswith(b"RIFF"):
         return _RIFF.get(head[8:12])
     if head.startswith((b"GIF87a", b"GIF89a")):
@@ -43,7 +43,7 @@ def recognise(head: bytes) -> Media | None:
 
 
 def _is_mpeg_frame(head: bytes) -> bool:
-    """A frame header of MPEG layer III: eleven set bits, then a version, bit rate and sampling rate that exist."""
+    """Whether this is a frame header of MPEG layer III: 11 set bits, then a valid version, bit rate and sampling rate."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE6 != 0xE2 or head[1] & 0x18 == 0x08:
         return False
     return head[2] >> 4 not in (0x0, 0xF) and head[2] & 0x0C != 0x0C

@@ -1,4 +1,4 @@
-"""Opening what the caller named, with a hint when it is not there."""
+"""Opens the file or directory the caller named; if it does not exist, the error suggests similar names."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ def open_file(fs: SandboxFS, path: str) -> OpenFile:
     try:
         return fs.open_file(path)
     except ToolFailed as error:
-        raise _with_hint(fs, path, error) from None
+        raise _add_hint(fs, path, error) from None
 
 
 def open_dir(fs: SandboxFS, path: str) -> SandboxDir:
     try:
         return fs.open_dir(path)
     except ToolFailed as error:
-        raise _with_hint(fs, path, error) from None
+        raise _add_hint(fs, path, error) from None
 
 
-def _with_hint(fs: SandboxFS, path: str, error: ToolFailed) -> ToolFailed:
+def _add_hint(fs: SandboxFS, path: str, error: ToolFailed) -> ToolFailed:
     if error.reason != "NOT_FOUND":
         return error
     shown = error.details.get("path")
-    # A link that leads nowhere is missing under its own name.
+    # A broken link is reported missing under its own name.
     near = [name for name in fs.near(path) if name != shown]
     if not near:
         return error
-    words = " or ".join(f"'{name}'" for name in near)
-    return ToolFailed("NOT_FOUND", f"{error.message}. Did you mean {words}?", path=shown, near=near)
+    names = " or ".join(f"'{name}'" for name in near)
+    return ToolFailed("NOT_FOUND", f"{error.message}. Did you mean {names}?", path=shown, near=near)

@@ -1,7 +1,7 @@
-"""``read_file``: lines of a text file, in constant memory whatever the file is; media go along as attachments.
+"""``read_file``: lines of a text file, in constant memory whatever its size; media files are attached.
 
-The file is read once, front to back. What comes before the lines asked for is only counted and hashed; what comes
-behind them, too, but only where the file is not large.
+The file is read once, front to back. Lines before the requested ones are only counted and hashed, and so are those after
+them, unless the file is large.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from toolkit.builtin.files.media import Media, recognise
+from toolkit.builtin.files.media import Media, recognise_media
 from toolkit.builtin.files.open_with_hint import open_file
-from toolkit.builtin.files.visible import visible
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import ToolFailed
 from toolkit.generated import ReadFileInput, ReadFileOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ _HEAD: Final = 8 * 1024
 def run(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
     with open_file(ctx.fs, args.path) as file:
         first = file.read(min(_CHUNK, file.size))
-        media = recognise(first[:_HEAD])
+        media = recognise_media(first[:_HEAD])
         if media is not None:
-            return _attached(file, first, media, args, ctx)
-        source = _Source(file, first)
+            return _attach(file, first, media, args, ctx)
+        source = _FileChunks(file, first)
         lines = _Lines(source.chunks())
         part = _collect(source, lines, args)
         return ReadFileOutput(
@@ -54,17 +55,17 @@ def run(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
             size=file.size,
             mtime_ns=file.mtime_ns,
             sha256=source.digest.hexdigest() if source.ended else None,
-            bom=source.has_mark,
+            bom=source.has_bom,
             clipped_lines=part.clipped,
         )
 
 
-def _attached(file: OpenFile, first: bytes, media: Media, args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
+def _attach(file: OpenFile, first: bytes, media: Media, args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
     if file.size > MAX_ATTACHED_BYTES:
-        words = (
+        message = (
             f"'{file.path}' ({media.media_type}) has {file.size} bytes; at most {MAX_ATTACHED_BYTES} can be attached"
         )
-        raise ToolFailed("TOO_LARGE", words, path=file.path, size=file.size)
+        raise ToolFailed("TOO_LARGE", message, path=file.path, size=file.size)
     data = first + file.read(file.size - len(first))
     ctx.attach(ContentBlock(media.block, media.media_type, data=base64.b64encode(data).decode()))
     return ReadFileOutput(
@@ -82,17 +83,17 @@ def _attached(file: OpenFile, first: bytes, media: Media, args: ReadFileInput, c
     )
 
 
-class _Source:
-    """The file as chunks of UTF-8 without a mark; keeps the digest of the bytes that went by.
+class _FileChunks:
+    """Reads the file as chunks of UTF-8 without a byte order mark, and hashes the bytes it reads.
 
-    No more is read than the file had when it was opened: one that grows as fast as it is read has an end, too.
+    Reads no more bytes than the file had when it was opened, so that reading a growing file ends.
     """
 
     def __init__(self, file: OpenFile, first: bytes) -> None:
         self._file = file
         self._first = first
         self._encoding = marked_encoding(first)
-        self.has_mark: Final = self._encoding is not None
+        self.has_bom: Final = self._encoding is not None
         self.is_large: Final = file.size > LARGE_FILE_BYTES
         self.digest: Final = sha256()
         self.taken = 0
@@ -103,8 +104,8 @@ class _Source:
         head = self._first[:_HEAD]
         if "\0" in head.decode(self._encoding or "latin-1", "replace"):
             path, size = self._file.path, self._file.size
-            words = f"'{path}' is no text: it has NUL bytes near its beginning ({size} bytes in all)"
-            raise ToolFailed("BINARY_NOT_SUPPORTED", words, path=path, size=size)
+            message = f"'{path}' is not a text file: it has NUL bytes near its start ({size} bytes in all)"
+            raise ToolFailed("BINARY_NOT_SUPPORTED", message, path=path, size=size)
 
     def chunks(self) -> Iterator[bytes]:
         decoder = codecs.getincrementaldecoder(self._encoding)("replace") if self._encoding else None
@@ -120,17 +121,17 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line; ``text`` holds no more of it than can be shown."""
+    """One line; ``text`` holds no more of it than can be returned."""
 
     text: str
     characters: int
     end: str
     is_open: bool = False
-    """Whether reading stopped before its end."""
+    """Whether reading stopped before the end of the line."""
 
 
 class _Lines:
-    """Chunks taken apart into lines, of which a long one is never held as a whole."""
+    """Splits chunks into lines; a long line is never held in memory as a whole."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -142,11 +143,11 @@ class _Lines:
 
     @property
     def passed(self) -> int:
-        """How many lines went by, a last one without a line feed included."""
+        """Number of lines read so far, including a last one without a line feed."""
         return self._line_ends + self._is_inside_line
 
     def has_more(self) -> bool:
-        """Whether anything follows; takes the next chunk if need be."""
+        """Whether anything follows; reads the next chunk if necessary."""
         while self._at == len(self._buffer):
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -155,7 +156,7 @@ class _Lines:
         return True
 
     def skip(self, wanted: float) -> None:
-        """Go past so many lines, or to the end."""
+        """Skip ``wanted`` lines, or to the end."""
         while wanted > 0 and self.has_more():
             found = self._buffer.count(b"\n", self._at)
             if found < wanted:
@@ -170,7 +171,7 @@ class _Lines:
             wanted -= found
 
     def next(self, may_go_on: Callable[[], bool]) -> _Line | None:
-        """The next line, None at the end. A line too long to be shown stays open when no more may be read for it."""
+        """The next line, None at the end. A line that is too long is left open when ``may_go_on`` returns False."""
         if not self.has_more():
             return None
         kept, characters = "", 0
@@ -194,7 +195,7 @@ class _Lines:
 
 @dataclass(slots=True)
 class _Part:
-    """What will be returned of the text."""
+    """The part of the text to return."""
 
     pieces: list[str] = field(default_factory=list)
     clipped: list[int] = field(default_factory=list)
@@ -202,11 +203,11 @@ class _Part:
     next_line: int | None = None
 
 
-def _collect(source: _Source, lines: _Lines, args: ReadFileInput) -> _Part:
-    """The lines asked for. Behind them a large file is left alone, any other is counted to its end."""
+def _collect(source: _FileChunks, lines: _Lines, args: ReadFileInput) -> _Part:
+    """The requested lines. After them a large file is not read further; any other is counted to its end."""
     lines.skip(args.start_line - 1)
     give_up_at = source.taken + LARGE_FILE_BYTES
-    part = _filled(lines, args, lambda: source.taken < give_up_at)
+    part = _fill_part(lines, args, lambda: source.taken < give_up_at)
     if part.next_line is None and lines.has_more():
         part.next_line = args.start_line + part.line_count
     if not source.is_large:
@@ -214,19 +215,19 @@ def _collect(source: _Source, lines: _Lines, args: ReadFileInput) -> _Part:
     return part
 
 
-def _filled(lines: _Lines, args: ReadFileInput, may_go_on: Callable[[], bool]) -> _Part:
+def _fill_part(lines: _Lines, args: ReadFileInput, may_go_on: Callable[[], bool]) -> _Part:
     part = _Part()
     room = args.max_bytes
     while room > 0 and part.line_count < args.max_lines and (line := lines.next(may_go_on)) is not None:
         number = args.start_line + part.line_count
         is_clipped = line.characters > MAX_LINE_CHARACTERS
-        piece = _clipped(line, args.max_bytes) if is_clipped else line.text + line.end
+        piece = _clip(line, args.max_bytes) if is_clipped else line.text + line.end
         size = len(piece.encode())
         if size > room and part.line_count:
             part.next_line = number
             return part
         if size > room:
-            piece, is_clipped = _clipped(line, room), True
+            piece, is_clipped = _clip(line, room), True
         if is_clipped:
             part.clipped.append(number)
         part.pieces.append(piece)
@@ -238,17 +239,17 @@ def _filled(lines: _Lines, args: ReadFileInput, may_go_on: Callable[[], bool]) -
     return part
 
 
-def _clipped(line: _Line, room: int) -> str:
-    """The line's beginning and a note in at most ``room`` bytes; without the note where that alone would fill them."""
+def _clip(line: _Line, room: int) -> str:
+    """The start of the line and a note, in at most ``room`` bytes; without the note if there is no room for it."""
     over = "over " if line.is_open else ""
     tail = f"… [line clipped: {over}{line.characters} characters]{line.end}"
     space = room - len(tail.encode())
     if space <= 0:
-        return _cut(line.text, room)
-    return _cut(line.text[:MAX_LINE_CHARACTERS], space) + tail
+        return _cut_to(line.text, room)
+    return _cut_to(line.text[:MAX_LINE_CHARACTERS], space) + tail
 
 
-def _cut(text: str, room: int) -> str:
+def _cut_to(text: str, room: int) -> str:
     """As many whole characters as fit into ``room`` bytes."""
     return text.encode()[:room].decode(errors="ignore")
 
@@ -257,30 +258,28 @@ def text(output: ReadFileOutput) -> str:
     if output.media_type is not None:
         return f"[attached: {output.media_type}, {output.size} bytes]"
     if not output.line_count:
-        return _nothing(output)
+        return _explain_empty(output)
     rows = output.content.removesuffix("\n").split("\n")
-    numbered = [f"{number:>6}\t{visible(row)}" for number, row in enumerate(rows, output.start_line)]
-    return "\n".join([*numbered, *_left_out(output)])
+    numbered = [f"{number:>6}\t{escape_hidden(row)}" for number, row in enumerate(rows, output.start_line)]
+    return "\n".join([*numbered, *_notes(output)])
 
 
-def _nothing(output: ReadFileOutput) -> str:
+def _explain_empty(output: ReadFileOutput) -> str:
     if not output.total_lines:
         return "[empty file]"
-    lines = "1 line" if output.total_lines == 1 else f"{output.total_lines} lines"
-    return f"[nothing at line {output.start_line}: the file has {lines}]"
+    return f"[no line {output.start_line}: the file has {format_count(output.total_lines, 'line')}]"
 
 
-def _left_out(output: ReadFileOutput) -> list[str]:
-    """A last line that says which lines these are and how to get the rest, unless they are the whole file."""
+def _notes(output: ReadFileOutput) -> list[str]:
+    """A last line that says which lines these are and how to read the rest, unless they are the whole file."""
     if output.start_line == 1 and not output.truncated:
         return []
     first, last = output.start_line, output.start_line + output.line_count - 1
-    words = f"line {first}" if first == last else f"lines {first}-{last}"
+    note = f"line {first}" if first == last else f"lines {first}-{last}"
     if output.total_lines is not None:
-        words += f" of {output.total_lines}"
+        note += f" of {output.total_lines}"
     if output.clipped_lines:
-        count = len(output.clipped_lines)
-        words += "; 1 long line clipped" if count == 1 else f"; {count} long lines clipped"
+        note += f"; {format_count(len(output.clipped_lines), 'long line')} clipped"
     if output.next_start_line is not None:
-        words += f"; go on with start_line={output.next_start_line}"
-    return [f"[{words}]"]
+        note += f"; continue with start_line={output.next_start_line}"
+    return [f"[{note}]"]

@@ -1,4 +1,4 @@
-"""``tree``: what lies below a directory, level by level, so that a big directory leaves room for its neighbours."""
+"""``tree``: the entries below a directory, level by level, so that one big directory does not use up the limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.ignore import IgnoreRules
-from toolkit.builtin.search.walk import Steps, denied, open_below, shown
+from toolkit.builtin.search.walk import Steps, denied_note, filter_names, open_below
+from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import TreeInput, TreeOutput
 from toolkit.generated.models.tree import TreeOutputNode
@@ -23,10 +24,10 @@ def run(args: TreeInput, ctx: ToolContext) -> TreeOutput:
     fs = ctx.fs
     with open_dir(fs, args.path) as start:
         rules = IgnoreRules.at(fs, args.path, gitignore=args.respect_gitignore, exclude=args.exclude)
-        walk = _Walk(start, args, rules)
-        root = walk.finished()
+        walk = _TreeWalk(start, args, rules)
+        root = walk.build()
     return TreeOutput(
-        root=root.frozen(),
+        root=root.to_output(),
         scanned=walk.scanned,
         total_dirs=walk.counts["directory"],
         total_files=walk.counts["file"],
@@ -37,65 +38,65 @@ def run(args: TreeInput, ctx: ToolContext) -> TreeOutput:
 
 
 @dataclass(slots=True)
-class _Node:
-    """A node while the tree grows, with what it takes to look into it."""
+class _TreeNode:
+    """A node while the tree is built, with what is needed to open it."""
 
     path: str
     kind: Kind
     steps: Steps
     rules: IgnoreRules
-    """Of the directory that it is in; of the root, its own."""
-    children: list[_Node] | None = None
+    """Those of the directory that contains it; for the root, its own."""
+    children: list[_TreeNode] | None = None
     truncated: bool = False
 
-    def frozen(self) -> TreeOutputNode:
-        """The node for the output. Goes as deep as the tree, which ``max_depth`` bounds."""
+    def to_output(self) -> TreeOutputNode:
+        """The node for the output. Recursion is bounded by ``max_depth``."""
         name = self.path.rpartition("/")[2]
         if self.children is None:
             return TreeOutputNode(name=name, path=self.path, kind=self.kind, truncated=self.truncated)
-        children = [child.frozen() for child in self.children]
+        children = [child.to_output() for child in self.children]
         return TreeOutputNode(name=name, path=self.path, kind=self.kind, children=children, truncated=self.truncated)
 
 
-class _Walk:
-    """One walk, level by level. ``pending`` are the directories to look into, in the order they were found."""
+class _TreeWalk:
+    """One walk, level by level. ``_pending`` are the directories to open, in the order they were found."""
 
     def __init__(self, start: SandboxDir, args: TreeInput, rules: IgnoreRules) -> None:
         self._start = start
         self._args = args
         self._rules = rules
-        self._pending: deque[_Node] = deque()
+        self._pending: deque[_TreeNode] = deque()
         self._room = args.max_entries
         self.scanned = 0
         self.hidden = 0
         self.counts: Counter[Kind] = Counter()
         self.limit_reached = False
 
-    def finished(self) -> _Node:
-        """The root of the tree."""
-        root = _Node(self._start.path, "directory", (), self._rules)
-        self._look_into(root, self._start)
+    def build(self) -> _TreeNode:
+        """Walk, and return the root of the tree."""
+        root = _TreeNode(self._start.path, "directory", (), self._rules)
+        self._read_directory(root, self._start)
         while self._pending:
             node = self._pending.popleft()
             try:
                 with open_below(self._start, node.steps) as folder:
-                    self._look_into(node, folder)
+                    self._read_directory(node, folder)
             except (ToolFailed, SandboxViolation):
-                node.truncated = True  # gone by now, or not ours to look into
+                node.truncated = True  # deleted meanwhile, or not readable
         return root
 
-    def _look_into(self, node: _Node, folder: SandboxDir) -> None:
+    def _read_directory(self, node: _TreeNode, folder: SandboxDir) -> None:
         names = folder.names()
         self.hidden += folder.hidden
         scanned = sum(map(len, names))
         rules = node.rules.enter(folder, node.steps, names) if node.steps else node.rules
-        visible = shown(names, node.steps, rules, include_hidden=self._args.include_hidden)
+        visible = filter_names(names, node.steps, rules, include_hidden=self._args.include_hidden)
         kept: dict[Kind, list[str]] = {"directory": visible.directories}
         if self._args.entry_kind == "all":
             kept |= {"file": visible.files, "symlink": visible.symlinks, "other": visible.others}
         is_too_deep = len(node.steps) >= self._args.max_depth
         if is_too_deep or not self._room:
-            # Opened only to tell an empty directory from one that is left out.
+            # It was opened only to see whether it is empty.
             node.truncated = any(kept.values())
             node.children = None if node.truncated else []
             self.limit_reached |= node.truncated and not is_too_deep
@@ -106,7 +107,7 @@ class _Walk:
         ]
         node.truncated = len(found) > self._room
         self.limit_reached |= node.truncated
-        node.children = [_Node(path, kind, (*node.steps, raw), rules) for kind, path, raw in found[: self._room]]
+        node.children = [_TreeNode(path, kind, (*node.steps, raw), rules) for kind, path, raw in found[: self._room]]
         self._room -= len(node.children)
         self.counts.update(child.kind for child in node.children)
         self._pending.extend(child for child in node.children if child.kind == "directory")
@@ -127,16 +128,16 @@ def _rows(node: TreeOutputNode, indent: str) -> Iterator[str]:
 
 
 def _summary(output: TreeOutput) -> str:
-    words = ", ".join(
+    counts = ", ".join(
         (
-            _count(output.total_dirs, "directory", "directories"),
-            _count(output.total_files, "file", "files"),
-            *([_count(output.total_symlinks, "link", "links")] if output.total_symlinks else []),
+            format_count(output.total_dirs, "directory", "directories"),
+            format_count(output.total_files, "file"),
+            *([format_count(output.total_symlinks, "link")] if output.total_symlinks else []),
         )
     )
-    notes = [words, *denied(output.hidden)]
+    notes = [counts, *denied_note(output.hidden)]
     if output.limit_reached:
-        notes.append("… marks what max_entries cut off: raise it, or start further down")
+        notes.append("… marks what max_entries cut off: raise it, or start in a subdirectory")
     elif _is_cut(output.root):
         notes.append("… marks deeper levels: raise max_depth, or start there")
     return f"[{'; '.join(notes)}]"
@@ -144,7 +145,3 @@ def _summary(output: TreeOutput) -> str:
 
 def _is_cut(node: TreeOutputNode) -> bool:
     return node.truncated or any(map(_is_cut, node.children or ()))
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

@@ -1,4 +1,4 @@
-"""``write_file``: a file with this content and no other, written as a whole or not at all."""
+"""``write_file``: creates a file or replaces its whole content, atomically."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.builtin.files.whole_file import MAX_BYTES, check_expected
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.diff import binary_diff, brief_diff, unified_diff, visible_diff
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.generated import WriteFileInput, WriteFileOutput
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
-    """The file that will be replaced; ``data`` is None where it is too large to be compared."""
+class _OldFile:
+    """The file that will be replaced; ``data`` is None if it is too large to compare."""
 
     fingerprint: Fingerprint
     data: bytes | None
 
 
 def run(args: WriteFileInput, ctx: ToolContext) -> WriteFileOutput:
-    data = _checked(args)
+    data = _encode_content(args)
     with ctx.fs.lock(args.path):
-        before = _before(args, ctx.fs)
+        before = _read_old(args, ctx.fs)
         written = _write(args, data, before, ctx.fs)
     return WriteFileOutput(
         path=written.path,
@@ -41,35 +42,35 @@ def run(args: WriteFileInput, ctx: ToolContext) -> WriteFileOutput:
 
 
 def preview(args: WriteFileInput, ctx: ToolContext) -> Preview:
-    """What an approver sees. Never fails: first the path is judged, and only then may a caller learn of the file."""
+    """What an approver sees. It never fails: the policy judges the path before the caller may learn about the file."""
     try:
-        _checked(args)
-        diff = visible_diff(_diff(_before(args, ctx.fs), args.content, ctx.fs.path(args.path).shown))
+        _encode_content(args)
+        diff = visible_diff(_diff(_read_old(args, ctx.fs), args.content, ctx.fs.path(args.path).shown))
     except ToolkitError as error:
         diff = f"[this call would fail: {error}]\n"
     return Preview(writes=(args.path,), diff=diff)
 
 
 def text(output: WriteFileOutput) -> str:
-    size = f"{output.bytes_written} byte{'s' * (output.bytes_written != 1)}"
-    if output.created:  # whoever wrote it knows what is in it
+    size = format_count(output.bytes_written, "byte")
+    if output.created:  # the model knows what it wrote
         return f"[created {output.path}, {size}]"
     if not output.diff:
-        return f"[{output.path} had this content already, {size}]"
+        return f"[{output.path} already had this content, {size}]"
     return f"[replaced {output.path}, now {size}]\n{brief_diff(output.diff)}"
 
 
-def _checked(args: WriteFileInput) -> bytes:
-    """The content in bytes; the schema counts characters, of which one may have four."""
+def _encode_content(args: WriteFileInput) -> bytes:
+    """The content in bytes; the schema limits characters, and one may take four bytes."""
     data = args.content.encode()
     if len(data) > MAX_BYTES:
-        words = f"the content has {len(data)} bytes, of which at most {MAX_BYTES} are written; nothing was changed"
-        raise ToolFailed("TOO_LARGE", words, size=len(data))
+        message = f"the content has {len(data)} bytes, but at most {MAX_BYTES} can be written; nothing was changed"
+        raise ToolFailed("TOO_LARGE", message, size=len(data))
     return data
 
 
-def _before(args: WriteFileInput, fs: SandboxFS) -> _Before | None:
-    """The file as it is, if it may be replaced; None if there is none."""
+def _read_old(args: WriteFileInput, fs: SandboxFS) -> _OldFile | None:
+    """The current file, if it may be replaced; None if there is none."""
     try:
         file = fs.open_file(args.path)
     except ToolFailed as error:
@@ -79,17 +80,17 @@ def _before(args: WriteFileInput, fs: SandboxFS) -> _Before | None:
         return None
     with file:
         if args.create_only:
-            raise _exists_already(file.path)
+            raise _already_exists(file.path)
         data = file.read(file.size) if file.size <= MAX_BYTES else None
         fingerprint = file.fingerprint()
         if args.expected_sha256 is not None:
             fingerprint = fs.fingerprint(args.path) if data is None else file.fingerprint(data)
             check_expected(file.path, args.expected_sha256, fingerprint.sha256)
-    return _Before(fingerprint, data)
+    return _OldFile(fingerprint, data)
 
 
-def _write(args: WriteFileInput, data: bytes, before: _Before | None, fs: SandboxFS) -> Written:
-    """What was there must be the same, and what was not there must not have come meanwhile: the diff tells the truth."""
+def _write(args: WriteFileInput, data: bytes, before: _OldFile | None, fs: SandboxFS) -> Written:
+    """Write only if the file is still what was read, or still does not exist, so that the diff is right."""
     if before is not None:
         return fs.write_file(args.path, data, expected=before.fingerprint)
     try:
@@ -99,17 +100,17 @@ def _write(args: WriteFileInput, data: bytes, before: _Before | None, fs: Sandbo
             raise
         shown = fs.path(args.path).shown
         if args.create_only:
-            raise _exists_already(shown) from None
-        words = f"'{shown}' came into being during the call and was left alone; read it first"
-        raise ToolFailed("CONFLICT", words, path=shown) from None
+            raise _already_exists(shown) from None
+        message = f"'{shown}' was created concurrently and was not changed; read it first"
+        raise ToolFailed("CONFLICT", message, path=shown) from None
 
 
-def _exists_already(shown: str) -> ToolFailed:
-    words = f"'{shown}' exists already; change it with edit, or replace it without create_only"
-    return ToolFailed("ALREADY_EXISTS", words, path=shown)
+def _already_exists(shown: str) -> ToolFailed:
+    message = f"'{shown}' already exists; change it with edit, or replace it without create_only"
+    return ToolFailed("ALREADY_EXISTS", message, path=shown)
 
 
-def _diff(before: _Before | None, content: str, shown: str) -> str:
+def _diff(before: _OldFile | None, content: str, shown: str) -> str:
     if before is not None and before.data is None:
         return f"[no diff: the old file had {before.fingerprint.size} bytes]\n"
     old = None if before is None else before.data

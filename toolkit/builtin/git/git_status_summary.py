@@ -1,4 +1,4 @@
-"""``git_status_summary``: where a repository stands, as ``ctx.git`` tells it, in bounded lists."""
+"""``git_status_summary``: the status of a repository as reported by ``ctx.git``, in bounded lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.open_with_hint import open_dir
-from toolkit.builtin.search.walk import join
+from toolkit.builtin.search.walk import join_path
+from toolkit.builtin.text.counts import format_count
 from toolkit.generated import GitStatusSummaryInput, GitStatusSummaryOutput
 from toolkit.generated.models.git_status_summary import GitStatusSummaryOutputChange, GitStatusSummaryOutputCounts
 from toolkit.runtime.context.toolkit_context import ToolContext
@@ -15,22 +16,22 @@ if TYPE_CHECKING:
     from toolkit.guard.git import Change, GitStatus
 
 MAX_LISTED: Final = 1000
-"""How many changes of one kind the output holds."""
+"""Maximum number of changes of one kind in the output."""
 MAX_SHOWN: Final = 50
-"""How many of them the text shows."""
+"""Maximum number of them in the text form."""
 MAX_RAW: Final = 256 * 1024
-"""How many characters of what git wrote the output holds."""
+"""Maximum number of characters of git's output."""
 
-_SHORT: Final = 10
+_SHORT_HASH: Final = 10
 
 
 def run(args: GitStatusSummaryInput, ctx: ToolContext) -> GitStatusSummaryOutput:
     open_dir(ctx.fs, args.cwd).close()
     path = ctx.fs.path(args.cwd)
-    # Relative, because the workspace may have been given by another name than its real one.
+    # Relative, because the workspace may have been given by a path that is not its real one.
     status = ctx.git.status(args.cwd if path.root else path.text)
     lists = (status.staged, status.unstaged, status.untracked, status.conflicted)
-    raw, is_raw_cut = _joined(status.lines())
+    raw, is_raw_cut = _join_lines(status.lines())
     return GitStatusSummaryOutput(
         repository_root=status.repository_root,
         branch=status.branch,
@@ -40,10 +41,10 @@ def run(args: GitStatusSummaryInput, ctx: ToolContext) -> GitStatusSummaryOutput
         upstream_gone=status.upstream_gone,
         ahead=status.ahead,
         behind=status.behind,
-        staged=_rows(status, status.staged),
-        unstaged=_rows(status, status.unstaged),
-        untracked=_rows(status, status.untracked),
-        conflicted=_rows(status, status.conflicted),
+        staged=_to_output(status, status.staged),
+        unstaged=_to_output(status, status.unstaged),
+        untracked=_to_output(status, status.untracked),
+        conflicted=_to_output(status, status.conflicted),
         counts=GitStatusSummaryOutputCounts(
             staged=len(status.staged),
             unstaged=len(status.unstaged),
@@ -57,8 +58,8 @@ def run(args: GitStatusSummaryInput, ctx: ToolContext) -> GitStatusSummaryOutput
     )
 
 
-def _joined(lines: Iterator[str]) -> tuple[str, bool]:
-    """As many whole lines as there is room for, and whether that left any out."""
+def _join_lines(lines: Iterator[str]) -> tuple[str, bool]:
+    """As many whole lines as there is room for, and whether any were left out."""
     kept: list[str] = []
     room = MAX_RAW
     for line in lines:
@@ -69,15 +70,15 @@ def _joined(lines: Iterator[str]) -> tuple[str, bool]:
     return "\n".join(kept), False
 
 
-def _rows(status: GitStatus, changes: Sequence[Change]) -> list[GitStatusSummaryOutputChange]:
-    """The first changes, with paths as the other tools take them."""
+def _to_output(status: GitStatus, changes: Sequence[Change]) -> list[GitStatusSummaryOutputChange]:
+    """The first changes, with paths as the other tools accept them."""
     rows: list[GitStatusSummaryOutputChange] = []
     for change in changes[:MAX_LISTED]:
-        path = join(status.repository_root, change.path)
+        path = join_path(status.repository_root, change.path)
         if change.old_path is None:
             rows.append(GitStatusSummaryOutputChange(path=path, status=change.status))
         else:
-            old_path = join(status.repository_root, change.old_path)
+            old_path = join_path(status.repository_root, change.old_path)
             rows.append(GitStatusSummaryOutputChange(path=path, status=change.status, old_path=old_path))
     return rows
 
@@ -92,22 +93,21 @@ def text(output: GitStatusSummaryOutput) -> str:
     if output.clean:
         rows.append("nothing changed, nothing untracked")
     if output.hidden:
-        paths = "1 changed path" if output.hidden == 1 else f"{output.hidden} changed paths"
-        rows.append(f"[{paths} not shown: denied by the policy]")
+        rows.append(f"[{format_count(output.hidden, 'changed path')} not shown: denied by the policy]")
     return "\n".join(rows)
 
 
 def _headline(output: GitStatusSummaryOutput) -> str:
-    words = "detached" if output.branch is None else f"on {output.branch}"
-    words += ", no commits yet" if output.head is None else f" at {output.head[:_SHORT]}"
+    headline = "detached" if output.branch is None else f"on {output.branch}"
+    headline += ", no commits yet" if output.head is None else f" at {output.head[:_SHORT_HASH]}"
     if output.repository_root != ".":
-        words = f"{output.repository_root}: {words}"
+        headline = f"{output.repository_root}: {headline}"
     if output.upstream is None:
-        return words
+        return headline
     if output.upstream_gone:
-        return f"{words}, upstream {output.upstream} is gone"
+        return f"{headline}, upstream {output.upstream} is gone"
     apart = [f"{count} {word}" for word, count in (("ahead of", output.ahead), ("behind", output.behind)) if count]
-    return f"{words}, {' and '.join(apart) or 'level with'} {output.upstream}"
+    return f"{headline}, {' and '.join(apart) or 'up to date with'} {output.upstream}"
 
 
 def _group(title: str, changes: Sequence[GitStatusSummaryOutputChange], count: int) -> Iterator[str]:

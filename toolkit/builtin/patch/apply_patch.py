@@ -1,7 +1,7 @@
-"""``apply_patch``: many changes of many files, all of them or none.
+"""``apply_patch``: changes many files at once, all of them or none.
 
-The patch is read, every file it names is read and its new content worked out, and only then is anything written, in one
-transaction that finds every file as it was read or fails.
+The patch is parsed, every file it names is read, and its new content is computed. Only then is anything written, in one
+transaction that fails if a file is no longer what was read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from toolkit.builtin.patch.model import Patch
 from toolkit.builtin.patch.overlay import Content, Original
 from toolkit.builtin.patch.parse import parse_patch
-from toolkit.builtin.patch.plan import planned
+from toolkit.builtin.patch.plan import plan_patch
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.diff import visible_diff
 from toolkit.errors import ToolkitError
 from toolkit.generated import ApplyPatchInput, ApplyPatchOutput
@@ -22,7 +23,7 @@ from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.builtin.patch.plan import Plan
+    from toolkit.builtin.patch.plan import PatchPlan
 
 MAX_SHOWN_FILES: Final = 100
 MAX_SHOWN_DIFF: Final = 8 * 1024
@@ -33,7 +34,7 @@ def run(args: ApplyPatchInput, ctx: ToolContext) -> ApplyPatchOutput:
     patch = parse_patch(args.patch)
     fs = ctx.fs
     with fs.lock(*_writes(patch)):
-        plan = planned(patch, fs, ctx.signal.check)
+        plan = plan_patch(patch, fs, ctx.signal.check)
         if not args.dry_run:
             fs.transaction(_changes(plan))
     files = [
@@ -46,46 +47,46 @@ def run(args: ApplyPatchInput, ctx: ToolContext) -> ApplyPatchOutput:
 
 
 def preview(args: ApplyPatchInput, ctx: ToolContext) -> Preview:
-    """What an approver sees. Only a patch that cannot be read fails here: else its paths are judged first."""
+    """What an approver sees. Fails only if the patch cannot be parsed; otherwise the policy judges its paths first."""
     patch = parse_patch(args.patch)
     try:
-        diff = visible_diff(planned(patch, ctx.fs, ctx.signal.check).diff)
+        diff = visible_diff(plan_patch(patch, ctx.fs, ctx.signal.check).diff)
     except ToolkitError as error:
         diff = f"[this call would fail: {error}]\n"
     return Preview(reads=_reads(patch), writes=_writes(patch), diff=diff)
 
 
 def _reads(patch: Patch) -> tuple[str, ...]:
-    """The files whose content the result holds or depends on."""
+    """The files whose content the result contains or depends on."""
     return tuple(dict.fromkeys(one.path for one in patch.operations if one.content is None and one.verb != "delete"))
 
 
 def _writes(patch: Patch) -> tuple[str, ...]:
-    """Every name that may mean something else afterwards."""
+    """Every path that may be written, moved or deleted."""
     names = ((one.target,) if one.verb == "copy" else (one.path, one.target) for one in patch.operations)
     return tuple(dict.fromkeys(name for pair in names for name in pair))
 
 
-def _changes(plan: Plan) -> list[Change]:
-    return [_change(*one) for one in plan.changes]
+def _changes(plan: PatchPlan) -> list[Change]:
+    return [_to_change(*one) for one in plan.changes]
 
 
-def _change(path: str, original: Original | None, content: Content | None) -> Change:
+def _to_change(path: str, original: Original | None, content: Content | None) -> Change:
     expected = None if original is None else original.fingerprint
     if content is None:
-        assert expected is not None, "what is not there cannot be dropped"
+        assert expected is not None, "a file that does not exist cannot be dropped"
         return Drop(path, expected)
     return Put(path, content.data(), expected, mode=content.mode, executable=content.executable)
 
 
 def text(output: ApplyPatchOutput) -> str:
     count = len(output.files)
-    files = f"{count} file" if count == 1 else f"{count} files"
-    head = f"[applied: {files}]" if output.applied else f"[not applied, as dry_run asks: {files} would change]"
+    files = format_count(count, "file")
+    head = f"[applied: {files}]" if output.applied else f"[dry run, not applied: {files} would change]"
     rows = [head, *map(_row, output.files[:MAX_SHOWN_FILES])]
     if count > MAX_SHOWN_FILES:
         rows.append(f"[and {count - MAX_SHOWN_FILES} more]")
-    return "\n".join(rows if output.applied else [*rows, *_shown(output.diff)])
+    return "\n".join(rows if output.applied else [*rows, *_diff_rows(output.diff)])
 
 
 def _row(file: ApplyPatchOutputFile) -> str:
@@ -94,8 +95,8 @@ def _row(file: ApplyPatchOutputFile) -> str:
     return " ".join((_MARKS[file.action], where, *counts))
 
 
-def _shown(diff: str) -> Iterator[str]:
-    """The diff as far as there is room for it."""
+def _diff_rows(diff: str) -> Iterator[str]:
+    """As many lines of the diff as there is room for."""
     room = MAX_SHOWN_DIFF
     rows = visible_diff(diff).removesuffix("\n").split("\n") if diff else []
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Hunks applied to the text of a file. What no hunk changes keeps every byte: line ends, marks, what is no UTF-8."""
+"""Applies hunks to the text of a file. Everything else keeps every byte: line endings, marks, invalid UTF-8."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from toolkit.builtin.patch.hunk_failure import NoPlace, no_match
+from toolkit.builtin.patch.hunk_failure import HunkNotPlaced, hunk_failure
 from toolkit.builtin.patch.model import Hunk
-from toolkit.builtin.patch.seek import EXACT, LEVELS, Budget, Index
+from toolkit.builtin.patch.seek import EXACT, LEVELS, Budget, SearchableLines
 from toolkit.errors import ToolFailed
+from toolkit.visible import BOM
 
 MAX_LINES: Final = 2_000_000
 
 _LINE_END: Final = re.compile("(\r\n|\r|\n)")
-_MARK: Final = "\ufeff"
 
 
 def apply_envelope(text: str, hunks: Sequence[Hunk], path: str, budget: Budget) -> str:
-    """The text after hunks that say where they belong by the lines they quote, in the order of the file.
+    """The text after hunks that are located by the lines they quote, in the order of the file.
 
-    A new line ends as the first line of the file does, and the last line of the file gets an end if it has none.
+    New lines end like the first line of the file, and the last line of the file gets a line end if it has none.
     """
     _refuse_many_lines(text, path)
-    # Readers are not shown the byte order mark, so they seldom quote it.
-    for mark in ("", _MARK) if text.startswith(_MARK) else ("",):
+    # read_file does not show the byte order mark, so models seldom quote it.
+    for mark in ("", BOM) if text.startswith(BOM) else ("",):
         try:
-            return mark + _enveloped(text.removeprefix(mark), hunks, budget)
-        except NoPlace as trouble:
-            failure = no_match(path, text.removeprefix(mark), trouble)
+            return mark + _apply_quoted(text.removeprefix(mark), hunks, budget)
+        except HunkNotPlaced as trouble:
+            failure = hunk_failure(path, text.removeprefix(mark), trouble)
     raise failure
 
 
 def apply_numbered(text: str, hunks: Sequence[Hunk], path: str, budget: Budget) -> str:
-    """The text after hunks that say where they belong by line numbers, or near them.
+    """The text after hunks that are located by line numbers, or near them.
 
-    Lines end at ``\\n``, and a carriage return before it is a part of the line, as it is to git.
+    Lines end at ``\\n``, and a carriage return before it is part of the line, as in git.
     """
     _refuse_many_lines(text, path)
     try:
-        return _Numbered(text, budget).applied(hunks)
-    except NoPlace as trouble:
-        raise no_match(path, text, trouble) from None
+        return _NumberedHunks(text, budget).apply_all(hunks)
+    except HunkNotPlaced as trouble:
+        raise hunk_failure(path, text, trouble) from None
 
 
 def _refuse_many_lines(text: str, path: str) -> None:
@@ -55,15 +55,15 @@ def _refuse_many_lines(text: str, path: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Replacement:
-    """So many lines, from one on, give way to others."""
+class _LineReplacement:
+    """``count`` lines from ``start`` on are replaced."""
 
     start: int
     count: int
     lines: Sequence[str]
 
 
-def _enveloped(text: str, hunks: Sequence[Hunk], budget: Budget) -> str:
+def _apply_quoted(text: str, hunks: Sequence[Hunk], budget: Budget) -> str:
     pieces = _LINE_END.split(text)
     lines, ends = pieces[0::2], pieces[1::2]
     first_end = ends[0] if ends else "\n"
@@ -71,8 +71,8 @@ def _enveloped(text: str, hunks: Sequence[Hunk], budget: Budget) -> str:
         ends.append(first_end)
     else:
         lines.pop()
-    index = Index(lines, budget)
-    replacements: list[_Replacement] = []
+    index = SearchableLines(lines, budget)
+    replacements: list[_LineReplacement] = []
     at = 0
     for number, hunk in enumerate(hunks, 1):
         at = _place_quoted(index, hunk, number, at, replacements)
@@ -86,32 +86,32 @@ def _enveloped(text: str, hunks: Sequence[Hunk], budget: Budget) -> str:
     return "".join(out)
 
 
-def _place_quoted(index: Index, hunk: Hunk, number: int, at: int, found: list[_Replacement]) -> int:
-    """Note what a hunk replaces, which is not before ``at``; the answer is where the next one may begin."""
+def _place_quoted(index: SearchableLines, hunk: Hunk, number: int, at: int, found: list[_LineReplacement]) -> int:
+    """Add what a hunk replaces, from line ``at`` on, to ``found``; returns where the next hunk may start."""
     if hunk.anchor is not None:
         anchor = _seek(index, [hunk.anchor], at)
         if anchor is None:
-            raise NoPlace(number, hunk, [hunk.anchor], index, at)
+            raise HunkNotPlaced(number, hunk, [hunk.anchor], index, at)
         at = anchor + 1
     old, new = hunk.old, hunk.new
     if not old:
-        found.append(_Replacement(len(index.lines), 0, new))
+        found.append(_LineReplacement(len(index.lines), 0, new))
         return at
     start = _seek(index, old, at, at_end=hunk.at_end)
     old_count, new_count = len(old), len(new)
     if start is None and not old[-1]:
-        # The empty line may stand for the end of the file's last line.
+        # The empty line may represent the end of the last line of the file.
         old_count -= 1
         new_count -= bool(new) and not new[-1]
         start = _seek(index, old[:old_count], at, at_end=hunk.at_end)
     if start is None:
-        raise NoPlace(number, hunk, old, index, at)
-    for first, count, lines in _runs(hunk.rows, old_count, new[:new_count]):
-        found.append(_Replacement(start + first, count, lines))
+        raise HunkNotPlaced(number, hunk, old, index, at)
+    for first, count, lines in _changed_runs(hunk.rows, old_count, new[:new_count]):
+        found.append(_LineReplacement(start + first, count, lines))
     return start + old_count
 
 
-def _seek(index: Index, wanted: Sequence[str], start: int, *, at_end: bool = False) -> int | None:
+def _seek(index: SearchableLines, wanted: Sequence[str], start: int, *, at_end: bool = False) -> int | None:
     if at_end:
         start = max(start, len(index.lines) - len(wanted))
     if not wanted:
@@ -120,8 +120,8 @@ def _seek(index: Index, wanted: Sequence[str], start: int, *, at_end: bool = Fal
     return next((at for at in found if at is not None), None)
 
 
-def _runs(rows: Sequence[str], old_count: int, new: Sequence[str]) -> Iterator[tuple[int, int, Sequence[str]]]:
-    """What changes between the lines that stay: from which old line on, how many of them, and the new ones."""
+def _changed_runs(rows: Sequence[str], old_count: int, new: Sequence[str]) -> Iterator[tuple[int, int, Sequence[str]]]:
+    """The changes between kept lines: the first old line, the number of old lines, and the new lines."""
     old_at = new_at = old_from = new_from = 0
     for row in rows:
         if row[0] == " ":
@@ -139,8 +139,8 @@ def _runs(rows: Sequence[str], old_count: int, new: Sequence[str]) -> Iterator[t
 # -- by line numbers ---------------------------------------------------------------------------------------------------
 
 
-class _Numbered:
-    """One file while hunks with line numbers are applied to it, front to back."""
+class _NumberedHunks:
+    """Applies hunks with line numbers to one file, front to back."""
 
     def __init__(self, text: str, budget: Budget) -> None:
         self._lines = text.split("\n")
@@ -148,12 +148,12 @@ class _Numbered:
         if not self._is_open:
             self._lines.pop()
         self._return = "\r" if self._lines and self._lines[0].endswith("\r") else ""
-        self._index = Index(self._lines, budget)
+        self._index = SearchableLines(self._lines, budget)
         self._out: list[str] = []
         self._done = 0
         self._shift = 0
 
-    def applied(self, hunks: Sequence[Hunk]) -> str:
+    def apply_all(self, hunks: Sequence[Hunk]) -> str:
         for number, hunk in enumerate(hunks, 1):
             self._apply(hunk, number)
         is_open = self._is_open
@@ -163,7 +163,7 @@ class _Numbered:
         return "\n".join(self._out) + ("" if is_open or not self._out else "\n")
 
     def _ends_open(self, last: Hunk) -> bool:
-        """Whether the last line has no end, after a hunk that reaches the end of the file."""
+        """Whether the last line has no line end after a hunk that reaches the end of the file."""
         for row in reversed(last.rows):
             if row[0] == "+":
                 return last.new_is_open
@@ -175,7 +175,7 @@ class _Numbered:
         old = hunk.old
         start, is_exact = self._place(hunk, number, old)
         self._out += self._lines[self._done : start]
-        # A patch that does not tell how lines end means as they do in the file.
+        # If the patch has no carriage returns at all, new lines end like those of the file.
         takes_return = self._return and not is_exact and not any(row.endswith("\r") for row in hunk.rows)
         at = start
         for row in hunk.rows:
@@ -188,29 +188,29 @@ class _Numbered:
         self._done = at
 
     def _place(self, hunk: Hunk, number: int, old: Sequence[str]) -> tuple[int, bool]:
-        """Where a hunk belongs, and whether its lines stand there as they are."""
+        """Where a hunk belongs, and whether its lines match exactly."""
         given = hunk.old_start or 0
         expected = given + self._shift if not old else max(given - 1 + self._shift, 0)
         if not old:
             if not self._done <= expected <= len(self._lines):
-                raise NoPlace(number, hunk, old, self._index, self._done)
+                raise HunkNotPlaced(number, hunk, old, self._index, self._done)
             return expected, False
         is_last = hunk.old_is_open or hunk.new_is_open
         if is_last:
             expected = len(self._lines) - len(old)
         for level in LEVELS:
-            found = self._near(old, expected, level, is_last=is_last)
+            found = self._matches_near(old, expected, level, is_last=is_last)
             if len(found) == 1:
                 self._shift += found[0] - expected
                 return found[0], level == EXACT
             if found:
-                raise NoPlace(number, hunk, old, self._index, self._done, is_ambiguous=True)
-        raise NoPlace(number, hunk, old, self._index, self._done)
+                raise HunkNotPlaced(number, hunk, old, self._index, self._done, is_ambiguous=True)
+        raise HunkNotPlaced(number, hunk, old, self._index, self._done)
 
-    def _near(self, old: Sequence[str], expected: int, level: int, *, is_last: bool) -> list[int]:
-        """The place nearest to the expected one; of lines that only resemble the wanted ones, two if there are several."""
+    def _matches_near(self, old: Sequence[str], expected: int, level: int, *, is_last: bool) -> list[int]:
+        """The exact match nearest to the expected place; for inexact matches, up to two, to detect ambiguity."""
         index, done = self._index, self._done
-        if expected >= done and index.stands_at(old, expected, level=level):
+        if expected >= done and index.matches_at(old, expected, level=level):
             return [expected]
         if is_last:
             return []

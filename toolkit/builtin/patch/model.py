@@ -1,4 +1,4 @@
-"""What a patch says, whichever of the two formats it is written in."""
+"""A parsed patch, independent of its format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolkit.errors import ToolFailed
 Format: TypeAlias = Literal["envelope", "git"]
 Verb: TypeAlias = Literal["add", "update", "delete", "move", "copy"]
 
-# What Unicode calls white space; Python's own idea of it has four control characters more.
+# White space as Unicode defines it; Python's str.strip also strips four control characters.
 WHITE_SPACE: Final = (
     "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -20,20 +20,20 @@ WHITE_SPACE: Final = (
 
 @dataclass(slots=True)
 class Hunk:
-    """Lines that follow each other in a file, and what becomes of them."""
+    """Consecutive lines of a file, and how they change."""
 
     line: int
-    """Where it begins in the patch."""
+    """Its line number in the patch."""
     rows: list[str] = field(default_factory=list)
-    """Each with its mark: a blank for a line that stays, ``-`` for one that goes, ``+`` for one that comes."""
+    """Each with its mark: a blank to keep the line, ``-`` to remove it, ``+`` to add it."""
     anchor: str | None = None
-    """A line that stands somewhere before them."""
+    """A line that occurs somewhere before them."""
     at_end: bool = False
-    """Whether the file ends behind them."""
+    """Whether they are the last lines of the file."""
     old_start: int | None = None
-    """The number of the first one, where the patch gives it."""
+    """Number of the first old line, if the patch gives it."""
     old_is_open: bool = False
-    """Whether the last old line has no line end, being the last of the file."""
+    """Whether the last old line ends the file without a line end."""
     new_is_open: bool = False
 
     @property
@@ -54,35 +54,35 @@ class Hunk:
 
 
 @dataclass(slots=True)
-class Operation:
-    """What is to be done with one file."""
+class PatchOperation:
+    """What to do with one file."""
 
     line: int
-    """Where it begins in the patch."""
+    """Its line number in the patch."""
     verb: Verb
     path: str
     new_path: str | None = None
-    """Where a file is moved or copied to."""
+    """Where the file is moved or copied to."""
     content: list[str] | None = None
     """The lines of an added file."""
     content_is_open: bool = False
     """Whether the last of them has no line end."""
     hunks: list[Hunk] = field(default_factory=list)
     executable: bool | None = None
-    """What the patch says of that, if anything."""
+    """Whether to make it executable; None leaves it as it is."""
 
     @property
     def target(self) -> str:
-        """The file there is afterwards."""
+        """The path of the file afterwards."""
         return self.path if self.new_path is None else self.new_path
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
     format: Format
-    operations: Sequence[Operation]
+    operations: Sequence[PatchOperation]
 
 
-def invalid(line: int, words: str) -> ToolFailed:
-    """A mistake in the patch itself, with the number of its line."""
-    return ToolFailed("INVALID_PATCH", f"line {line} of the patch: {words}. Nothing was changed", line=line)
+def invalid(line: int, problem: str) -> ToolFailed:
+    """The error for a mistake in the patch itself, with its line number."""
+    return ToolFailed("INVALID_PATCH", f"line {line} of the patch: {problem}. Nothing was changed", line=line)

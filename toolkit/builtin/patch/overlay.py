@@ -1,4 +1,4 @@
-"""The files a patch names: as they are on the disk, and as the patch will leave them. Nothing is written here."""
+"""The files a patch names, as they are on disk and as the patch changes them. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.builtin.files.open_with_hint import open_file
-from toolkit.builtin.files.whole_file import MAX_BYTES, WholeFile, bytes_of, read_whole, text_of
+from toolkit.builtin.files.whole_file import MAX_BYTES, WholeFile, decode_text, encode_text, read_whole
 from toolkit.errors import ToolFailed
 
 if TYPE_CHECKING:
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
     from toolkit.guard.fs.write import Fingerprint
 
 MAX_WORK_BYTES: Final = 256 * 1024 * 1024
-"""How much work with files a patch may cause, counting a file as often as the patch names it."""
+"""Maximum total size of the files in a patch, counting a file each time it is named."""
 
 Key: TypeAlias = tuple[str, tuple[str, ...]]
-"""What two spellings of a path have in common."""
+"""Equal for all spellings of a path."""
 
 
 class Content:
-    """What is in a file: as it was read, or a text that was made. ``mode`` is None for what umask decides."""
+    """The content of a file, as it was read or as new text. With ``mode`` None, umask decides."""
 
-    def __init__(self, made: WholeFile | str, mode: int | None = None, *, executable: bool = False) -> None:
-        self._made = made
+    def __init__(self, source: WholeFile | str, mode: int | None = None, *, executable: bool = False) -> None:
+        self._source = source
         self.mode: Final = mode
         self.executable: Final = executable
 
     def text(self) -> str:
-        """Refuses what is no text."""
-        return self._made if isinstance(self._made, str) else text_of(self._made)
+        """The text; raises ``BINARY_NOT_SUPPORTED`` if it is not text."""
+        return self._source if isinstance(self._source, str) else decode_text(self._source)
 
     def data(self) -> bytes:
-        return bytes_of(self._made) if isinstance(self._made, str) else self._made.data
+        return encode_text(self._source) if isinstance(self._source, str) else self._source.data
 
     def with_mode(self, mode: int) -> Content:
-        """The same with other permissions."""
-        return Content(self._made, mode)
+        """The same content with other permissions."""
+        return Content(self._source, mode)
 
 
 class Unread(Content):
-    """What is in a file that is too large to be read; it can still be deleted."""
+    """The content of a file that is too large to read; the file can still be deleted."""
 
     def __init__(self, path: str, size: int, mode: int) -> None:
         super().__init__("", mode)
@@ -49,8 +49,8 @@ class Unread(Content):
         self._size = size
 
     def text(self) -> str:
-        words = f"'{self._path}' has {self._size} bytes; only files of up to {MAX_BYTES} can be changed"
-        raise ToolFailed("TOO_LARGE", f"{words}. Nothing was changed", path=self._path, size=self._size)
+        problem = f"'{self._path}' has {self._size} bytes; only files of up to {MAX_BYTES} can be changed"
+        raise ToolFailed("TOO_LARGE", f"{problem}. Nothing was changed", path=self._path, size=self._size)
 
     def data(self) -> bytes:
         return self.text().encode()
@@ -69,7 +69,7 @@ class Original:
 
 
 class Overlay:
-    """Files by any spelling of their paths. What was changed here is what later parts of the patch find."""
+    """Files by any spelling of their paths. Later parts of the patch see the changes made by earlier ones."""
 
     def __init__(self, fs: SandboxFS) -> None:
         self._fs = fs
@@ -80,7 +80,7 @@ class Overlay:
         self._changed: dict[Key, Content | None] = {}
 
     def key(self, path: str) -> Key:
-        """By which the file is known."""
+        """The key of the file at this path."""
         parsed = self._fs.path(path)
         if parsed.wants_directory:
             raise ToolFailed("NOT_FILE", f"'{parsed.shown}/' names a directory, not a file", path=parsed.shown)
@@ -90,18 +90,18 @@ class Overlay:
         return key
 
     def shown(self, path: str) -> str:
-        """How results and messages name it."""
+        """The path as shown in results and messages."""
         return self._shown[self.key(path)]
 
     def original(self, path: str) -> Original | None:
-        """The file on the disk, None if there is nothing; refuses what is no file."""
+        """The file on disk, None if it does not exist; refuses anything but a file."""
         key = self.key(path)
         if key not in self._originals:
             self._originals[key] = self._read(path)
         return self._originals[key]
 
     def current(self, path: str) -> Content | None:
-        """What is in the file by now, None if it is not there."""
+        """The content of the file at this point of the patch, None if it does not exist."""
         key = self.key(path)
         if key in self._changed:
             return self._changed[key]
@@ -109,7 +109,7 @@ class Overlay:
         return None if original is None else original.content
 
     def put(self, path: str, content: Content) -> None:
-        self.original(path)  # to know what is replaced
+        self.original(path)  # read what is replaced
         self._changed[self.key(path)] = content
 
     def drop(self, path: str) -> None:
@@ -117,7 +117,7 @@ class Overlay:
         self._changed[self.key(path)] = None
 
     def changes(self) -> list[tuple[str, Original | None, Content | None]]:
-        """Every file that will not be as it was: its path, what was there, what will be."""
+        """Every file that changes: its path, the original, the new content."""
         found = []
         for key, content in self._changed.items():
             original = self._originals[key]
@@ -126,25 +126,23 @@ class Overlay:
         return found
 
     def missing(self, path: str) -> ToolFailed:
-        """The failure for a file that is not there, with names like it; a part of the patch may have taken it away."""
+        """The error for a file that does not exist, or that an earlier part of the patch removed."""
         shown = self.shown(path)
         if self._originals.get(self.key(path)) is not None:
-            words = (
-                f"'{shown}' is no longer there when this part of the patch comes: an earlier one deletes or moves it"
-            )
-            return ToolFailed("NOT_FOUND", words, path=shown)
+            message = f"'{shown}' does not exist at this point of the patch: an earlier part deletes or moves it"
+            return ToolFailed("NOT_FOUND", message, path=shown)
         try:
             open_file(self._fs, path).close()
         except ToolFailed as failure:
             return failure
-        return ToolFailed("CONFLICT", f"'{shown}' came into being meanwhile; try again", path=shown)
+        return ToolFailed("CONFLICT", f"'{shown}' was created concurrently; try again", path=shown)
 
     def spend(self, size: int) -> None:
-        """Count work; refuses a patch that takes too much."""
+        """Charge ``size`` bytes of work; refuses a patch that takes too much."""
         self._left -= size
         if self._left < 0:
-            words = "the files it names are too large, or named too often, for one patch; split it"
-            raise ToolFailed("TOO_LARGE", f"{words}. Nothing was changed")
+            problem = "the files in the patch are too large, or named too often; split the patch"
+            raise ToolFailed("TOO_LARGE", f"{problem}. Nothing was changed")
 
     def _read(self, path: str) -> Original | None:
         try:

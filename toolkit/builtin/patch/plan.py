@@ -1,8 +1,8 @@
-"""What the parts of a patch do, one after the other, worked out in memory.
+"""Computes in memory what the parts of a patch do, in order.
 
-The two formats mean different things by their order. In an envelope each part finds the files as the parts before it
-left them. A git diff describes two trees: files are moved and copied as they were before the whole of it, and a name
-that some part takes away is free for any other.
+Order means different things in the two formats. In an envelope, each part sees the files as the parts before it left them. A
+git diff describes two trees: files are moved and copied as they were before the whole patch, and a name that one part
+frees can be used by any other.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from toolkit.builtin.files.whole_file import MAX_BYTES, bytes_of, refuse_mixture
+from toolkit.builtin.files.whole_file import MAX_BYTES, encode_text, refuse_mixed_encodings
 from toolkit.builtin.patch.hunks import apply_envelope, apply_numbered
-from toolkit.builtin.patch.model import Operation, Patch, Verb
+from toolkit.builtin.patch.model import Patch, PatchOperation, Verb
 from toolkit.builtin.patch.overlay import Content, Key, Original, Overlay, Unread
 from toolkit.builtin.patch.seek import Budget
 from toolkit.builtin.text.diff import DIFF_LIMIT, binary_diff, unified_diff
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 Action: TypeAlias = Literal["add", "update", "delete", "move"]
 
-# What it takes to look at one more line, compared with one more byte.
+# The cost of one more line, in bytes.
 _LINE_COST: Final = 50
 _READABLE: Final = 0o444
 _EXECUTABLE: Final = 0o111
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PatchPart:
     """What one part of the patch does to one file."""
 
     path: str
@@ -42,69 +42,69 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What the whole patch does: told, shown, and file by file with what was there and what will be."""
+class PatchPlan:
+    """What the whole patch does: per part, as a diff, and per file with old and new content."""
 
-    parts: list[Part]
+    parts: list[PatchPart]
     diff: str
     changes: list[tuple[str, Original | None, Content | None]]
 
 
-def planned(patch: Patch, fs: SandboxFS, check: Callable[[], None]) -> Plan:
-    """Everything up to the writing; ``check`` ends it by raising."""
+def plan_patch(patch: Patch, fs: SandboxFS, check: Callable[[], None]) -> PatchPlan:
+    """Everything up to the write; ``check`` may raise to cancel it."""
     overlay = Overlay(fs)
-    planner = _Envelope(overlay) if patch.format == "envelope" else _GitDiff(overlay, patch)
+    planner = _EnvelopePlanner(overlay) if patch.format == "envelope" else _GitDiffPlanner(overlay, patch)
     for operation in patch.operations:
         check()
-        planner.do(operation)
+        planner.apply(operation)
     planner.finish()
-    return Plan(planner.parts, planner.diff(), overlay.changes())
+    return PatchPlan(planner.parts, planner.diff(), overlay.changes())
 
 
 class _Planner:
-    """What both formats have in common."""
+    """What both formats share."""
 
     def __init__(self, overlay: Overlay) -> None:
         self.overlay = overlay
-        self.parts: list[Part] = []
+        self.parts: list[PatchPart] = []
         self._budget = Budget()
         self._diffs: list[str] = []
         self._room = DIFF_LIMIT
         self._left_out = 0
 
-    def do(self, operation: Operation) -> None:
+    def apply(self, operation: PatchOperation) -> None:
         raise NotImplementedError
 
     def finish(self) -> None:
-        """After the last part."""
+        """Called after the last part."""
 
     def diff(self) -> str:
-        """The change of every part; of a long one the beginning, and how many files are left out."""
-        rest = f"[the diffs of {self._left_out} more files are left out]\n" if self._left_out else ""
+        """The changes of all parts; if too long, the first ones and how many files are left out."""
+        rest = f"[diffs of {self._left_out} more files left out]\n" if self._left_out else ""
         return "".join(self._diffs) + rest
 
     def existing(self, path: str) -> Content:
-        """The file as this part finds it."""
+        """The file as this part sees it."""
         content = self.overlay.current(path)
         if content is None:
             raise self.overlay.missing(path)
         return content
 
-    def changed(self, operation: Operation, content: Content) -> Content:
-        """The same after the hunks of a part."""
+    def apply_hunks(self, operation: PatchOperation, content: Content) -> Content:
+        """The content after the hunks of a part."""
         text = content.text()
         shown = self.overlay.shown(operation.path)
         self.overlay.spend(len(text) + _LINE_COST * text.count("\n"))
-        apply = apply_numbered if operation.hunks[0].old_start is not None else apply_envelope
-        after = apply(text, operation.hunks, shown, self._budget)
-        refuse_mixture(shown, text, after)
-        if len(after) > MAX_BYTES or len(bytes_of(after)) > MAX_BYTES:
-            words = f"'{shown}' would have more than {MAX_BYTES} bytes; nothing was changed"
-            raise ToolFailed("TOO_LARGE", words, path=shown)
+        apply_hunks = apply_numbered if operation.hunks[0].old_start is not None else apply_envelope
+        after = apply_hunks(text, operation.hunks, shown, self._budget)
+        refuse_mixed_encodings(shown, text, after)
+        if len(after) > MAX_BYTES or len(encode_text(after)) > MAX_BYTES:
+            message = f"'{shown}' would have more than {MAX_BYTES} bytes; nothing was changed"
+            raise ToolFailed("TOO_LARGE", message, path=shown)
         return Content(after, content.mode, executable=content.executable)
 
-    def tell(self, operation: Operation, action: Action, old: Content | None, new: Content | None) -> None:
-        """Note what a part has done."""
+    def record(self, operation: PatchOperation, action: Action, old: Content | None, new: Content | None) -> None:
+        """Record what a part does."""
         path = self.overlay.shown(operation.path)
         target = self.overlay.shown(operation.target)
         if operation.hunks and action != "delete":
@@ -112,44 +112,44 @@ class _Planner:
             removed = sum(hunk.removed for hunk in operation.hunks)
         else:
             is_kept = old is not None and new is not None and operation.content is None
-            added, removed = (0, 0) if is_kept else (_lines(new), _lines(old))
+            added, removed = (0, 0) if is_kept else (_count_lines(new), _count_lines(old))
         moved_to = target if action == "move" else None
-        self.parts.append(Part(target if operation.verb == "copy" else path, action, moved_to, added, removed))
+        self.parts.append(PatchPart(target if operation.verb == "copy" else path, action, moved_to, added, removed))
         if self._room <= 0:
             self._left_out += 1
             return
-        diff = "".join(_head(operation.verb, path, target, old, new)) + _diff(old, new, path, target, self._room)
+        diff = "".join(_git_header(operation.verb, path, target, old, new)) + _diff(old, new, path, target, self._room)
         self._room -= len(diff)
         self._diffs.append(diff)
 
 
-class _Envelope(_Planner):
-    """Each part finds what the ones before it left."""
+class _EnvelopePlanner(_Planner):
+    """Each part sees the files as the parts before it left them."""
 
-    def do(self, operation: Operation) -> None:
+    def apply(self, operation: PatchOperation) -> None:
         overlay, path = self.overlay, operation.path
         old = overlay.current(path)
         if operation.content is not None:
             added = Content("".join(f"{line}\n" for line in operation.content), None if old is None else old.mode)
             overlay.put(path, added)
-            self.tell(operation, "add", old, added)
+            self.record(operation, "add", old, added)
             return
         if old is None:
             raise overlay.missing(path)
         if operation.verb == "delete":
             overlay.drop(path)
-            self.tell(operation, "delete", old, None)
+            self.record(operation, "delete", old, None)
             return
-        new = self.changed(operation, old)
+        new = self.apply_hunks(operation, old)
         is_moved = overlay.key(operation.target) != overlay.key(path)
         overlay.put(operation.target, new)
         if is_moved:
             overlay.drop(path)
-        self.tell(operation, "move" if is_moved else "update", old, new)
+        self.record(operation, "move" if is_moved else "update", old, new)
 
 
-class _GitDiff(_Planner):
-    """All parts find the tree before the patch."""
+class _GitDiffPlanner(_Planner):
+    """All parts see the tree before the patch."""
 
     def __init__(self, overlay: Overlay, patch: Patch) -> None:
         super().__init__(overlay)
@@ -158,33 +158,33 @@ class _GitDiff(_Planner):
         self._written: set[Key] = set()
         self._dropped: dict[Key, str] = {}
 
-    def do(self, operation: Operation) -> None:
+    def apply(self, operation: PatchOperation) -> None:
         path = operation.path
         if operation.content is not None:
             text = "".join(f"{line}\n" for line in operation.content)
             text = text.removesuffix("\n") if operation.content_is_open else text
             added = Content(text, executable=bool(operation.executable))
             self._put_new(path, added)
-            self.tell(operation, "add", None, added)
+            self.record(operation, "add", None, added)
         elif operation.verb in ("move", "copy"):
             old = self._before(path)
-            new = _with_executable(self.changed(operation, old) if operation.hunks else old, operation.executable)
+            new = _with_executable(self.apply_hunks(operation, old) if operation.hunks else old, operation.executable)
             self._put_new(operation.target, new)
             if operation.verb == "move":
                 self._dropped[self.overlay.key(path)] = path
-            self.tell(operation, "move" if operation.verb == "move" else "add", old, new)
+            self.record(operation, "move" if operation.verb == "move" else "add", old, new)
         elif operation.verb == "delete":
             old = self.existing(path)
-            rest = self.changed(operation, old).text() if operation.hunks else old.text()
+            rest = self.apply_hunks(operation, old).text() if operation.hunks else old.text()
             if rest:
-                raise self._rest_of(path, rest)
+                raise self._not_all_deleted(path, rest)
             self._drop(path)
-            self.tell(operation, "delete", old, None)
+            self.record(operation, "delete", old, None)
         else:
             old = self.existing(path)
-            new = _with_executable(self.changed(operation, old) if operation.hunks else old, operation.executable)
+            new = _with_executable(self.apply_hunks(operation, old) if operation.hunks else old, operation.executable)
             self.overlay.put(path, new)
-            self.tell(operation, "update", old, new)
+            self.record(operation, "update", old, new)
 
     def existing(self, path: str) -> Content:
         key = self.overlay.key(path)
@@ -193,7 +193,7 @@ class _GitDiff(_Planner):
         return super().existing(path)
 
     def _drop(self, path: str) -> None:
-        """At the end, as it may still be moved or copied; at once if it is not in the tree before the patch."""
+        """Drop a file: at the end, because it may still be moved or copied; at once if the patch created it."""
         key = self.overlay.key(path)
         if key in self._written:
             self._written.remove(key)
@@ -201,7 +201,7 @@ class _GitDiff(_Planner):
         self._dropped[key] = path
 
     def finish(self) -> None:
-        """Names that were taken away and not given again are free."""
+        """Drop the names that were removed and not reused."""
         for key, path in self._dropped.items():
             if key not in self._written:
                 self.overlay.drop(path)
@@ -218,21 +218,21 @@ class _GitDiff(_Planner):
         exists = self.overlay.original(path) is not None and key not in self._leaving
         if exists or key in self._written:
             shown = self.overlay.shown(path)
-            words = f"'{shown}' exists already, and the patch makes it anew; nothing was changed"
-            raise ToolFailed("ALREADY_EXISTS", words, path=shown)
+            message = f"'{shown}' already exists, but the patch creates it; nothing was changed"
+            raise ToolFailed("ALREADY_EXISTS", message, path=shown)
         self.overlay.spend(len(content.data()))
         self._written.add(key)
         self.overlay.put(path, content)
 
-    def _rest_of(self, path: str, rest: str) -> ToolFailed:
+    def _not_all_deleted(self, path: str, rest: str) -> ToolFailed:
         shown = self.overlay.shown(path)
         lines = rest.count("\n") + 1
-        words = f"'{shown}' has {lines} lines more than the patch deletes; it is not the file the patch was made for"
-        return ToolFailed("NO_MATCH", f"{words}. Nothing was changed", path=shown)
+        message = f"'{shown}' has {lines} more lines than the patch deletes; it is not the file the patch was made for"
+        return ToolFailed("NO_MATCH", f"{message}. Nothing was changed", path=shown)
 
 
-def _head(verb: Verb, path: str, target: str, old: Content | None, new: Content | None) -> Iterator[str]:
-    """What the lines of a diff cannot say: names and permissions that change."""
+def _git_header(verb: Verb, path: str, target: str, old: Content | None, new: Content | None) -> Iterator[str]:
+    """The git header for what a plain diff cannot express: changes of names and permissions."""
     modes = [None if one is None or one.mode is None else one.mode for one in (old, new)]
     has_other_mode = None not in modes and modes[0] != modes[1]
     is_executable = old is None and new is not None and new.executable
@@ -249,15 +249,15 @@ def _head(verb: Verb, path: str, target: str, old: Content | None, new: Content 
 
 
 def _with_executable(content: Content, executable: bool | None) -> Content:
-    """The same with the bits that git knows; who may read a file may also run it, or nobody."""
+    """The content with the executable bit that git records: all who may read the file may run it, or nobody."""
     if executable is None or content.mode is None:
         return content
     mode = content.mode | (content.mode & _READABLE) >> 2 if executable else content.mode & ~_EXECUTABLE
     return content.with_mode(mode)
 
 
-def _lines(content: Content | None) -> int:
-    """How many lines a file has; none if it is no text."""
+def _count_lines(content: Content | None) -> int:
+    """Number of lines in a file; 0 if it is not text."""
     if content is None or isinstance(content, Unread):
         return 0
     data = content.data()

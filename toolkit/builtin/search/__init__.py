@@ -1,1 +1,1 @@
-"""Finding files and what is in them, and the parts every tool that walks a directory shares."""
+"""``glob`` and ``grep``, and the directory walk that other tools share."""

@@ -1,9 +1,9 @@
-"""Patterns as in a ``.gitignore`` file, with git's own meaning, matched in time linear in the pattern and the name.
+"""Patterns of ``.gitignore`` files, with git's meaning, matched in time linear in the pattern and the name.
 
-Everything is bytes, as it is for git: ``?`` stands for one byte, and a list in any encoding can be read. Patterns
-become regular expressions in which every step is atomic. Each ``*`` and ``**`` takes the first place where what
-follows it fits and never tries another: a later wildcard can absorb whatever an earlier one leaves, so nothing is
-lost, and ``*a*a*a*b`` cannot make the matcher try every way to split a name.
+Everything is bytes, as in git: ``?`` matches one byte, and files in any encoding can be read. Patterns become regular
+expressions in which every step is atomic. Each ``*`` and ``**`` takes the first place where the rest fits and never tries
+another: a later wildcard can absorb whatever an earlier one leaves, so nothing is lost, and ``*a*a*a*b`` cannot cause
+backtracking.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from operator import methodcaller
 from typing import Final, NamedTuple
 
 DIRECTORY: Final = b"\0"
-"""Stands behind the name of a directory; a slash there would let ``a/**`` match ``a`` itself."""
+"""Appended to the name of a directory; a slash would let ``a/**`` match ``a`` itself."""
 
-# The kernel takes no longer path.
+# The longest path the kernel accepts.
 _MAX_PATTERN_BYTES: Final = 4096
 
-# So many endings are compared one by one; of more, what follows the last dot is looked up first.
+# Up to this many endings are compared one by one; with more, the part after the last dot is looked up first.
 _FEW: Final = 8
 
 _IN_NAME: Final = rb"[^/\0]"
 _SOME_FOLDERS: Final = rb"(?:[^/\0]*/)*?"
-_A_FOLDER_AT_LEAST: Final = rb"(?:[^/\0]*/)+?"
+_AT_LEAST_ONE_FOLDER: Final = rb"(?:[^/\0]*/)+?"
 _ALL_BELOW: Final = rb"[^\0]*"
 
 _ANY_BYTE: Final = frozenset(range(256))
-_NEVER_CHOSEN: Final = frozenset(b"/\0")
+_NEVER_MATCHED: Final = frozenset(b"/\0")
 _SPECIAL: Final = b"*?[\\"
 
-# Nothing but letters, perhaps with a star before or behind them, perhaps with a choice of letters as in `.py[co]`.
+# Plain text, optionally with a star at either end, or with a simple set as in `.py[co]`.
 _SIMPLE_NAME: Final = re.compile(rb"(\*?)([^*?\[\\]+)(?:(\[[A-Za-z0-9]+\])([^*?\[\\]*))?(\*?)")
 
 _CLASSES: Final[dict[bytes, frozenset[int]]] = {
@@ -54,29 +54,29 @@ _CLASSES: Final[dict[bytes, frozenset[int]]] = {
 
 
 class Patterns:
-    """The patterns of one file or argument: the last one that matches decides.
+    """The patterns of one file or argument; the last one that matches decides.
 
     >>> Patterns([b"*.o", b"!keep.o"]).decide(b"a.o", b"", lambda: b"src/")
     True
     """
 
     def __init__(self, lines: Iterable[bytes]) -> None:
-        parsed = [pattern for line in lines if (pattern := parse(line)) is not None]
+        parsed = [pattern for line in lines if (pattern := parse_pattern(line)) is not None]
         self._last_first = [(one.name.test(), one) for one in reversed(parsed)]
         shapes = [one.name for one in parsed]
-        self._names = _texts(shape.whole for shape in shapes)
-        self._endings = tuple(_texts(shape.ending for shape in shapes))
+        self._names = _decode_all(shape.whole for shape in shapes)
+        self._endings = tuple(_decode_all(shape.ending for shape in shapes))
         self._dotted = {_ending(text) for text in self._endings}
-        self._beginnings = tuple(_texts(shape.beginning for shape in shapes))
-        self._others_by_name = _any_of(one.regex for one in parsed if one.name == ANY_NAME and not one.on_path)
-        self._others_by_path = _any_of(one.regex for one in parsed if one.name == ANY_NAME and one.on_path)
+        self._beginnings = tuple(_decode_all(shape.beginning for shape in shapes))
+        self._others_by_name = _compile_any(one.regex for one in parsed if one.name == ANY_NAME and not one.on_path)
+        self._others_by_path = _compile_any(one.regex for one in parsed if one.name == ANY_NAME and one.on_path)
         self.look_at_paths: Final = self._others_by_path is not None
-        """Whether ``suspects`` needs to know the way."""
+        """Whether ``suspects`` needs ``way``."""
 
     def suspects(self, names: list[str], way: bytes, mark: bytes) -> list[str]:
-        """Those of the raw names that some pattern may match: most look like none, and that is quickly told.
+        """The raw names that some pattern may match; a quick test that rules out most names.
 
-        ``way`` leads from where the patterns stand to their directory, and ``mark`` stands behind each name.
+        ``way`` is the path from the directory of the patterns to that of the names; ``mark`` is appended to each name.
         """
         found = list(self._names.intersection(names))
         if len(self._endings) > _FEW:
@@ -92,7 +92,7 @@ class Patterns:
         return found
 
     def decide(self, name: bytes, mark: bytes, way: Callable[[], bytes]) -> bool | None:
-        """Whether to leave it out; None if no pattern matches. ``way`` gives the way, ``mark`` is as above."""
+        """Whether to leave the name out; None if no pattern matches. ``way()`` and ``mark`` are as in ``suspects``."""
         for may_fit, one in self._last_first:
             if may_fit(name) and one.matches(way() + name + mark if one.on_path else name + mark):
                 return not one.negated
@@ -100,33 +100,33 @@ class Patterns:
 
 
 def raw_bytes(name: str) -> bytes:
-    """A raw name as the file system has it."""
+    """A raw name as the bytes of the file system."""
     return name.encode("utf-8", "surrogateescape")
 
 
-def _any_of(expressions: Iterable[bytes]) -> Callable[[bytes], object] | None:
+def _compile_any(expressions: Iterable[bytes]) -> Callable[[bytes], object] | None:
     joined = b"|".join(expressions)
     return re.compile(joined).match if joined else None
 
 
-def _texts(some: Iterable[Iterable[bytes]]) -> set[str]:
+def _decode_all(some: Iterable[Iterable[bytes]]) -> set[str]:
     return {one.decode("utf-8", "surrogateescape") for several in some for one in several}
 
 
 def _ending(name: str) -> str:
-    """What follows the last dot, with it; without a dot the last letter."""
+    """The part from the last dot on; the last letter if there is no dot."""
     return name[name.rfind(".") :]
 
 
 class NameShape(NamedTuple):
-    """What a name must look like for a pattern to match: one of these as a whole, at its end or at its beginning."""
+    """What a name must look like for a pattern to match: equal to one of these, or ending or starting with one."""
 
     whole: tuple[bytes, ...] = ()
     ending: tuple[bytes, ...] = ()
     beginning: tuple[bytes, ...] = ()
 
     def test(self) -> Callable[[bytes], object]:
-        """What tells whether a name looks like that."""
+        """A function that tests whether a name has this shape."""
         if self.whole:
             return frozenset(self.whole).__contains__
         return (
@@ -139,7 +139,7 @@ ANY_NAME: Final = NameShape()
 
 @dataclass(frozen=True)
 class Pattern:
-    """One line: matched against the name alone, or against the whole path when it holds a slash."""
+    """One line; matched against the name alone, or against the whole path if it contains a slash."""
 
     regex: bytes
     on_path: bool
@@ -151,11 +151,11 @@ class Pattern:
         return re.compile(self.regex).match
 
 
-def parse(line: bytes) -> Pattern | None:
-    """A line without its line feed; None if it is empty, a comment or something that can match nothing."""
+def parse_pattern(line: bytes) -> Pattern | None:
+    """The pattern of a line without its line feed; None if it is empty, a comment or cannot match anything."""
     if line.startswith(b"#") or len(line) > _MAX_PATTERN_BYTES:
         return None
-    text = _trimmed(line.removesuffix(b"\r").partition(b"\0")[0])
+    text = _trim(line.removesuffix(b"\r").partition(b"\0")[0])
     negated = text.startswith(b"!")
     glob = text[negated:]
     only_directories = glob.endswith(b"/")
@@ -170,7 +170,7 @@ def parse(line: bytes) -> Pattern | None:
 def _name_shape(glob: bytes) -> NameShape:
     *above, last = glob.split(b"/")
     if any(b"**" in part and part != b"**" for part in above):
-        return ANY_NAME  # behind `a**/` a name may begin with what stands before it
+        return ANY_NAME  # after `a**/` a name may start with the text before it
     found = _SIMPLE_NAME.fullmatch(last)
     if found is None:
         return ANY_NAME
@@ -182,19 +182,19 @@ def _name_shape(glob: bytes) -> NameShape:
         return NameShape(beginning=texts)
     if not star:
         return NameShape(whole=texts)
-    # The last dot, or the last letter, must be that of the pattern.
+    # The last dot, or the last letter, must come from the pattern.
     return NameShape(ending=texts) if all(b"." in one for one in texts) else ANY_NAME
 
 
-def _trimmed(line: bytes) -> bytes:
-    """Without spaces at the end, unless a backslash stands before them."""
+def _trim(line: bytes) -> bytes:
+    """The line without trailing spaces, unless they are escaped."""
     bare = line.rstrip(b" ")
     backslashes = len(bare) - len(bare.rstrip(b"\\"))
     return bare + b" " if backslashes % 2 and len(bare) < len(line) else bare
 
 
-class _Builder:
-    """Puts an expression together: groups of names split by ``**``, each made of chunks split by ``*``."""
+class _RegexBuilder:
+    """Builds an expression: groups of names separated by ``**``, each made of chunks separated by ``*``."""
 
     def __init__(self) -> None:
         self._done = b""
@@ -204,15 +204,15 @@ class _Builder:
     def add(self, piece: bytes) -> None:
         self._chunks[-1] += piece
 
-    def star(self) -> None:
+    def add_star(self) -> None:
         self._chunks.append(b"")
 
-    def folders(self, opener: bytes) -> None:
-        """Closes a group. It spans a fixed number of names, so the first place where it fits ends first."""
+    def add_folders(self, opener: bytes) -> None:
+        """Close a group. It spans a fixed number of names, so the first place where it fits also ends first."""
         self._done += b"(?>%b%b)" % (self._opener, self._first_fit(self._chunks))
         self._opener, self._chunks = opener, [b""]
 
-    def finished(self) -> bytes:
+    def finish(self) -> bytes:
         *before, last = self._chunks
         if not before:
             return self._done + self._opener + last
@@ -225,78 +225,78 @@ class _Builder:
 
 
 def _translate(glob: bytes, *, on_path: bool) -> bytes | None:
-    """The expression for a pattern, without its end; None if nothing can match it."""
-    built = _Builder()
+    """The expression for a pattern, without its end; None if it cannot match anything."""
+    builder = _RegexBuilder()
     at = 0
     while at < len(glob):
         letter = glob[at : at + 1]
         if letter == b"*":
-            at = _add_stars(built, glob, at, on_path=on_path)
+            at = _add_stars(builder, glob, at, on_path=on_path)
             continue
         if letter == b"?":
-            built.add(_IN_NAME)
+            builder.add(_IN_NAME)
         elif letter == b"[":
-            found = _bracket(glob, at)
+            found = _translate_set(glob, at)
             if found is None:
                 return None
             piece, at = found
-            built.add(piece)
+            builder.add(piece)
         else:
             if letter == b"\\":
                 at += 1
                 if at == len(glob):
                     return None
-            built.add(re.escape(glob[at : at + 1]))
+            builder.add(re.escape(glob[at : at + 1]))
         at += 1
-    return built.finished()
+    return builder.finish()
 
 
-def _add_stars(built: _Builder, glob: bytes, at: int, *, on_path: bool) -> int:
-    """One star or several, and the slash that belongs to ``**/``; gives the place behind them."""
+def _add_stars(builder: _RegexBuilder, glob: bytes, at: int, *, on_path: bool) -> int:
+    """Add one or more stars, and the slash of ``**/``; returns the position after them."""
     rest = glob[at:].lstrip(b"*")
     end = len(glob) - len(rest)
-    # git strips a plain beginning off before it looks for `**`, so `a**/b` counts as well, against its manual.
+    # git strips a literal prefix before it looks for `**`, so `a**/b` counts too, contrary to its manual.
     alone = at == 0 or glob[at - 1 : at] == b"/" or not any(letter in _SPECIAL for letter in glob[:at])
     if not (on_path and alone and end - at > 1):
-        built.star()
+        builder.add_star()
         return end
     if not rest:
-        built.folders(b"")
-        built.add(_ALL_BELOW)
+        builder.add_folders(b"")
+        builder.add(_ALL_BELOW)
         return end
     if rest.startswith(b"/"):
-        built.folders(_SOME_FOLDERS)
+        builder.add_folders(_SOME_FOLDERS)
         return end + 1
     if rest.startswith(b"\\/"):
-        built.folders(_A_FOLDER_AT_LEAST)
+        builder.add_folders(_AT_LEAST_ONE_FOLDER)
         return end + 2
-    built.star()
+    builder.add_star()
     return end
 
 
-def _bracket(glob: bytes, start: int) -> tuple[bytes, int] | None:
-    """The bytes that ``[...]`` stands for, as an expression, and where its end is; None if it can match nothing."""
+def _translate_set(glob: bytes, start: int) -> tuple[bytes, int] | None:
+    """The expression for the bytes in ``[...]`` and the position of its end; None if it cannot match anything."""
     at = start + 1
     negated = glob[at : at + 1] in (b"!", b"^")
     at += negated
     chosen: set[int] = set()
-    low: int | None = None  # what a range would start from
+    low: int | None = None  # the start of a possible range
     first = True
     while first or glob[at : at + 1] != b"]":
         first = False
-        found = _bracket_item(glob, at, low)
+        found = _read_set_item(glob, at, low)
         if found is None:
             return None
         some, low, at = found
         chosen |= some
-    wanted = (_ANY_BYTE - chosen if negated else chosen) - _NEVER_CHOSEN
+    wanted = (_ANY_BYTE - chosen if negated else chosen) - _NEVER_MATCHED
     if not wanted:
         return None
     return b"[%b]" % b"".join(b"\\x%02x" % byte for byte in sorted(wanted)), at
 
 
-def _bracket_item(glob: bytes, at: int, low: int | None) -> tuple[Set[int], int | None, int] | None:
-    """One letter, range or class: its bytes, what a range may start from behind it, and where to go on."""
+def _read_set_item(glob: bytes, at: int, low: int | None) -> tuple[Set[int], int | None, int] | None:
+    """One letter, range or class: its bytes, the start of a possible range, and the position after it."""
     letter = glob[at : at + 1]
     if letter == b"-" and low is not None and glob[at + 1 : at + 2] not in (b"", b"]"):
         at += 1 + (glob[at + 1 : at + 2] == b"\\")

@@ -1,4 +1,4 @@
-"""``glob``: files whose paths match a pattern, the last changed first."""
+"""``glob``: files whose paths match a pattern, most recently modified first."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.ignore import IgnoreRules
-from toolkit.builtin.search.path_globs import Glob, parse
-from toolkit.builtin.search.walk import MAX_ENTRIES, Visit, Walk, denied
+from toolkit.builtin.search.path_globs import Glob, parse_glob
+from toolkit.builtin.search.walk import MAX_ENTRIES, Visit, Walk, denied_note
 from toolkit.generated import GlobInput, GlobOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 _NOTHING: Final = (
-    "no file matches; without ** a pattern looks at one level, [ ] is a set of letters unless escaped by a backslash, "
-    "hidden and git-ignored files are left out unless asked for"
+    "no file matches; without ** a pattern covers one level, [ ] is a set of characters unless escaped by a backslash, "
+    "and hidden and git-ignored files are left out by default"
 )
 
 
 def run(args: GlobInput, ctx: ToolContext) -> GlobOutput:
     fs = ctx.fs
-    glob = parse(_relative(fs, args), include_hidden=args.include_hidden)
+    glob = parse_glob(_make_relative(fs, args), include_hidden=args.include_hidden)
     with open_dir(fs, args.path) as start:
         rules = IgnoreRules.at(fs, args.path, gitignore=args.respect_gitignore)
         walk = Walk(start, rules, include_hidden=args.include_hidden or glob.has_dots)
-        found = _Found(walk, glob)
+        found = _FoundFiles(walk, glob)
         newest = nsmallest(args.limit, found)
     return GlobOutput(
         paths=[path for _, path in newest],
@@ -39,8 +39,8 @@ def run(args: GlobInput, ctx: ToolContext) -> GlobOutput:
     )
 
 
-def _relative(fs: SandboxFS, args: GlobInput) -> str:
-    """The pattern below ``path``; an absolute one is taken if it lies below it, as other tools take such paths."""
+def _make_relative(fs: SandboxFS, args: GlobInput) -> str:
+    """The pattern relative to ``path``; an absolute one below it is accepted, as other tools accept such paths."""
     if not args.pattern.startswith("/"):
         return args.pattern
     pattern, start = fs.path(args.pattern), fs.path(args.path)
@@ -50,8 +50,8 @@ def _relative(fs: SandboxFS, args: GlobInput) -> str:
     return "/".join((*pattern.parts[depth:], *(["**"] if pattern.wants_directory else [])))
 
 
-class _Found:
-    """What matches, as keys that sort the last changed first; ``total`` counts them as they go by."""
+class _FoundFiles:
+    """Iterates over matches as keys that sort the newest first; ``total`` counts them."""
 
     def __init__(self, walk: Walk, glob: Glob) -> None:
         self._walk = walk
@@ -69,18 +69,18 @@ class _Found:
             self._prune(visit)
 
     def _prune(self, visit: Visit) -> None:
-        """Directories below which nothing can match are not visited."""
+        """Skip directories below which nothing can match."""
         if len(visit.steps) < len(self._glob.names) or self._glob.depth < math.inf:
             directories = visit.names.directories
-            directories[:] = [name for name in directories if self._glob.may_be_below((*visit.steps, name))]
+            directories[:] = [name for name in directories if self._glob.can_match_below((*visit.steps, name))]
 
 
 def text(output: GlobOutput) -> str:
-    notes = denied(output.hidden)
+    notes = denied_note(output.hidden)
     if not output.paths:
         notes = [_NOTHING, *notes]
     elif output.total > len(output.paths):
         notes = [f"the newest {len(output.paths)} of {output.total}; narrow the pattern or raise limit", *notes]
     elif output.truncated:
-        notes = [f"there may be more: the search ended after {MAX_ENTRIES} entries; start further down", *notes]
+        notes = [f"there may be more: the search stopped after {MAX_ENTRIES} entries; start in a subdirectory", *notes]
     return "\n".join([*output.paths, f"[{'; '.join(notes)}]"] if notes else output.paths)

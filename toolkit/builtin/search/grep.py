@@ -1,7 +1,7 @@
-"""``grep``: lines that match, in one file or in all files below a directory.
+"""``grep``: matching lines in one file or in all files below a directory.
 
-Each file is read once. Small ones are read as a whole and mostly put aside by one look for a text that every match must
-hold; large ones go by in chunks.
+Each file is read once. Small ones are read as a whole, and most are ruled out by one search for a text that every match must
+contain; large ones are read in chunks.
 """
 
 from __future__ import annotations
@@ -12,33 +12,34 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.open_with_hint import open_dir, open_file
-from toolkit.builtin.files.visible import visible
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.lines import Hit, Search
-from toolkit.builtin.search.path_globs import PathMatcher, parse_choice
+from toolkit.builtin.search.path_globs import PathMatcher, parse_any
 from toolkit.builtin.search.regex import Matcher, compile
-from toolkit.builtin.search.text_source import text_of, text_of_file
-from toolkit.builtin.search.walk import Steps, Visit, Walk, denied
+from toolkit.builtin.search.text_source import decode_chunks, read_text
+from toolkit.builtin.search.walk import Steps, Visit, Walk, denied_note
+from toolkit.builtin.text.counts import format_count
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import GrepInput, GrepOutput
 from toolkit.generated.models.grep import GrepOutputMatch
 from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.handles import OpenFile, SandboxDir
 
-# A file up to this size is read as a whole.
+# Files up to this size are read as a whole.
 _SMALL: Final = 256 * 1024
-# What the answer may hold: matches can bring many lines along.
+# Limit for the result, because matches can have many context lines.
 _MAX_CHARACTERS: Final = 1024 * 1024
-# How much is read on, when there is no more room for matches, to tell how many there are.
+# How much more is read to count matches when there is no more room for them.
 _MAX_COUNTED: Final = 256 * 1024 * 1024
 
 
 def run(args: GrepInput, ctx: ToolContext) -> GrepOutput:
     finder = _Finder(args, compile(args.pattern, regex=args.regex, ignore_case=args.ignore_case))
-    choice = _Choice(args)
+    file_filter = _FileFilter(args)
     fs = ctx.fs
     walk: Walk | None = None
     try:
@@ -47,26 +48,26 @@ def run(args: GrepInput, ctx: ToolContext) -> GrepOutput:
         if error.reason != "NOT_DIRECTORY":
             raise
         with open_file(fs, args.path) as file:
-            finder.look_into_named(file)
+            finder.search_named_file(file)
     else:
         with start:
             rules = IgnoreRules.at(fs, args.path)
             walk = Walk(start, rules, include_hidden=False)
-            finder.look_below(walk, choice)
-    return finder.finished(walk)
+            finder.search_below(walk, file_filter)
+    return finder.finish(walk)
 
 
-class _Choice:
-    """Which files to look into, by their paths."""
+class _FileFilter:
+    """Selects the files to search by their paths."""
 
     def __init__(self, args: GrepInput) -> None:
-        exclude = _listed(args.exclude)
-        self._include = parse_choice(_listed(args.include))
-        self._exclude = parse_choice([pattern for pattern in exclude if not pattern.endswith("/")])
-        self._exclude_directories = parse_choice([pattern.rstrip("/") for pattern in exclude])
+        exclude = _as_list(args.exclude)
+        self._include = parse_any(_as_list(args.include))
+        self._exclude = parse_any([pattern for pattern in exclude if not pattern.endswith("/")])
+        self._exclude_directories = parse_any([pattern.rstrip("/") for pattern in exclude])
 
     def files(self, visit: Visit) -> list[str]:
-        """Those of a directory, in order; takes directories that are excluded out of the walk."""
+        """The selected files of a directory, in order; also removes excluded directories from the walk."""
         _, steps, names = visit
         files = names.files if self._include is None else self._include.matching(steps, names.files)
         if self._exclude_directories is not None:
@@ -74,7 +75,7 @@ class _Choice:
         return sorted(files if self._exclude is None else _without(self._exclude, steps, files))
 
 
-def _listed(patterns: str | Sequence[str]) -> Sequence[str]:
+def _as_list(patterns: str | Sequence[str]) -> Sequence[str]:
     return [patterns] if isinstance(patterns, str) else patterns
 
 
@@ -84,7 +85,7 @@ def _without(exclude: PathMatcher, steps: Steps, names: list[str]) -> list[str]:
 
 
 class _Finder:
-    """Collects what is found until there is no more room, and counts the rest as long as that is not too much."""
+    """Collects matches until there is no more room, then counts the rest within a budget."""
 
     def __init__(self, args: GrepInput, matcher: Matcher) -> None:
         self._mode = args.output
@@ -96,49 +97,49 @@ class _Finder:
         self._files_found = 0
         self._files_searched = 0
 
-    def look_below(self, walk: Walk, choice: _Choice) -> None:
-        """Every file of the walk that is chosen; those that are gone or may not be read are left out."""
+    def search_below(self, walk: Walk, file_filter: _FileFilter) -> None:
+        """Search every selected file of the walk; files that vanished or may not be read are skipped."""
         for visit in walk:
-            for name in choice.files(visit):
+            for name in file_filter.files(visit):
                 if self._left_to_count < 0:
                     return
                 with suppress(ToolFailed, SandboxViolation):
-                    self._look_into_child(visit.folder, name)
+                    self._search_child(visit.folder, name)
 
-    def look_into_named(self, file: OpenFile) -> None:
-        """The one file that was asked for."""
-        text = text_of_file(file)
+    def search_named_file(self, file: OpenFile) -> None:
+        """Search the one file that was requested."""
+        text = read_text(file)
         if text is None:
-            words = f"'{file.path}' is no text: it has NUL bytes near its beginning ({file.size} bytes in all)"
-            raise ToolFailed("BINARY_NOT_SUPPORTED", words, path=file.path, size=file.size)
-        self._look_into(file.path, text)
+            message = f"'{file.path}' is not a text file: it has NUL bytes near its start ({file.size} bytes in all)"
+            raise ToolFailed("BINARY_NOT_SUPPORTED", message, path=file.path, size=file.size)
+        self._search_text(file.path, text)
 
-    def _look_into_child(self, folder: SandboxDir, name: str) -> None:
+    def _search_child(self, folder: SandboxDir, name: str) -> None:
         data = folder.read_child_file(name, _SMALL)
         if data is None:
             with folder.open_child_file(name) as file:
-                text = text_of_file(file)
+                text = read_text(file)
                 if text is not None:
-                    self._look_into(file.path, text)
+                    self._search_text(file.path, text)
         elif marked_encoding(data) is not None:
-            text = text_of([data])
+            text = decode_chunks([data])
             if text is not None:
-                self._look_into(folder.path_of(name), text)
+                self._search_text(folder.path_of(name), text)
         elif b"\0" not in data:
             if self._matcher.may_match(data):
-                self._look_into(folder.path_of(name), [data])
+                self._search_text(folder.path_of(name), [data])
             else:
                 self._files_searched += 1
 
-    def _look_into(self, path: str, text: Iterable[bytes]) -> None:
+    def _search_text(self, path: str, text: Iterable[bytes]) -> None:
         self._files_searched += 1
         if self._mode == "content":
-            for hit in self._search.hits(self._metered(text)):
+            for hit in self._search.hits(self._charge(text)):
                 self._add(path, hit)
         else:
-            self._look_for_first(path, self._metered(text))
+            self._search_first(path, self._charge(text))
 
-    def _look_for_first(self, path: str, text: Iterable[bytes]) -> None:
+    def _search_first(self, path: str, text: Iterable[bytes]) -> None:
         search = Search(self._matcher, wanted=1)
         hits = search.hits(text)
         first = next(hits, None)
@@ -151,7 +152,7 @@ class _Finder:
             self._add(path, first)
             return
         for _ in hits:
-            pass  # there is none, but all are counted on the way to the end
+            pass  # none are returned, but reading to the end counts them
         self._add(path, first, count=search.total)
 
     def _add(self, path: str, hit: Hit, **count: int) -> None:
@@ -164,7 +165,7 @@ class _Finder:
     def _is_full(self) -> bool:
         return self._search.is_full or len(self._matches) >= self._limit
 
-    def _metered(self, text: Iterable[bytes]) -> Iterator[bytes]:
+    def _charge(self, text: Iterable[bytes]) -> Iterator[bytes]:
         for piece in text:
             if self._is_full:
                 self._left_to_count -= len(piece)
@@ -172,8 +173,8 @@ class _Finder:
                     return
             yield piece
 
-    def finished(self, walk: Walk | None) -> GrepOutput:
-        """The answer; ``walk`` is how the files were found, None if one was asked for."""
+    def finish(self, walk: Walk | None) -> GrepOutput:
+        """The result; ``walk`` is None if a single file was searched."""
         total = self._search.total if self._mode == "content" else self._files_found
         is_complete = self._left_to_count >= 0 and not (walk and walk.is_cut)
         return GrepOutput(
@@ -193,14 +194,14 @@ def text(output: GrepOutput) -> str:
         rows = [match.path for match in output.matches]
     else:
         rows = [f"{match.path}: {match.count}" for match in output.matches]
-    notes = [_summary(output), *denied(output.hidden)]
+    notes = [_summary(output), *denied_note(output.hidden)]
     if output.truncated:
         notes.append("raise limit, or narrow pattern, path or include")
     return "\n".join([*rows, f"[{'; '.join(notes)}]"])
 
 
 def _content_rows(matches: Sequence[GrepOutputMatch]) -> Iterator[str]:
-    """Each path once, then its lines: a colon marks those that match, a hyphen those around them."""
+    """Each path once, then its lines: a colon marks matches, a hyphen context lines."""
     has_gaps = any(match.before or match.after for match in matches)
     for number, (path, some) in enumerate(groupby(matches, key=lambda match: match.path)):
         if number:
@@ -210,8 +211,8 @@ def _content_rows(matches: Sequence[GrepOutputMatch]) -> Iterator[str]:
         for match in some:
             around = enumerate((*match.before, match.text, *match.after), match.line - len(match.before))
             for line, row in around:
-                rows.setdefault(line, f"{line}-{visible(row)}")
-            rows[match.line] = f"{match.line}:{visible(match.text)}"
+                rows.setdefault(line, f"{line}-{escape_hidden(row)}")
+            rows[match.line] = f"{match.line}:{escape_hidden(match.text)}"
         last = min(rows)
         for line in sorted(rows):
             if has_gaps and line > last + 1:
@@ -221,18 +222,16 @@ def _content_rows(matches: Sequence[GrepOutputMatch]) -> Iterator[str]:
 
 
 def _summary(output: GrepOutput) -> str:
-    shown, searched = len(output.matches), _count(output.files_searched, "file")
-    what = "match" if output.output == "content" else "file"
+    shown, searched = len(output.matches), format_count(output.files_searched, "file")
+    what = ("match", "matches") if output.output == "content" else ("file", "files")
     if not output.files_searched:
-        return "no file to search: hidden, binary and git-ignored files are left out, unless path names them"
+        return "no file to search: hidden, binary and git-ignored files are skipped unless path names them"
     if output.truncated and output.total is None:
-        return f"the first {_count(shown, what)}, {searched} searched so far"
+        return f"the first {format_count(shown, *what)}, {searched} searched so far"
     if output.truncated:
-        return f"the first {shown} of {_count(output.total or 0, what)}"
+        return f"the first {shown} of {format_count(output.total or 0, *what)}"
     if not shown:
         return f"no match in {searched}"
-    return f"{_count(shown, what)}, {searched} searched" if what == "match" else f"{shown} of {searched} searched"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}{'es' * what.endswith('h') or 's'}"
+    if output.output != "content":
+        return f"{shown} of {searched} searched"
+    return f"{format_count(shown, *what)}, {searched} searched"

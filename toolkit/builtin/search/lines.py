@@ -1,6 +1,6 @@
-"""Texts of any length as blocks of whole lines, and the lines in them that match, with those around them.
+"""Searches texts of any length in blocks of whole lines, for matching lines and the lines around them.
 
-Memory stays flat: no more is held than one block, and of what was found no more of a line than can be shown.
+Memory stays flat: only one block is held at a time, and no more of a matching line than can be shown.
 
 >>> from toolkit.builtin.search.regex import compile
 >>> search = Search(compile("b"), after=1)
@@ -19,20 +19,20 @@ from typing import Final, NamedTuple
 from toolkit.builtin.search.regex import Matcher, Span
 
 BLOCK: Final = 128 * 1024
-"""How much is searched at once, where lines are not longer than that."""
+"""How many bytes are searched at once, unless a line is longer."""
 
 LONG_LINE: Final = 1024 * 1024
-"""A line of more bytes is searched in pieces of so many: a match across two of them is not seen."""
+"""Lines with more bytes are searched in pieces of this size; a match across two pieces is not found."""
 
 MAX_SHOWN: Final = 500
-"""How many characters of a line are shown."""
-# How much of what stands before a match is shown with it, in a line that is too long to be shown as a whole.
+"""Maximum number of characters shown of a line."""
+# How many characters before a match are shown, in a line that is too long to show as a whole.
 _LEAD: Final = 100
 
 
 @dataclass(slots=True)
 class Hit:
-    """A line that matches. Long lines are clipped, which is noted in them."""
+    """A matching line. Long lines are clipped with a note."""
 
     line: int
     column: int | None
@@ -42,10 +42,10 @@ class Hit:
 
 
 class Search:
-    """A search through one text or through several, one after the other.
+    """A search through one or more texts, one after the other.
 
-    ``wanted`` is how many lines to give, and ``room`` about how many characters they may have with those around them;
-    what matches beyond is only counted, which costs less. ``total`` is how many lines matched so far.
+    ``wanted`` is the maximum number of lines to return, and ``room`` about how many characters they may have, including
+    context. Further matches are only counted, which is cheaper. ``total`` is the number of matching lines so far.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class Search:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more lines will be given."""
+        """Whether no more lines will be returned."""
         return self._wanted <= 0 or self._room <= 0
 
     def hits(self, chunks: Iterable[bytes]) -> Iterator[Hit]:
-        """The lines of a text that match, with those around them. Lines count from 1.
+        """The matching lines of a text with the lines around them. Lines count from 1.
 
-        A carriage return before a line feed belongs to the line's end, and a wrong byte is read as U+FFFD.
+        A carriage return before a line feed belongs to the line ending, and invalid UTF-8 is read as U+FFFD.
         """
         above: list[str] = []
         waiting: deque[Hit] = deque()
-        for block in _searched(self._matcher, chunks):
+        for block in _search_blocks(self._matcher, chunks):
             self.total += len(block.spans)
             if waiting:
                 following = _lines_from(block, block.first_line, self._after)
@@ -80,8 +80,8 @@ class Search:
             while waiting and len(waiting[0].after) == self._after:
                 yield waiting.popleft()
             if self._before:
-                behind = len(block.data) + (not block.data.endswith(b"\n"))
-                above = _lines_before(block, behind, above, self._before)
+                end = len(block.data) + (not block.data.endswith(b"\n"))
+                above = _lines_before(block, end, above, self._before)
         yield from waiting
 
     def _new_hits(self, block: _Block, above: list[str]) -> Iterator[Hit]:
@@ -92,7 +92,7 @@ class Search:
             self._wanted -= 1
             number += block.data.count(b"\n", at, start)
             at = start
-            hit = _hit(self._matcher, number, block.data[start:end])
+            hit = _make_hit(self._matcher, number, block.data[start:end])
             if self._before:
                 hit.before = _lines_before(block, start, above, self._before)
             if self._after:
@@ -102,28 +102,28 @@ class Search:
 
 
 class _Block(NamedTuple):
-    """Some lines of valid UTF-8, ended by line feeds but for the end of the text and the pieces of a long line."""
+    """Lines of valid UTF-8, each ending in a line feed, except at the end of the text or inside a long line."""
 
     data: bytes
     number: int
-    """Of the line it begins with."""
+    """Number of its first line."""
     is_inside_line: bool
-    """Whether that line began in the block before."""
+    """Whether that line started in the block before."""
     spans: list[Span]
 
     @property
     def first_line(self) -> int:
-        """Where the first line begins that begins here."""
+        """Position of the first line that starts in this block."""
         return (self.data.find(b"\n") + 1 or len(self.data) + 1) if self.is_inside_line else 0
 
 
-def _searched(matcher: Matcher, chunks: Iterable[bytes]) -> Iterator[_Block]:
+def _search_blocks(matcher: Matcher, chunks: Iterable[bytes]) -> Iterator[_Block]:
     number = 1
     is_inside_line = was_found = False
-    for data in blocks(chunks):
+    for data in split_blocks(chunks):
         spans = matcher.spans(data)
         if was_found and is_inside_line and spans and spans[0][0] == 0:
-            del spans[0]  # another piece of a line that is known to match
+            del spans[0]  # another piece of a line that already matched
         yield _Block(data, number, is_inside_line, spans)
         feeds = data.count(b"\n")
         number += feeds
@@ -131,8 +131,8 @@ def _searched(matcher: Matcher, chunks: Iterable[bytes]) -> Iterator[_Block]:
         is_inside_line = not data.endswith(b"\n")
 
 
-def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The text of the chunks as ``Matcher.spans`` wants it."""
+def split_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The text of the chunks in blocks, as ``Matcher.spans`` needs it."""
     pieces: list[bytes] = []
     size = 0
     for chunk in chunks:
@@ -142,17 +142,17 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
             continue
         held = b"".join(pieces)
         at = 0
-        while end := _end_of_block(held, at):
-            yield _clean(held[at:end])
+        while end := _find_block_end(held, at):
+            yield _normalize(held[at:end])
             at = end
         pieces = [held[at:]]
         size = len(held) - at
     if size:
-        yield _clean(b"".join(pieces))
+        yield _normalize(b"".join(pieces))
 
 
-def _end_of_block(held: bytes, at: int) -> int:
-    """Where the block that begins at ``at`` ends: behind a line feed if there is one; 0 if more must be read first."""
+def _find_block_end(held: bytes, at: int) -> int:
+    """The end of the block that starts at ``at``: after a line feed if there is one; 0 if more must be read first."""
     if len(held) - at < BLOCK:
         return 0
     end = held.rfind(b"\n", at, at + BLOCK) + 1 or held.find(b"\n", at + BLOCK, at + LONG_LINE) + 1
@@ -160,33 +160,33 @@ def _end_of_block(held: bytes, at: int) -> int:
         return end
     end = at + LONG_LINE
     while held[end] & 0xC0 == 0x80 and end > at + LONG_LINE - 3:
-        end -= 1  # not within a character
-    return end - (held[end - 1 : end] == b"\r")  # nor within a line's end
+        end -= 1  # do not split a character
+    return end - (held[end - 1 : end] == b"\r")  # nor a line ending
 
 
-def _clean(data: bytes) -> bytes:
+def _normalize(data: bytes) -> bytes:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     return data if data.isascii() else data.decode("utf-8", "replace").encode()
 
 
-def _hit(matcher: Matcher, number: int, line: bytes) -> Hit:
+def _make_hit(matcher: Matcher, number: int, line: bytes) -> Hit:
     text = line.decode()
     column = matcher.column(text)
     if len(text) <= MAX_SHOWN:
         return Hit(number, column, text)
-    return Hit(number, column, clipped(text, column - 1 if column else matcher.near(text)))
+    return Hit(number, column, clip(text, column - 1 if column else matcher.find_near(text)))
 
 
 def _lines_before(block: _Block, start: int, above: list[str], wanted: int) -> list[str]:
-    """The last lines before the one that begins at ``start``; ``above`` are those before the block."""
+    """The last lines before the one that starts at ``start``; ``above`` are those before the block."""
     if start == 0 and block.is_inside_line:
-        return above[:-1]  # the last of them is how this very line begins
+        return above[:-1]  # the last of them is the start of this line
     found: list[str] = []
     while len(found) < wanted and start > block.first_line:
         end = start - 1
         start = block.data.rfind(b"\n", 0, end) + 1
-        found.append(clipped(block.data[start:end].decode()))
+        found.append(clip(block.data[start:end].decode()))
     found += above[::-1][: wanted - len(found)]
     return found[::-1]
 
@@ -197,13 +197,13 @@ def _lines_from(block: _Block, start: int, wanted: int) -> list[str]:
         end = block.data.find(b"\n", start)
         if end < 0:
             end = len(block.data)
-        found.append(clipped(block.data[start:end].decode()))
+        found.append(clip(block.data[start:end].decode()))
         start = end + 1
     return found
 
 
-def clipped(line: str, at: int = 0) -> str:
-    """The line, or if it is too long the part of it around a place, with a note."""
+def clip(line: str, at: int = 0) -> str:
+    """The line; if it is too long, the part around ``at`` with a note."""
     if len(line) <= MAX_SHOWN:
         return line
     start = 0 if at + _LEAD < MAX_SHOWN else at - _LEAD

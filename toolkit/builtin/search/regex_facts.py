@@ -1,7 +1,7 @@
-"""What can be told of a regular expression from its text: what it costs, and a text every match must hold.
+"""Facts about a regular expression that can be read from its text: its cost, and a text every match must contain.
 
-Only for expressions that the engine has accepted: this reads them, it does not judge them. Where it is unsure it
-says less: no needle, or a higher weight.
+Only for expressions that the engine has accepted: they are not validated here. When in doubt, it claims less: no needle, or
+a higher weight.
 """
 
 from __future__ import annotations
@@ -11,43 +11,43 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-# Anchors of the whole text, not of a line: ``\\A`` and ``\\z``, and the flags that change what ``^`` and ``$`` mean.
+# Anchors of the whole text instead of a line: ``\\A``, ``\\z``, and flags that change what ``^`` and ``$`` mean.
 _WHOLE_TEXT: Final = re.compile(r"\\[Az]|\(\?[a-zA-Z]*(?:R|-[a-zA-Z]*m)")
 _VERBOSE: Final = re.compile(r"\(\?[a-wyzA-Z]*x")
 _COUNTS: Final = re.compile(r"(\d+)\s*\}")
-# With the mark of the lazy kind, which changes nothing about what must be there.
+# Including the lazy mark, which does not change what must be present.
 _QUANTIFIER: Final = re.compile(r"(?:([*+?])|\{\s*(\d+)\s*,?\s*(\d*)\s*\})\??")
 _GROUP_OPENER: Final = re.compile(r"\((?:\?(?:P?<[^>]*>|[a-zA-Z-]*:))?")
 _FLAGS_ALONE: Final = re.compile(r"\(\?[a-zA-Z-]+\)")
 _ESCAPE: Final = re.compile(r"\\(?:[pPxuU]\{[^}]*\}|[pP].|x..|u.{4}|U.{8}|b\{(?:start|end)(?:-half)?\}|.)", re.DOTALL)
-# Escapes that are not the letter behind the backslash.
-_MEANS_ELSE: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ<>")
+# Escapes that do not stand for the letter after the backslash.
+_NOT_LITERAL: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ<>")
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
-    """``needle`` stands in every match, if one is known; ``weight`` is how many steps counted repeats add."""
+class RegexFacts:
+    """``needle`` is a text in every match, if one is known; ``weight`` is how many steps counted repeats add."""
 
     needle: str | None = None
     is_plain: bool = False
-    """Whether the needle is all there is to match."""
+    """Whether the needle is the whole pattern."""
     weight: int = 0
     is_line_by_line: bool = False
-    """Whether an anchor would mean something else on a text of several lines."""
+    """Whether an anchor would change its meaning on a text of several lines."""
     has_line_feed: bool = False
-    """Whether a line feed is asked for, which no line holds."""
+    """Whether it contains a line feed, which no line does."""
 
 
-def traits(pattern: str) -> Traits:
-    """Reads an expression in the syntax of Rust's ``regex``."""
+def read_facts(pattern: str) -> RegexFacts:
+    """The facts about an expression in the syntax of Rust's ``regex``."""
     is_line_by_line = _WHOLE_TEXT.search(pattern) is not None
     if _VERBOSE.search(pattern):
-        # Comments may hold anything, so every number counts as if it repeated all the others.
+        # Comments may contain anything, so every number counts as if it repeated all others.
         weight = math.prod(max(int(found), 1) for found in _COUNTS.findall(pattern))
-        return Traits(weight=weight, is_line_by_line=is_line_by_line)
-    reader = _Reader(pattern)
+        return RegexFacts(weight=weight, is_line_by_line=is_line_by_line)
+    reader = _PatternReader(pattern)
     reader.read()
-    return Traits(
+    return RegexFacts(
         max(reader.runs, key=len, default=None),
         reader.is_plain and bool(reader.runs),
         reader.weight,
@@ -57,102 +57,102 @@ def traits(pattern: str) -> Traits:
 
 
 @dataclass(slots=True)
-class _Level:
-    """One open group: how many steps it holds, and how many its last part does."""
+class _OpenGroup:
+    """One open group: the number of steps in it, and in its last part."""
 
     size: int = 0
     last: int = 0
 
 
 @dataclass(slots=True)
-class _Reader:
-    """One pass over the text. ``runs`` are texts that stand in every match: letters outside of every group."""
+class _PatternReader:
+    """One pass over the pattern. ``runs`` are texts in every match: letters outside all groups."""
 
     pattern: str
     runs: list[str] = field(default_factory=list)
     weight: int = 0
     is_plain: bool = False
     has_line_feed: bool = False
-    _levels: list[_Level] = field(default_factory=lambda: [_Level()])
+    _groups: list[_OpenGroup] = field(default_factory=lambda: [_OpenGroup()])
     _run: str = ""
     _written: int = 0
     _is_unsure: bool = False
-    """Whether there is a choice, or something that is not looked into: no letter need be there then."""
+    """Whether there is an alternative or something unknown, so that no letter is certain."""
 
     def read(self) -> None:
         at = 0
         while at < len(self.pattern):
-            at = self._step(at)
+            at = self._read_one(at)
         self.is_plain = not self.runs and len(self._run) == self._written
         self._end_run()
-        self.weight = self._levels[0].size - self._written
+        self.weight = self._groups[0].size - self._written
         if self._is_unsure:
             self.runs.clear()
 
-    def _step(self, at: int) -> int:
+    def _read_one(self, at: int) -> int:
         letter = self.pattern[at]
         if letter == "\\":
-            return self._escape(at)
+            return self._read_escape(at)
         if letter == "[":
-            self._atom()
-            return _end_of_class(self.pattern, at)
+            self._add_atom()
+            return _find_class_end(self.pattern, at)
         if letter == "(":
-            return self._open(at)
+            return self._open_group(at)
         if letter == ")":
-            self._close()
+            self._close_group()
         elif letter == "|":
             self._end_run()
-            self._is_unsure |= len(self._levels) == 1
+            self._is_unsure |= len(self._groups) == 1
         elif letter in "*?+{":
-            return self._repeat(at)
+            return self._read_repeat(at)
         elif letter in ".^$":
-            self._atom()
+            self._add_atom()
         else:
-            self._letter(letter)
+            self._add_letter(letter)
         return at + 1
 
-    def _letter(self, letter: str) -> None:
-        self._atom(letter)
+    def _add_letter(self, letter: str) -> None:
+        self._add_atom(letter)
         self.has_line_feed |= letter == "\n"
 
-    def _atom(self, letter: str = "") -> None:
-        level = self._levels[-1]
-        level.size += 1
-        level.last = 1
+    def _add_atom(self, letter: str = "") -> None:
+        group = self._groups[-1]
+        group.size += 1
+        group.last = 1
         self._written += 1
         if not letter:
             self._end_run()
-        elif len(self._levels) == 1:
+        elif len(self._groups) == 1:
             self._run += letter
 
-    def _escape(self, at: int) -> int:
+    def _read_escape(self, at: int) -> int:
         found = _ESCAPE.match(self.pattern, at)
         text = found[0] if found else self.pattern[at:]
-        if text[1:2] in _MEANS_ELSE:
-            self._atom()
+        if text[1:2] in _NOT_LITERAL:
+            self._add_atom()
             self.has_line_feed |= text == "\\n"
         else:
-            self._letter(text[1:])
+            self._add_letter(text[1:])
         return at + len(text)
 
-    def _open(self, at: int) -> int:
+    def _open_group(self, at: int) -> int:
         self._end_run()
         flags = _FLAGS_ALONE.match(self.pattern, at)
         if flags:
             self._is_unsure = True
             return flags.end()
         opener = _GROUP_OPENER.match(self.pattern, at)
-        self._levels.append(_Level())
+        self._groups.append(_OpenGroup())
         return opener.end() if opener else at + 1
 
-    def _close(self) -> None:
-        inner = self._levels.pop()
+    def _close_group(self) -> None:
+        inner = self._groups.pop()
         self._end_run()
-        self._levels[-1].size += inner.size
-        self._levels[-1].last = inner.size
+        self._groups[-1].size += inner.size
+        self._groups[-1].last = inner.size
 
-    def _repeat(self, at: int) -> int:
-        """Behind a repeated letter no run goes on; one that may be missing is in no run at all."""
+    def _read_repeat(self, at: int) -> int:
+        """A repeated letter ends a run; a letter that may be missing is not part of any run."""
         found = _QUANTIFIER.match(self.pattern, at)
         if found is None:
             self._is_unsure = True
@@ -161,11 +161,11 @@ class _Reader:
         if sign in ("*", "?") or least == "0":
             self._run = self._run[:-1]
         self._end_run()
-        level = self._levels[-1]
-        added = level.last * (max(int(most or least or 1), 1) - 1)
-        level.size += added
-        level.last += added
-        # A repeat of a repeat may make what the first one asked for unnecessary.
+        group = self._groups[-1]
+        added = group.last * (max(int(most or least or 1), 1) - 1)
+        group.size += added
+        group.last += added
+        # A repeat of a repeat may make the first one optional.
         self._is_unsure |= self.pattern[found.end() : found.end() + 1] in ("*", "+", "?", "{")
         return found.end()
 
@@ -175,8 +175,8 @@ class _Reader:
         self._run = ""
 
 
-def _end_of_class(pattern: str, at: int) -> int:
-    """The place behind ``[...]``, which may hold further ones."""
+def _find_class_end(pattern: str, at: int) -> int:
+    """The position after ``[...]``, which may be nested."""
     depth = 0
     while at < len(pattern):
         letter = pattern[at]
@@ -186,7 +186,7 @@ def _end_of_class(pattern: str, at: int) -> int:
         elif letter == "[":
             depth += 1
             at += pattern.startswith("^", at)
-            at += pattern.startswith("]", at)  # in the first place it is a letter
+            at += pattern.startswith("]", at)  # in first place it is a letter
         elif letter == "]":
             depth -= 1
             if depth == 0:

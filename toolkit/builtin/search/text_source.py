@@ -1,4 +1,4 @@
-"""What a file holds as text: decoded where a mark tells the encoding, and nothing at all where it is no text."""
+"""Reads files as UTF-8 chunks, decoding those with a byte order mark; nothing is read from binary files."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ if TYPE_CHECKING:
 _CHUNK: Final = 128 * 1024
 
 
-def text_of_file(file: OpenFile) -> Iterator[bytes] | None:
-    """The text of an open file, read as it is asked for.
+def read_text(file: OpenFile) -> Iterator[bytes] | None:
+    """The text of an open file, read lazily; None if it is not text.
 
-    No more is read than the file had when it was opened: one that grows as fast as it is read has an end, too.
+    Reads no more bytes than the file had when it was opened, so that reading a growing file ends.
     """
-    return text_of(_pieces(file))
+    return decode_chunks(_read_chunks(file))
 
 
-def text_of(pieces: Iterable[bytes]) -> Iterator[bytes] | None:
-    """UTF-8 without a mark up to the first piece that holds a NUL; None if that is the first one."""
-    left = iter(pieces)
+def decode_chunks(chunks: Iterable[bytes]) -> Iterator[bytes] | None:
+    """UTF-8 without a byte order mark, up to the first chunk with a NUL; None if that is the first one."""
+    left = iter(chunks)
     first = next(left, b"")
     encoding = marked_encoding(first)
     text: Iterator[bytes] = chain((first,), left)
     if encoding is not None:
-        text = _decoded(text, encoding)
+        text = _decode(text, encoding)
         first = next(text, b"")
         text = chain((first,), text)
     return None if b"\0" in first else takewhile(_is_text, text)
 
 
-def _pieces(file: OpenFile) -> Iterator[bytes]:
+def _read_chunks(file: OpenFile) -> Iterator[bytes]:
     left = file.size
-    while left > 0 and (piece := file.read(min(left, _CHUNK))):
-        left -= len(piece)
-        yield piece
+    while left > 0 and (chunk := file.read(min(left, _CHUNK))):
+        left -= len(chunk)
+        yield chunk
 
 
-def _is_text(piece: bytes) -> bool:
-    return b"\0" not in piece
+def _is_text(chunk: bytes) -> bool:
+    return b"\0" not in chunk
 
 
-def _decoded(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+def _decode(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
-    for piece in pieces:
-        yield decoder.decode(piece).encode()
+    for chunk in chunks:
+        yield decoder.decode(chunk).encode()
     yield decoder.decode(b"", True).encode()

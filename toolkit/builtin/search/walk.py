@@ -1,30 +1,31 @@
-"""Going down from a directory: no link is followed, and few directories are open at any time."""
+"""Walks down from a directory, without following links and with few directories open at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
     from toolkit.builtin.search.ignore import IgnoreRules
     from toolkit.guard.fs.handles import DirEntry, Names, SandboxDir
 
-# What a walk looks at in all, and how far down. Few projects have more, and what has more gets an end.
+# Limits of a walk, in entries and levels. Few projects have more.
 MAX_ENTRIES: Final = 1_000_000
 MAX_DEPTH: Final = 256
-# How many levels are kept open. To get back to one further up, the way is gone once more.
+# How many levels are kept open. To return to one further up, it is opened again from the start.
 _OPEN_LEVELS: Final = 32
 
 Steps: TypeAlias = tuple[str, ...]
-"""The raw names that lead from the start of a walk to a directory."""
+"""The raw names from the start of a walk to a directory."""
 
 
 class Visit(NamedTuple):
-    """One directory on a walk, open until the next is asked for, with the names in it that are not left out.
+    """One directory of a walk, open until the next one is requested, with the names in it that are not left out.
 
-    What is taken out of ``names.directories`` meanwhile is not visited.
+    Directories that the caller removes from ``names.directories`` are not visited.
     """
 
     folder: SandboxDir
@@ -33,10 +34,10 @@ class Visit(NamedTuple):
 
 
 class Walk:
-    """Visits every directory from ``start`` down, each before those in it, these in the order of their names.
+    """Visits every directory from ``start`` down, parents first, siblings in the order of their names.
 
-    ``rules`` are those of the start. A directory that cannot be opened is left out: it is gone by now, or not ours to
-    look into. ``is_cut`` tells whether there is more than a walk looks at, ``hidden`` how many entries deny rules left out.
+    ``rules`` are those of the start. A directory that cannot be opened is skipped. ``is_cut`` says whether the limits of a
+    walk were reached, ``hidden`` how many entries deny rules left out.
     """
 
     def __init__(self, start: SandboxDir, rules: IgnoreRules, *, include_hidden: bool) -> None:
@@ -48,10 +49,10 @@ class Walk:
         self.is_cut = False
 
     def __iter__(self) -> Iterator[Visit]:
-        names = self._names(self._start)
-        visit = Visit(self._start, (), shown(names, (), self._rules, include_hidden=self._include_hidden))
+        names = self._read_names(self._start)
+        visit = Visit(self._start, (), filter_names(names, (), self._rules, include_hidden=self._include_hidden))
         yield visit
-        levels = [_Level(visit, self._rules)]
+        levels = [_OpenDirectory(visit, self._rules)]
         while levels:
             level = levels[-1]
             if not level.pending:
@@ -60,36 +61,36 @@ class Walk:
                 self.is_cut = True
                 levels.pop()
             else:
-                below = self._step(level, level.pending.pop())
+                below = self._enter(level, level.pending.pop())
                 if below is not None:
                     visit, rules = below
                     yield visit
                     if visit.names.directories:
-                        levels.append(_Level(visit, rules))
-                    if len(levels) > _OPEN_LEVELS + 1:  # the start is not ours to close
-                        levels[-1 - _OPEN_LEVELS].folder = None  # which closes it: nobody else holds it
+                        levels.append(_OpenDirectory(visit, rules))
+                    if len(levels) > _OPEN_LEVELS + 1:  # the caller closes the start
+                        levels[-1 - _OPEN_LEVELS].folder = None  # closes it, because this is the only reference
 
-    def _step(self, level: _Level, name: str) -> tuple[Visit, IgnoreRules] | None:
+    def _enter(self, level: _OpenDirectory, name: str) -> tuple[Visit, IgnoreRules] | None:
         try:
             if level.folder is None:
                 level.folder = open_below(self._start, level.steps)
             folder = level.folder.child(name)
-            names = self._names(folder)
+            names = self._read_names(folder)
         except (ToolFailed, SandboxViolation):
             return None
         steps = (*level.steps, name)
         rules = level.rules.enter(folder, steps, names)
-        return Visit(folder, steps, shown(names, steps, rules, include_hidden=self._include_hidden)), rules
+        return Visit(folder, steps, filter_names(names, steps, rules, include_hidden=self._include_hidden)), rules
 
-    def _names(self, folder: SandboxDir) -> Names:
+    def _read_names(self, folder: SandboxDir) -> Names:
         names = folder.names()
         self.hidden += folder.hidden
         self._scanned += sum(map(len, names))
         return names
 
 
-class _Level:
-    """A directory that was visited, and those in it that were not yet, the next one last."""
+class _OpenDirectory:
+    """A visited directory and its subdirectories still to visit, the next one last."""
 
     __slots__ = ("folder", "pending", "rules", "steps")
 
@@ -100,19 +101,19 @@ class _Level:
         self.pending = sorted(visit.names.directories, reverse=True)
 
 
-def shown(names: Names, steps: Steps, rules: IgnoreRules, *, include_hidden: bool) -> Names:
-    """Those of a directory's names that are neither hidden nor left out by its rules; ``names`` is used up for that."""
+def filter_names(names: Names, steps: Steps, rules: IgnoreRules, *, include_hidden: bool) -> Names:
+    """The names of a directory that are neither hidden nor left out by its rules; modifies ``names``."""
     if not include_hidden:
         for some in names:
             if some:
                 some[:] = [name for name in some if name[0] != "."]
         if rules.are_empty:
             return names
-    return rules.kept(names, steps)
+    return rules.filter_names(names, steps)
 
 
 def open_below(start: SandboxDir, steps: Sequence[DirEntry | str]) -> SandboxDir:
-    """The directory that the steps, at least one, lead to; what was passed does not stay open."""
+    """The directory at ``steps``, at least one; the directories on the way are closed."""
     folder = start.child(steps[0])
     for step in steps[1:]:
         with folder as above:
@@ -120,7 +121,7 @@ def open_below(start: SandboxDir, steps: Sequence[DirEntry | str]) -> SandboxDir
     return folder
 
 
-def join(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     """The path of ``name`` in ``folder``, relative to the workspace."""
     return name if folder == "." else f"{folder}/{name}"
 
@@ -129,6 +130,6 @@ def is_hidden(entry: DirEntry) -> bool:
     return entry.raw.startswith(".")
 
 
-def denied(count: int) -> list[str]:
-    """A note about entries that deny rules left out, if there are any."""
-    return [f"{count} {'entry' if count == 1 else 'entries'} left out, denied by the policy"] if count else []
+def denied_note(count: int) -> list[str]:
+    """A note about entries that deny rules left out, if any."""
+    return [f"{format_count(count, 'entry', 'entries')} left out, denied by the policy"] if count else []

@@ -1,4 +1,4 @@
-"""``done``: the model says it is finished. Loops can end on it, they never have to."""
+"""``done``: the model reports that it is finished. A loop may end on it but does not have to."""
 
 from __future__ import annotations
 

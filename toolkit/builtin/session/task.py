@@ -1,4 +1,4 @@
-"""``task``: work for a subagent, run by what the application puts in place for that."""
+"""``task``: delegates work to a subagent, through the runner that the application configures."""
 
 from __future__ import annotations
 
@@ -21,25 +21,23 @@ def run(
     parent: ToolkitContext[Any],
 ) -> TaskOutput | Awaitable[TaskOutput]:
     if runner is None:
-        raise ToolFailed(
-            "LLM_ASSIST_REQUIRED", "no subagent can be run here: the application has put none in place; do it yourself"
-        )
+        raise ToolFailed("LLM_ASSIST_REQUIRED", "no subagent runner is configured; do the work directly")
     ctx.metadata(title=args.description)
     request = SubagentRequest(
         args.description, args.prompt, args.subagent_type, args.session_id, parent, ctx.signal, ctx.call_id
     )
     result = runner.run(request)
-    return _later(result) if inspect.isawaitable(result) else _output(result)
+    return _await_result(result) if inspect.isawaitable(result) else _to_output(result)
 
 
-async def _later(result: Awaitable[SubagentResult]) -> TaskOutput:
-    return _output(await result)
+async def _await_result(result: Awaitable[SubagentResult]) -> TaskOutput:
+    return _to_output(await result)
 
 
-def _output(result: SubagentResult) -> TaskOutput:
+def _to_output(result: SubagentResult) -> TaskOutput:
     return TaskOutput(status=result.status, output=result.output, session_id=result.session_id)
 
 
 def text(output: TaskOutput) -> str:
-    status = "" if output.status == "completed" else f"[the subagent ended as {output.status}]\n"
-    return f"{status}{output.output}\n[go on with it: session_id {output.session_id}]"
+    status = "" if output.status == "completed" else f"[subagent status: {output.status}]\n"
+    return f"{status}{output.output}\n[to continue: session_id {output.session_id}]"

@@ -1,10 +1,10 @@
-"""``todoread``: the session's todo list."""
+"""``todoread``: reads the session's todo list."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from toolkit.builtin.session.todo_list import counts_of, line
+from toolkit.builtin.session.todo_list import count_todos, fields_of, format_list
 from toolkit.generated import TodoreadInput, TodoreadOutput
 from toolkit.generated.models.todoread import TodoreadOutputCounts, TodoreadOutputTodo
 from toolkit.inject.key import Depends
@@ -16,17 +16,9 @@ from toolkit.runtime.stores.todos import TodoStore
 def run(args: TodoreadInput, ctx: ToolContext, store: Annotated[TodoStore, Depends(TODO_STORE)]) -> TodoreadOutput:
     todos = store.read(ctx.session_id)
     rows = [
-        TodoreadOutputTodo(
-            id=todo.id,
-            content=todo.content,
-            status=todo.status,
-            active_form=todo.active_form,
-            priority=todo.priority,
-        )
-        for todo in todos
-        if args.status is None or todo.status == args.status
+        TodoreadOutputTodo(**fields_of(todo)) for todo in todos if args.status is None or todo.status == args.status
     ]
-    return TodoreadOutput(todos=rows, counts=TodoreadOutputCounts(**counts_of(todos)))
+    return TodoreadOutput(todos=rows, counts=TodoreadOutputCounts(**count_todos(todos)))
 
 
 def text(output: TodoreadOutput) -> str:
@@ -34,6 +26,5 @@ def text(output: TodoreadOutput) -> str:
     if not total:
         return "The todo list is empty."
     if not output.todos:
-        return f"No todo has that status; the list holds {total}."
-    done = f"{output.counts.completed} of {total} completed"
-    return "\n".join([*map(line, output.todos), done])
+        return f"No todo has this status; the list has {total}."
+    return format_list(output.todos, completed=output.counts.completed, total=total)

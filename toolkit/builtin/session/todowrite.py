@@ -1,4 +1,4 @@
-"""``todowrite``: the session's todo list, replaced as a whole."""
+"""``todowrite``: replaces the session's todo list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Annotated
 
-from toolkit.builtin.session.todo_list import counts_of, line
+from toolkit.builtin.session.todo_list import count_todos, fields_of, format_list
 from toolkit.errors import InvalidArguments, ToolFailed
 from toolkit.generated import TodowriteInput, TodowriteOutput
 from toolkit.generated.models.todowrite import TodowriteOutputCounts, TodowriteOutputTodo
@@ -18,39 +18,30 @@ from toolkit.runtime.stores.todos import Todo, TodoStore
 
 
 def run(args: TodowriteInput, ctx: ToolContext, store: Annotated[TodoStore, Depends(TODO_STORE)]) -> TodowriteOutput:
-    before = _before(store, ctx.session_id)
-    todos = list(_todos(args, before))
+    before = _read_previous(store, ctx.session_id)
+    todos = list(_assign_ids(args, before))
     active = [todo.id for todo in todos if todo.status == "in_progress"]
     if len(active) > 1:
         raise InvalidArguments(f"at most one todo may be in_progress, but these are: {', '.join(active)}")
     if todos != before:
         store.write(ctx.session_id, todos)
-    rows = [
-        TodowriteOutputTodo(
-            id=todo.id,
-            content=todo.content,
-            status=todo.status,
-            active_form=todo.active_form,
-            priority=todo.priority,
-        )
-        for todo in todos
-    ]
-    return TodowriteOutput(todos=rows, counts=TodowriteOutputCounts(**counts_of(todos)), changed=todos != before)
+    rows = [TodowriteOutputTodo(**fields_of(todo)) for todo in todos]
+    return TodowriteOutput(todos=rows, counts=TodowriteOutputCounts(**count_todos(todos)), changed=todos != before)
 
 
-def _before(store: TodoStore, session_id: str) -> list[Todo]:
+def _read_previous(store: TodoStore, session_id: str) -> list[Todo]:
     try:
         return store.read(session_id)
-    except ToolFailed:  # damaged: to write a new list is the way out
+    except ToolFailed:  # damaged; writing a new list repairs it
         return []
 
 
-def _todos(args: TodowriteInput, before: list[Todo]) -> Iterator[Todo]:
-    """The list, with an id for every todo: its own, that of the same words before, or a number that is free."""
+def _assign_ids(args: TodowriteInput, before: list[Todo]) -> Iterator[Todo]:
+    """The new todos, each with an id: the given one, that of an earlier todo with the same content, or a free number."""
     given = Counter(todo.id for todo in args.todos if todo.id)
-    twice = [id for id, times in given.items() if times > 1]
-    if twice:
-        raise InvalidArguments(f"two todos have the id {twice[0]!r}; leave the id of the new one out")
+    duplicated = [id for id, times in given.items() if times > 1]
+    if duplicated:
+        raise InvalidArguments(f"the id {duplicated[0]!r} is duplicated; omit the id of the new todo")
     known = {todo.content: todo.id for todo in before if todo.id not in given}
     taken = {*given, *(todo.id for todo in before)}
     numbers = (str(number) for number in count(1) if str(number) not in taken)
@@ -62,5 +53,4 @@ def _todos(args: TodowriteInput, before: list[Todo]) -> Iterator[Todo]:
 def text(output: TodowriteOutput) -> str:
     if not output.todos:
         return "The todo list is empty."
-    done = f"{output.counts.completed} of {output.counts.total} completed"
-    return "\n".join([*map(line, output.todos), done])
+    return format_list(output.todos, completed=output.counts.completed, total=output.counts.total)

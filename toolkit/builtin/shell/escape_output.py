@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 from typing import Final
 
-from toolkit.builtin.files.visible import visible
+from toolkit.visible import escape_hidden
 
 _MAX_REMEMBERED: Final = 4096
 
@@ -21,7 +21,7 @@ class _Escapes(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         # How Python carries a byte that is not UTF-8.
-        shown = f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else visible(chr(code))
+        shown = f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else escape_hidden(chr(code))
         if len(self) < _MAX_REMEMBERED:
             self[code] = shown
         return shown

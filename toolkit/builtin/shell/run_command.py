@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
-from toolkit.builtin.files.visible import visible
 from toolkit.builtin.shell.output_buffer import Collector
 from toolkit.builtin.shell.output_progress import Watcher
 from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import OnOutput, ProcessResult
@@ -45,7 +45,7 @@ def run_listening(ctx: ToolContext, title: str, limit: int, start: Start) -> End
         watcher.finish()
     stdout, stderr = collector.ends["stdout"], collector.ends["stderr"]
     return Ending(
-        cwd=visible(result.cwd),
+        cwd=escape_hidden(result.cwd),
         exit_code=result.exit_code,
         signal=result.signal_name,
         stdout=stdout.text(),
@@ -60,5 +60,5 @@ def run_listening(ctx: ToolContext, title: str, limit: int, start: Start) -> End
 
 
 def _on_one_line(text: str) -> str:
-    line = visible(" ".join(text.split()))
+    line = escape_hidden(" ".join(text.split()))
     return line if len(line) <= _MAX_TITLE else line[: _MAX_TITLE - 1] + "…"

@@ -1,7 +1,7 @@
-"""A unified diff with a bound on its size and on the work it takes, for models and approvers to read.
+"""Unified diffs of bounded size and cost, for models and approvers to read.
 
-What is equal at both ends of the texts is never taken apart, so a small change of a large file costs little. A diff
-that would be too long is cut between two lines and ends in a note that counts all of it.
+Equal text at both ends is never split into lines, so a small change to a large file costs little. A diff that would be too
+long is cut between two lines and ends in a note with the totals.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import Final
 
-from toolkit.builtin.files.visible import visible
-from toolkit.builtin.text.line_match import MAX_LINES, Change, changes
+from toolkit.builtin.text.line_match import MAX_LINES, LineChange, line_changes
+from toolkit.visible import escape_hidden
 
 DIFF_LIMIT: Final = 32 * 1024
 BRIEF_LIMIT: Final = 4 * 1024
@@ -21,17 +21,17 @@ MAX_REPLACED_LINES: Final = 200
 
 _CUT: Final = "[diff cut here"
 _CONTEXT: Final = 3
-# How much of what is the same is shown before the first difference in a long line.
+# How many equal characters to show before the first difference in a long line.
 _LEAD: Final = 60
 
 
 def unified_diff(old: str | None, new: str | None, path: str, *, limit: int = DIFF_LIMIT) -> str:
-    """The change of one file, as ``diff -u`` writes it; ``None`` stands for a file that is not there.
+    """The change of one file, in the format of ``diff -u``; ``None`` stands for a file that does not exist.
 
-    Empty for equal texts; every line ends in a line feed, the last one too. Lines end at ``\\n`` only, and a carriage
-    return stays what it is. Bytes that were no text (``surrogateescape``) are written as ``\\xNN``.
-    Limit: where it was cut at ``limit`` characters, clipped a long line or left out lines of a long block, each time
-    with a note in brackets, it cannot be applied.
+    Empty for equal texts; every line ends in a line feed, including the last. Lines end at ``\\n`` only; a carriage return
+    is part of the line. Bytes that are not UTF-8 (``surrogateescape``) are written as ``\\xNN``.
+    Limit: a diff that was cut at ``limit`` characters, or that clips a long line or omits lines of a long block, cannot be
+    applied. A note in brackets marks each of these.
 
     >>> print(unified_diff("one\\ntwo\\n", "one\\n2\\n", "a.txt"), end="")
     --- a/a.txt
@@ -57,17 +57,17 @@ def unified_diff(old: str | None, new: str | None, path: str, *, limit: int = DI
 
 
 def binary_diff(path: str) -> str:
-    """What stands in the place of a diff where one side is no text."""
+    """Stands in for a diff if one side is not text."""
     return f"Binary files a/{path} and b/{path} differ\n"
 
 
 def visible_diff(diff: str) -> str:
-    """The diff with hidden characters written as escapes: what a terminal or a model should be shown."""
-    return "\n".join(map(visible, diff.split("\n")))
+    """The diff with hidden characters escaped, safe to show on a terminal or to a model."""
+    return "\n".join(map(escape_hidden, diff.split("\n")))
 
 
 def brief_diff(diff: str) -> str:
-    """The same for a model that knows the path: without the two lines that name it, and cut after a page."""
+    """The visible diff for a model that knows the path: without the two header lines, and cut after a page."""
     rows = visible_diff(diff).removesuffix("\n").split("\n")
     if rows[0].startswith("--- "):
         rows = rows[2:]
@@ -81,9 +81,9 @@ def brief_diff(diff: str) -> str:
 
 
 class _Middle:
-    """Two texts without most of what they have in common at both ends, taken apart into lines.
+    """Two texts without most of what they share at both ends, split into lines.
 
-    Where there are too many lines to be compared, only those are made that there is room to show.
+    If there are too many lines to compare, only those that there is room to show are split off.
     """
 
     def __init__(self, old: str, new: str, room: int) -> None:
@@ -92,13 +92,13 @@ class _Middle:
         if old_count + new_count > MAX_LINES:
             start, old_end, new_end = _frame(old, new, 0)
             old_count, new_count = _count(old, start, old_end), _count(new, start, new_end)
-            self._old = _lines(old[start : min(old_end, start + room)])
-            self._new = _lines(new[start : min(new_end, start + room)])
-            self._changes = [Change(0, old_count, 0, new_count)]
+            self._old = _split_lines(old[start : min(old_end, start + room)])
+            self._new = _split_lines(new[start : min(new_end, start + room)])
+            self._changes = [LineChange(0, old_count, 0, new_count)]
         else:
-            self._old = _lines(old[start:old_end])
-            self._new = _lines(new[start:new_end])
-            self._changes = changes(self._old, self._new)
+            self._old = _split_lines(old[start:old_end])
+            self._new = _split_lines(new[start:new_end])
+            self._changes = line_changes(self._old, self._new)
         self._old_count = old_count
         self._first_line = old.count("\n", 0, start) + 1
         self.removed: Final = sum(change.old_end - change.old_start for change in self._changes)
@@ -108,7 +108,7 @@ class _Middle:
         for hunk in _hunks(self._changes):
             yield from self._hunk_rows(hunk)
 
-    def _hunk_rows(self, hunk: Sequence[Change]) -> Iterator[str]:
+    def _hunk_rows(self, hunk: Sequence[LineChange]) -> Iterator[str]:
         first, last = hunk[0], hunk[-1]
         lead = min(first.old_start, _CONTEXT)
         tail = min(self._old_count - last.old_end, _CONTEXT)
@@ -116,10 +116,10 @@ class _Middle:
         old_range = self._range(at, last.old_end + tail)
         yield f"@@ -{old_range} +{self._range(first.new_start - lead, last.new_end + tail)} @@"
         for change in hunk:
-            yield from _marked(" ", self._old[at : change.old_start])
-            yield from _replaced(self._old, self._new, change)
+            yield from _rows(" ", self._old[at : change.old_start])
+            yield from _change_rows(self._old, self._new, change)
             at = change.old_end
-        yield from _marked(" ", self._old[at : at + tail])
+        yield from _rows(" ", self._old[at : at + tail])
 
     def _range(self, start: int, end: int) -> str:
         count = end - start
@@ -129,17 +129,17 @@ class _Middle:
 
 
 def _frame(old: str, new: str, context: int) -> tuple[int, int, int]:
-    """Where the part with all differences and some lines around it starts in both texts, and where it ends in each."""
+    """Where the part with all differences and some context starts in both texts, and where it ends in each."""
     start = old.rfind("\n", 0, common_start(old, new)) + 1
-    tail = _rest_behind_line_end(old, _common_end(old, new, min(len(old), len(new)) - start))
+    tail = _tail_after_line_end(old, _common_end(old, new, min(len(old), len(new)) - start))
     for _ in range(context):
         start = old.rfind("\n", 0, start - 1) + 1 if start else 0
-        tail = _rest_behind_line_end(old, tail)
+        tail = _tail_after_line_end(old, tail)
     return start, len(old) - tail, len(new) - tail
 
 
-def _rest_behind_line_end(text: str, tail: int) -> int:
-    """Of so many characters at the end, how many lie behind their first line end."""
+def _tail_after_line_end(text: str, tail: int) -> int:
+    """Of the last ``tail`` characters, how many follow the first line end among them."""
     end = text.find("\n", len(text) - tail) if tail else -1
     return len(text) - end - 1 if end >= 0 else 0
 
@@ -149,7 +149,7 @@ def _count(text: str, start: int, end: int) -> int:
 
 
 def common_start(one: str, other: str) -> int:
-    """How many characters are the same at the beginning; compares ever smaller halves, not characters."""
+    """Number of equal characters at the start, found by binary search."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -161,7 +161,7 @@ def common_start(one: str, other: str) -> int:
 
 
 def _common_end(one: str, other: str, most: int) -> int:
-    """The same at the end, counting at most so many."""
+    """Number of equal characters at the end, at most ``most``."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -172,16 +172,16 @@ def _common_end(one: str, other: str, most: int) -> int:
     return low
 
 
-def _lines(text: str) -> list[str]:
-    """The lines with their ends; only the last may have none."""
+def _split_lines(text: str) -> list[str]:
+    """The lines with their line ends; only the last may have none."""
     *whole, rest = text.split("\n")
     lines = [f"{line}\n" for line in whole]
     return [*lines, rest] if rest else lines
 
 
-def _hunks(found: Sequence[Change]) -> Iterator[list[Change]]:
-    """Changes whose lines around them meet, together."""
-    hunk: list[Change] = []
+def _hunks(found: Sequence[LineChange]) -> Iterator[list[LineChange]]:
+    """Groups of changes whose context lines meet."""
+    hunk: list[LineChange] = []
     for change in found:
         if hunk and change.old_start - hunk[-1].old_end > 2 * _CONTEXT:
             yield hunk
@@ -191,32 +191,32 @@ def _hunks(found: Sequence[Change]) -> Iterator[list[Change]]:
         yield hunk
 
 
-def _replaced(old: Sequence[str], new: Sequence[str], change: Change) -> Iterator[str]:
-    """What goes, then what comes; of a long block that is replaced only the beginning goes, to leave room for the rest."""
+def _change_rows(old: Sequence[str], new: Sequence[str], change: LineChange) -> Iterator[str]:
+    """Removed lines, then added ones; if a long block is replaced, only its first removed lines are shown."""
     removed, added = change.old_end - change.old_start, change.new_end - change.new_start
     shown = min(removed, MAX_REPLACED_LINES) if added else removed
-    gone, come = old[change.old_start : change.old_start + shown], new[change.new_start : change.new_end]
-    for line, other in zip_longest(gone, come[: len(gone)]):
+    old_lines, new_lines = old[change.old_start : change.old_start + shown], new[change.new_start : change.new_end]
+    for line, other in zip_longest(old_lines, new_lines[: len(old_lines)]):
         yield from _row("-", line, other)
     if removed > shown:
         yield f"[{removed - shown} more lines removed here]"
-    for line, other in zip_longest(come, gone[: len(come)]):
+    for line, other in zip_longest(new_lines, old_lines[: len(new_lines)]):
         yield from _row("+", line, other)
 
 
-def _marked(mark: str, lines: Sequence[str]) -> Iterator[str]:
+def _rows(mark: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         yield from _row(mark, line, None)
 
 
 def _row(mark: str, line: str, other: str | None) -> Iterator[str]:
-    yield mark + _clipped(line.removesuffix("\n"), other)
+    yield mark + _clip(line.removesuffix("\n"), other)
     if not line.endswith("\n"):
         yield "\\ No newline at end of file"
 
 
-def _clipped(line: str, other: str | None) -> str:
-    """A long line as a piece of it: the one where it begins to differ from the ``other``, else its beginning."""
+def _clip(line: str, other: str | None) -> str:
+    """A long line clipped to the piece where it starts to differ from ``other``, or to its start."""
     if len(line) <= MAX_LINE_CHARACTERS:
         return line
     start = 0 if other is None else max(0, common_start(line, other) - _LEAD)

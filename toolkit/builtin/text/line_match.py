@@ -1,7 +1,7 @@
-"""Which lines of one text stand for which of another, with a bound on the work whatever the texts are.
+"""Matches the lines of two texts, with bounded work whatever the texts are.
 
-Lines that occur once on both sides are matched first; between them the fewest changes are looked for, as long as the
-budget lasts. Where it ends, the rest of that part counts as replaced: a coarser answer, never a wrong one.
+Lines that occur once on both sides are matched first; between them the fewest changes are searched for, within a budget.
+When it is used up, the rest of that part counts as replaced: a coarser result, never a wrong one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-# Past this many lines, what lies between the first and the last difference counts as one change.
+# With more lines, everything between the first and the last difference counts as one change.
 MAX_LINES: Final = 50_000
 MAX_STEPS: Final = 1_000_000
 MAX_DEPTH: Final = 8
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """``old[old_start:old_end]`` became ``new[new_start:new_end]``; one of the two may be empty."""
 
     old_start: int
@@ -26,31 +26,31 @@ class Change(NamedTuple):
     new_end: int
 
 
-def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """What turns ``old`` into ``new``, in order; two changes never touch each other.
+def line_changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
+    """The changes that turn ``old`` into ``new``, in order; no two are adjacent.
 
-    >>> changes(["a", "b", "c"], ["a", "x", "y", "c"])
-    [Change(old_start=1, old_end=2, new_start=1, new_end=3)]
+    >>> line_changes(["a", "b", "c"], ["a", "x", "y", "c"])
+    [LineChange(old_start=1, old_end=2, new_start=1, new_end=3)]
     """
     numbers: dict[str, int] = {}
-    comparison = _Comparison(
+    comparison = _LineComparison(
         [numbers.setdefault(line, len(numbers)) for line in old],
         [numbers.setdefault(line, len(numbers)) for line in new],
     )
-    return list(_joined(comparison.between(Change(0, len(old), 0, len(new)))))
+    return list(_join_adjacent(comparison.changes_within(LineChange(0, len(old), 0, len(new)))))
 
 
-class _Comparison:
-    """Two lists of numbers, equal numbers for equal lines, and the steps that are left to compare them."""
+class _LineComparison:
+    """Compares two lists of numbers, where equal numbers stand for equal lines, within a budget of steps."""
 
     def __init__(self, old: list[int], new: list[int]) -> None:
         self._old = old
         self._new = new
         self._steps = MAX_STEPS
 
-    def between(self, part: Change, depth: int = 0) -> Iterator[Change]:
-        """The changes of a part; deeper at most ``MAX_DEPTH`` times, each time over the whole part once."""
-        part = self._without_ends(part)
+    def changes_within(self, part: LineChange, depth: int = 0) -> Iterator[LineChange]:
+        """The changes within a part. Recurses at most ``MAX_DEPTH`` deep; each level passes over the part once."""
+        part = self._trim_equal_ends(part)
         a, a_end, b, b_end = part
         if a == a_end or b == b_end:
             if part != (a, a, b, b):
@@ -61,24 +61,24 @@ class _Comparison:
             return
         fixed = self._unique_pairs(part) if depth < MAX_DEPTH else []
         if not fixed:
-            yield from self._fewest(part)
+            yield from self._fewest_changes(part)
             return
         for i, j in [*fixed, (a_end, b_end)]:
-            yield from self.between(Change(a, i, b, j), depth + 1)
+            yield from self.changes_within(LineChange(a, i, b, j), depth + 1)
             a, b = i + 1, j + 1
 
-    def _without_ends(self, part: Change) -> Change:
-        """Less what is equal at the beginning and at the end."""
+    def _trim_equal_ends(self, part: LineChange) -> LineChange:
+        """The part without equal lines at its start and end."""
         old, new = self._old, self._new
         a, a_end, b, b_end = part
         while a < a_end and b < b_end and old[a] == new[b]:
             a, b = a + 1, b + 1
         while a < a_end and b < b_end and old[a_end - 1] == new[b_end - 1]:
             a_end, b_end = a_end - 1, b_end - 1
-        return Change(a, a_end, b, b_end)
+        return LineChange(a, a_end, b, b_end)
 
-    def _unique_pairs(self, part: Change) -> list[tuple[int, int]]:
-        """Places of lines that occur once on either side: the longest run of pairs that rises on both."""
+    def _unique_pairs(self, part: LineChange) -> list[tuple[int, int]]:
+        """Places of lines that occur once on each side: the longest selection of pairs that increases on both."""
         a, a_end, b, b_end = part
         in_old, in_new = Counter(self._old[a:a_end]), Counter(self._new[b:b_end])
         place = {number: b + j for j, number in enumerate(self._new[b:b_end]) if in_new[number] == 1}
@@ -87,30 +87,30 @@ class _Comparison:
             for i, number in enumerate(self._old[a:a_end], a)
             if in_old[number] == 1 and number in place
         ]
-        return _rising(pairs)
+        return _longest_increasing(pairs)
 
-    def _fewest(self, part: Change) -> Iterator[Change]:
-        """The shortest list of changes (Myers' greedy search), or the part as a whole once the budget is used up."""
+    def _fewest_changes(self, part: LineChange) -> Iterator[LineChange]:
+        """The shortest list of changes (Myers' greedy algorithm), or the whole part once the budget is used up."""
         a, a_end, b, b_end = part
-        rows = self._searched(self._old[a:a_end], self._new[b:b_end])
+        rows = self._search(self._old[a:a_end], self._new[b:b_end])
         if rows is None:
             yield part
             return
-        for i, i_end, j, j_end in _traced_back(rows, a_end - a, b_end - b):
-            yield Change(a + i, a + i_end, b + j, b + j_end)
+        for i, i_end, j, j_end in _trace_back(rows, a_end - a, b_end - b):
+            yield LineChange(a + i, a + i_end, b + j, b + j_end)
 
-    def _searched(self, old: list[int], new: list[int]) -> list[list[int]] | None:
-        """For each number of changes, how far into ``old`` every second diagonal gets with them; None if too costly."""
+    def _search(self, old: list[int], new: list[int]) -> list[list[int]] | None:
+        """For each number of changes, how far into ``old`` every second diagonal gets; None if too costly."""
         best = {1: 0}
         rows: list[list[int]] = []
         for count in range(len(old) + len(new) + 1):
             row = []
             for diagonal in range(-count, count + 1, 2):
                 x = _step(best, diagonal, count)
-                began = x
+                start = x
                 while x < len(old) and x - diagonal < len(new) and old[x] == new[x - diagonal]:
                     x += 1
-                self._steps -= 1 + x - began
+                self._steps -= 1 + x - start
                 best[diagonal] = x
                 row.append(x)
                 if x >= len(old) and x - diagonal >= len(new):
@@ -118,19 +118,19 @@ class _Comparison:
                 if self._steps <= 0:
                     return None
             rows.append(row)
-        raise AssertionError("replacing everything is always a way")
+        raise AssertionError("replacing everything is always possible")
 
 
 def _step(best: dict[int, int], diagonal: int, count: int) -> int:
-    """Where a diagonal is entered with one change more: an insertion comes from above, a deletion from below."""
+    """Where a diagonal is entered with one more change: an insertion comes from above, a deletion from below."""
     if diagonal == -count or (diagonal != count and best[diagonal - 1] < best[diagonal + 1]):
         return best[diagonal + 1]
     return best[diagonal - 1] + 1
 
 
-def _traced_back(rows: list[list[int]], x: int, y: int) -> list[Change]:
-    """The single insertions and deletions on the way that was found."""
-    found: list[Change] = []
+def _trace_back(rows: list[list[int]], x: int, y: int) -> list[LineChange]:
+    """The single insertions and deletions on the path that was found."""
+    found: list[LineChange] = []
     for count in range(len(rows) - 1, 0, -1):
         before = {diagonal: rows[count - 1][(diagonal + count - 1) // 2] for diagonal in range(1 - count, count, 2)}
         diagonal = x - y
@@ -138,12 +138,12 @@ def _traced_back(rows: list[list[int]], x: int, y: int) -> list[Change]:
         came_from = diagonal + 1 if inserted else diagonal - 1
         x = before[came_from]
         y = x - came_from
-        found.append(Change(x, x, y, y + 1) if inserted else Change(x, x + 1, y, y))
+        found.append(LineChange(x, x, y, y + 1) if inserted else LineChange(x, x + 1, y, y))
     return found[::-1]
 
 
-def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Of pairs sorted by their first number, the longest selection in which the second rises, too."""
+def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Of pairs sorted by their first number, the longest selection in which the second increases too."""
     ends: list[int] = []
     last: list[int] = []
     before: list[int | None] = []
@@ -160,12 +160,12 @@ def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return chosen[::-1]
 
 
-def _joined(found: Iterator[Change]) -> Iterator[Change]:
-    """Changes that touch each other as one."""
-    whole: Change | None = None
+def _join_adjacent(found: Iterator[LineChange]) -> Iterator[LineChange]:
+    """The changes, with adjacent ones joined."""
+    whole: LineChange | None = None
     for one in found:
         if whole is not None and (whole.old_end, whole.new_end) == (one.old_start, one.new_start):
-            whole = Change(whole.old_start, one.old_end, whole.new_start, one.new_end)
+            whole = LineChange(whole.old_start, one.old_end, whole.new_start, one.new_end)
             continue
         if whole is not None:
             yield whole

@@ -1,4 +1,4 @@
-"""How alike two texts are, and where in a file something like a given text stands; the work has a bound."""
+"""How similar two texts are, and which parts of a file are most similar to a given text, with bounded work."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _MAX_RARE_WORDS: Final = 12
 _MAX_PLACES: Final = 200
 _MAX_CANDIDATES: Final = 12
 
-# What to look for, each where nothing of the one before is there: words, of which a long one counts in pieces, so that
-# a wrong letter does not hide the rest of it; any three letters; lines.
+# What to look for; each pattern is tried only if the one before finds nothing: words (long ones in pieces, so that a wrong
+# letter does not hide the rest), any three characters, whole lines.
 _PIECES: Final = (re.compile(r"\w{3,12}"), re.compile(r"(?=(\S{3}))"), re.compile(r"\S(?:.*\S)?"))
 
 
 class Region(NamedTuple):
-    """Lines of a file, the first counted from 1, and how alike they are to what was looked for, from 0 to 1.
+    """Lines of a file, counted from 1, and their similarity to the wanted text, from 0 to 1.
 
-    ``column`` is where in the first line the likeness begins.
+    ``column`` is where the similar text starts in the first line.
     """
 
     first_line: int
@@ -40,8 +40,8 @@ class Region(NamedTuple):
         return self.first_line + len(self.lines) - 1
 
 
-class _Hit(NamedTuple):
-    """A word that stands at ``place`` in the text and in line ``line``, at ``column``, of what was looked for."""
+class _WordHit(NamedTuple):
+    """A word found at ``place`` in the text; ``line`` and ``column`` are its position in the wanted text."""
 
     weight: int
     place: int
@@ -50,7 +50,7 @@ class _Hit(NamedTuple):
 
 
 def similarity(one: str, other: str) -> float:
-    """The share of neighbouring letters that both have, whitespace around them left out: 1 for equal, 0 for strangers.
+    """The share of adjacent letter pairs that both have, ignoring surrounding whitespace: 1 if equal, 0 if nothing.
 
     >>> similarity("return foo", "  return foo"), round(similarity("return foo", "return far"), 2)
     (1.0, 0.78)
@@ -61,15 +61,15 @@ def similarity(one: str, other: str) -> float:
     if len(one) < 2 or len(other) < 2:
         return 0.0
     pairs, others = Counter(pairwise(one)), Counter(pairwise(other))
-    # Below 1 even where only the order differs.
+    # Less than 1 even if only the order differs.
     return min(2 * (pairs & others).total() / (len(one) + len(other) - 2), 0.99)
 
 
 def nearest_regions(text: str, wanted: str) -> list[Region]:
-    """The parts of ``text`` that are most like ``wanted`` and as many lines long, the most alike first.
+    """The parts of ``text`` most similar to ``wanted``, with as many lines, the most similar first.
 
-    Words of ``wanted`` that are rare in the text say where to look, and only there it is compared. Limit: only the
-    beginning of what is very long is compared.
+    Only places around words of ``wanted`` that are rare in the text are compared. Limit: of very long texts only the start
+    is compared.
     """
     whole = wanted.strip("\n")
     height = whole.count("\n") + 1
@@ -89,11 +89,11 @@ def nearest_regions(text: str, wanted: str) -> list[Region]:
         start, end = begins[top], starts[top + height] - 1
         found = text[start : min(end, start + (len(whole) if height == 1 else _MAX_COMPARED_CHARACTERS))]
         regions.append(Region(top + 1, lines[top : top + height], similarity(whole, found), start - starts[top]))
-    return _apart(sorted(regions, key=lambda region: (-region.similarity, region.first_line)))
+    return _pick_separate(sorted(regions, key=lambda region: (-region.similarity, region.first_line)))
 
 
-def _hits(text: str, wanted: Sequence[str]) -> Iterator[_Hit]:
-    """Where the rarest words of the wanted lines stand in the text; a word weighs the more the rarer it is."""
+def _hits(text: str, wanted: Sequence[str]) -> Iterator[_WordHit]:
+    """Where the rarest words of the wanted lines occur in the text; rarer words weigh more."""
     for pattern in _PIECES:
         places: dict[str, tuple[int, int]] = {}
         for number, line in enumerate(wanted):
@@ -106,13 +106,13 @@ def _hits(text: str, wanted: Sequence[str]) -> Iterator[_Hit]:
             place = -1
             for _ in range(tried):
                 place = text.find(word, place + 1)
-                yield _Hit(_MAX_PLACES // tried, place, *places[word])
+                yield _WordHit(_MAX_PLACES // tried, place, *places[word])
         if counted:
             return
 
 
-def _apart(regions: Iterable[Region]) -> list[Region]:
-    """The first ones that are alike enough and share no line."""
+def _pick_separate(regions: Iterable[Region]) -> list[Region]:
+    """The first regions that are similar enough and share no line."""
     kept: list[Region] = []
     for region in regions:
         if region.similarity < MIN_SIMILARITY or len(kept) == MAX_REGIONS:

@@ -1,4 +1,4 @@
-"""What the elements of a page mean here: which make blocks, which format words, which are not seen, which end which."""
+"""Tables of HTML elements: which are blocks, which format text, which are hidden, and which end others."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from toolkit.builtin.web.links import Base
-from toolkit.builtin.web.seen import one_line
+from toolkit.builtin.web.links import BaseUrl
 from toolkit.builtin.web.tokens import Tag
+from toolkit.visible import to_one_line
 
-# Each element that makes a block of its own, and the name it goes by; none where only its edges count.
+# Each block element and the name it is written as; empty if only its edges count.
 BLOCKS: Final = {
     **{f"h{level}": f"h{level}" for level in range(1, 7)},
     **{name: name for name in ("p", "div", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "address")},
@@ -33,7 +33,7 @@ FORMATS: Final = {
 WITHOUT_END: Final = frozenset(
     ("area", "base", "br", "col", "embed", "frame", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
 )  # fmt: skip
-# What is no text, or none to be read in its place: drawings, players, choices of a form, formulas written twice.
+# Elements without readable text: drawings, players, form choices, duplicated formulas.
 DROPPED: Final = frozenset(
     ("annotation", "annotation-xml", "applet", "audio", "canvas", "datalist", "map", "object", "select", "svg", "template",
      "textarea", "title", "video")
@@ -41,7 +41,7 @@ DROPPED: Final = frozenset(
 _HIDING: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _MAX_STYLE: Final = 2000
 
-# Which open elements a start tag ends, unless one of the walls stands between.
+# Which open elements a start tag ends, unless one of the walls is between.
 CELLS: Final = ("td", "th", "caption", "table")
 _LISTS: Final = ("ul", "ol", "menu", "dir")
 _PARTS: Final = ("thead", "tbody", "tfoot")
@@ -50,26 +50,26 @@ ENDED_BY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "li": (("li",), (*_LISTS, *CELLS)),
     **dict.fromkeys(("dt", "dd"), (("dt", "dd"), ("dl", *CELLS))),
 }
-# Where the parts of a table stand: each ends all that is open above the innermost of these, and is none outside a table.
+# The parents of table parts: each part ends all that is open above the innermost of these; outside a table it means nothing.
 CONTEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys((*_PARTS, "caption", "colgroup"), ("table",)),
     "tr": (*_PARTS, "table"),
     **dict.fromkeys(("td", "th"), ("tr", *_PARTS, "table")),
 }
-# What an end tag does not reach across.
+# Elements that an end tag does not reach across.
 WALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "li": (*_LISTS, *CELLS),
     **dict.fromkeys(("dt", "dd"), ("dl", *CELLS)),
     **dict.fromkeys((*_PARTS, "tr", "td", "th", "caption"), ("table",)),
     "table": (),
 }
-# They are told apart even where nothing is in them: a column is a column.
+# Kept even if empty, because they make up columns.
 KEPT_EMPTY: Final = frozenset({"td", "th"})
 
 _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight)-|brush:\s?)([a-zA-Z][\w+#.-]{0,19})", re.ASCII
 )
-_NO_LANGUAGES: Final = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
+_NOT_LANGUAGES: Final = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
 _NUMBERS: Final = {"ol": ("start",), "li": ("value",), "td": ("colspan", "rowspan"), "th": ("colspan", "rowspan")}
 _NUMBER: Final = re.compile(r"[0-9]{1,6}")
 
@@ -79,13 +79,13 @@ def is_hidden(tag: Tag) -> bool:
     if tag.name in DROPPED:
         return True
     if tag.name in ("html", "body"):
-        return False  # scripts that do not run here would show it
+        return False  # scripts, which do not run here, would show it
     if not attributes:
         return tag.name == "dialog"
     return (
         "hidden" in attributes
         or (tag.name == "dialog" and "open" not in attributes)
-        # On what stands in a line it marks ornaments and formulas written twice; on a block, a page behind a dialog.
+        # On inline elements it marks ornaments and duplicated formulas; on a block, a page behind a dialog.
         or (tag.name not in BLOCKS and attributes.get("aria-hidden", "").lower() == "true")
         or ("style" in attributes and _HIDING.search(attributes["style"][:_MAX_STYLE]) is not None)
     )
@@ -98,24 +98,24 @@ def kept_attributes(tag: Tag, written: str, language: str) -> dict[str, str]:
     return {name: given[name] for name in _NUMBERS.get(written, ()) if _NUMBER.fullmatch(given.get(name, ""))}
 
 
-def image_attributes(tag: Tag, base: Base) -> dict[str, str]:
-    """What is known of an image; nothing of one that only decorates or counts its readers."""
+def image_attributes(tag: Tag, base: BaseUrl) -> dict[str, str]:
+    """The attributes to keep of an image; none for decoration and tracking pixels."""
     given = tag.attributes
-    alt = one_line(given.get("alt", ""))
+    alt = to_one_line(given.get("alt", ""))
     is_pixel = given.get("width", "") in ("0", "1") or given.get("height", "") in ("0", "1")
     if is_pixel or ("alt" in given and not alt):
         return {}
-    address = base.whole(given.get("src", "")) or base.whole(given.get("data-src", ""))
+    address = base.resolve(given.get("src", "")) or base.resolve(given.get("data-src", ""))
     if not address.startswith("http"):
         return {"alt": alt} if alt else {}
     return {"src": address, "alt": alt} if alt else {"src": address}
 
 
-def language_of(tag: Tag, around: str) -> str:
-    """The language of code in this element, as highlighters note it in a class, else that of the one around it."""
-    words = tag.attributes.get("class", "")
+def language_of(tag: Tag, parent: str) -> str:
+    """The language of code in this element, from the class that highlighters set, else that of the parent."""
+    classes = tag.attributes.get("class", "")
     is_code = BLOCKS.get(tag.name) == "pre" or tag.name == "code"
-    if not words or not (is_code or "highlight" in words):
-        return around
-    found = _LANGUAGE.search(words[:_MAX_STYLE])
-    return found[1].lower() if found and found[1].lower() not in _NO_LANGUAGES else around
+    if not classes or not (is_code or "highlight" in classes):
+        return parent
+    found = _LANGUAGE.search(classes[:_MAX_STYLE])
+    return found[1].lower() if found and found[1].lower() not in _NOT_LANGUAGES else parent

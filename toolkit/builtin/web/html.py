@@ -1,4 +1,4 @@
-"""Events written as HTML again: clean, and the same when it is cleaned once more."""
+"""Writes page events as clean HTML; cleaning it again changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def to_html(events: Iterable[Event], room: int) -> str:
         else:
             piece = f"</{event.name}>"
         if not isinstance(event, str) and (event.name in VOID or not isinstance(event, Start)):
-            # Between blocks a line break means nothing, so it may as well be there to be read.
+            # A line break between blocks has no meaning, and makes the HTML readable.
             piece += "" if event.name in FORMATS or event.name == "img" else "\n"
         pieces.append(piece)
         room -= len(piece)

@@ -1,6 +1,6 @@
-"""Events written as Markdown, or as plain text without any marks, in linear time.
+"""Writes page events as Markdown, or as plain text without marks, in linear time.
 
-Prose is escaped only where it would be read as a mark, because what is meant for models is read as it stands.
+Text is escaped only where it would be read as a mark, because models read the source.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from toolkit.builtin.web.page_events import End, Event, Start
 from toolkit.builtin.web.tables import Table
 
 MAX_INDENTED: Final = 8
-"""How many lists and quotations in each other are indented; deeper ones stand where the last of these does."""
+"""Maximum nesting of lists and quotations that is indented; deeper ones get no further indent."""
 MAX_TABLES: Final = 3
-"""How many tables in each other are told apart; deeper ones are text."""
+"""Maximum nesting of tables; deeper ones become text."""
 
 _MARKS: Final = {"strong": "**", "em": "*", "del": "~~"}
-# What would say something else without them.
+# Formats whose text would mean something else without a mark.
 _PLAIN_MARKS: Final = {"sup": ("^", ""), "sub": ("_", ""), "del": ("~~", "~~")}
 _LEVELS: Final = {f"h{level}": level for level in range(1, 7)}
 
@@ -28,17 +28,17 @@ _SPECIAL: Final = re.compile(
     r"""
     \\(?![A-Za-z0-9\s])                 # a backslash that would escape what follows
     | `
-    | \*(?!\s) | (?<!\s)\*              # stars that could begin or end emphasis
+    | \*(?!\s) | (?<!\s)\*              # stars that could start or end emphasis
     | (?<![A-Za-z0-9_])_++(?!\s) | (?<![\s_])_++(?![A-Za-z0-9])
     | ~(?=~)
     | <(?=[A-Za-z/!?])
     | &(?=\#?[A-Za-z0-9]{1,31};)
-    | (?<=\])\(                         # what would be the address of a link
+    | (?<=\])\(                         # the start of a link target
     """,
     re.VERBOSE,
 )
 _BRACKETS: Final = re.compile(r"[\[\]]")
-# What would make a heading, a quotation, a list or a rule of a line.
+# Line starts that would make a heading, a quotation, a list or a rule.
 _LINE_START: Final = re.compile(
     r"(?:#{1,6}(?=\s|$)|>|[-+](?=\s|$)|(?:-\s*+){3,}+$|=++\s*+$)|([0-9]{1,9})([.)])(?=\s|$)"
 )
@@ -47,32 +47,32 @@ _TICKS: Final = re.compile("`+")
 
 def to_markdown(events: Iterable[Event], room: int) -> str:
     """The events as Markdown; stops when there are more than ``room`` characters."""
-    return _Writer(room, plain=False).written(events)
+    return _Writer(room, plain=False).write(events)
 
 
 def to_text(events: Iterable[Event], room: int) -> str:
-    """The events as text to be read, with no marks but those of lists; stops when there is more than ``room``."""
-    return _Writer(room, plain=True).written(events)
+    """The events as plain text, with list marks only; stops when there are more than ``room`` characters."""
+    return _Writer(room, plain=True).write(events)
 
 
 @dataclass(slots=True)
 class _Indent:
-    """What stands before every line inside a list item or a quotation; before the first, something else perhaps."""
+    """The prefix of the lines in a list item or quotation, which may differ for the first line."""
 
     first: str
     rest: str
-    is_begun: bool = False
+    is_used: bool = False
 
     def take(self) -> str:
-        if self.is_begun:
+        if self.is_used:
             return self.rest
-        self.is_begun = True
+        self.is_used = True
         return self.first
 
 
 @dataclass(slots=True)
 class _List:
-    """A list that is being written; ``number`` of its next item, None for one without numbers."""
+    """A list being written; ``number`` is that of its next item, None for an unordered list."""
 
     number: int | None
     has_items: bool = False
@@ -80,21 +80,21 @@ class _List:
 
 @dataclass(slots=True)
 class _Sheet:
-    """Lines that belong together: those of the page, or of one cell of a table."""
+    """The lines of the page, or of one table cell."""
 
     lines: list[str] = field(default_factory=list)
     indents: list[_Indent] = field(default_factory=list)
     lists: list[_List] = field(default_factory=list)
     gap: bool = True
-    """Whether the next block stands apart from the last by an empty line."""
+    """Whether an empty line separates the next block from the last."""
     shared: int = 0
-    """How many indents the last block and the next have in common."""
+    """Number of indents that the last block and the next share."""
     is_plain: bool = True
-    """Whether there are nothing but paragraphs on it."""
+    """Whether it contains only paragraphs."""
 
 
-class _Mark(NamedTuple):
-    """A format that has begun: its name, where in the line, and the address of a link."""
+class _OpenFormat(NamedTuple):
+    """An open format: its name, its position in the line, and the URL of a link."""
 
     name: str
     start: int
@@ -108,17 +108,17 @@ class _Writer:
         self._sheets = [_Sheet()]
         self._tables: list[Table | None] = []
         self._line: list[str] = []
-        self._marks: list[_Mark] = []
+        self._marks: list[_OpenFormat] = []
         self._pre: list[str] | None = None
         self._language = ""
         self._level = 0
 
-    def written(self, events: Iterable[Event]) -> str:
+    def write(self, events: Iterable[Event]) -> str:
         for event in events:
             if isinstance(event, str):
-                self._text(event)
+                self._add_text(event)
             elif isinstance(event, Start):
-                self._start(event)
+                self._begin(event)
             else:
                 self._end(event)
             if self._room < 0:
@@ -127,7 +127,7 @@ class _Writer:
         return "\n".join(self._sheets[0].lines)
 
     def _finish(self) -> None:
-        """End what is still open where the writing stopped."""
+        """Close what is still open."""
         while self._marks:
             self._end(End(self._marks[-1].name))
         self._end_pre()
@@ -138,24 +138,24 @@ class _Writer:
 
     # -- events ------------------------------------------------------------------------------------------------------
 
-    def _text(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         self._room -= len(text)
         if self._pre is not None:
             self._pre.append(text)
         elif self._plain or self._is_code:
             self._line.append(text)
         else:
-            text = _SPECIAL.sub(_escaped, text)
-            self._line.append(_BRACKETS.sub(_escaped, text) if self._is_link else text)
+            text = _SPECIAL.sub(_escape, text)
+            self._line.append(_BRACKETS.sub(_escape, text) if self._is_link else text)
 
-    def _start(self, event: Start) -> None:
+    def _begin(self, event: Start) -> None:
         name = event.name
         if name in FORMATS:
             self._begin_format(event)
         elif name == "br":
             self._line.append("\n")
         elif name == "img":
-            self._image(event)
+            self._add_image(event)
         else:
             self._flush()
             self._begin_block(event)
@@ -180,8 +180,8 @@ class _Writer:
         elif name == "hr":
             self._write(["---"], is_paragraph=False)
         elif name == "table":
-            is_told = sum(table is not None for table in self._tables) < MAX_TABLES
-            self._tables.append(Table() if is_told else None)
+            is_separate = sum(table is not None for table in self._tables) < MAX_TABLES
+            self._tables.append(Table() if is_separate else None)
         elif name == "tr" and self._table is not None:
             self._table.begin_row()
         elif name in ("td", "th") and self._table is not None:
@@ -229,7 +229,7 @@ class _Writer:
 
     def _end_item(self) -> None:
         sheet = self._sheets[-1]
-        if self._outdent().is_begun and sheet.lists:
+        if self._outdent().is_used and sheet.lists:
             sheet.lists[-1].has_items = True
 
     def _indent(self, first: str, rest: str) -> None:
@@ -256,21 +256,21 @@ class _Writer:
         self._write(lines, is_paragraph=False)
 
     def _flush(self) -> None:
-        """The line of text so far as a paragraph or a heading."""
+        """Write the current text as a paragraph or heading."""
         if not self._line:
             return
         lines = [line.strip() for line in "".join(self._line).split("\n")]
         self._line.clear()
         if self._level:
-            words = " ".join(filter(None, lines))
-            if words:
-                self._write([words if self._plain else f"{'#' * self._level} {words}"], is_paragraph=False)
+            text = " ".join(filter(None, lines))
+            if text:
+                self._write([text if self._plain else f"{'#' * self._level} {text}"], is_paragraph=False)
             return
         kept = [line for at, line in enumerate(lines) if line or (at > 0 and lines[at - 1])]
         while kept and not kept[-1]:
             kept.pop()
         if not self._plain:
-            kept = [line if (start := _LINE_START.match(line)) is None else _escaped_start(start) for line in kept]
+            kept = [line if (start := _LINE_START.match(line)) is None else _escape_start(start) for line in kept]
         if kept:
             self._write(kept)
 
@@ -297,7 +297,7 @@ class _Writer:
         return self._tables[-1] if self._tables else None
 
     def _end_cell(self) -> None:
-        """The sheet of a cell is done, if one was begun in this table."""
+        """Finish the current cell of this table, if any."""
         table = self._table
         if table is not None and table.is_in_cell:
             self._flush()
@@ -329,14 +329,14 @@ class _Writer:
     def _begin_format(self, event: Start) -> None:
         name = event.name
         is_code = self._is_code
-        self._marks.append(_Mark(name, len(self._line), event.attributes.get("href", "")))
+        self._marks.append(_OpenFormat(name, len(self._line), event.attributes.get("href", "")))
         if is_code or name == "code":
             return
         if self._plain:
             self._line.append(_PLAIN_MARKS.get(name, ("", ""))[0])
         elif name == "a":
             if self._line and self._line[-1].endswith("!"):
-                self._line[-1] = self._line[-1][:-1] + "\\!"  # no image
+                self._line[-1] = self._line[-1][:-1] + "\\!"  # not an image
             self._line.append("[")
         else:
             self._line.append(_MARKS.get(name, f"<{name}>"))
@@ -349,29 +349,29 @@ class _Writer:
             self._line.append(_PLAIN_MARKS.get(name, ("", ""))[1])
         elif name in ("a", "code"):
             inside = "".join(self._line[mark.start :])
-            self._line[mark.start :] = [_code(inside) if name == "code" else self._link(inside[1:], mark.address)]
+            self._line[mark.start :] = [_quote_code(inside) if name == "code" else self._link(inside[1:], mark.address)]
         else:
             self._line.append(_MARKS.get(name, f"</{name}>"))
 
-    def _link(self, words: str, address: str) -> str:
+    def _link(self, text: str, address: str) -> str:
         self._room -= len(address)
-        return f"<{address}>" if words == address else f"[{words}]({_in_parentheses(address)})"
+        return f"<{address}>" if text == address else f"[{text}]({_in_parentheses(address)})"
 
-    def _image(self, event: Start) -> None:
+    def _add_image(self, event: Start) -> None:
         alt, address = event.attributes.get("alt", ""), event.attributes.get("src", "")
         self._room -= len(alt)
         if self._plain or self._is_code:
             self._line.append(f"[image: {alt}]" if alt else "")
         elif address:
             self._room -= len(address)
-            words = _BRACKETS.sub(_escaped, _SPECIAL.sub(_escaped, alt))
-            self._line.append(f"![{words}]({_in_parentheses(address)})")
+            text = _BRACKETS.sub(_escape, _SPECIAL.sub(_escape, alt))
+            self._line.append(f"![{text}]({_in_parentheses(address)})")
         else:
-            self._line.append(_SPECIAL.sub(_escaped, alt))
+            self._line.append(_SPECIAL.sub(_escape, alt))
 
 
-def _code(text: str) -> str:
-    """Text between as many ticks as it takes."""
+def _quote_code(text: str) -> str:
+    """The text as code, between enough backticks."""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
     ticks = "`" * (longest + 1)
     space = " " if longest and (text.startswith("`") or text.endswith("`")) else ""
@@ -382,10 +382,10 @@ def _in_parentheses(address: str) -> str:
     return address.replace("(", "%28").replace(")", "%29")
 
 
-def _escaped(special: re.Match[str]) -> str:
+def _escape(special: re.Match[str]) -> str:
     return "\\" + "\\".join(special[0])
 
 
-def _escaped_start(start: re.Match[str]) -> str:
+def _escape_start(start: re.Match[str]) -> str:
     at = start.start(2) if start[1] else 0
     return f"{start.string[:at]}\\{start.string[at:]}"

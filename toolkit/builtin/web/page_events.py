@@ -1,11 +1,11 @@
-"""A page as what is seen of it: balanced events of the elements that carry meaning, in linear time.
+"""Turns a page into balanced events for its visible, meaningful elements, in linear time.
 
-Promise: nothing of scripts, styles, comments, event handlers and what the page itself marks as hidden comes through; only
-elements of ``BLOCKS`` and ``FORMATS`` and a few attributes do. Blocks are balanced and nested no deeper than
-``MAX_OPEN``; formats stand inside blocks, never around them, and always hold something. White space is what a
-browser shows: one space between words, none at the edges of a block, as it is in ``pre``. Addresses are whole ones.
+Promise: scripts, styles, comments, event handlers and parts that the page marks as hidden never get through; only elements
+of ``BLOCKS`` and ``FORMATS``, those in ``VOID`` and a few attributes do. Blocks are balanced and nested no deeper than
+``MAX_OPEN``; formats are inside blocks, never around them, and never empty. White space is what a browser shows: one space
+between words, none at the edges of a block, unchanged in ``pre``. URLs are absolute.
 
-Limit: what a style sheet hides is not known here.
+Limit: text hidden by a style sheet is not recognised.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from toolkit.builtin.web.elements import (
     kept_attributes,
     language_of,
 )
-from toolkit.builtin.web.links import Base
-from toolkit.builtin.web.seen import one_line, seen_lines
+from toolkit.builtin.web.links import BaseUrl
 from toolkit.builtin.web.tokens import Tag, tokens
+from toolkit.visible import drop_hidden, to_one_line
 
 MAX_OPEN: Final = 200
-"""How many elements may be open at once; what is deeper gives its text to those above it."""
+"""Maximum number of open elements; the text of deeper ones goes to their ancestors."""
 
 MAX_TITLE: Final = 300
 
@@ -43,14 +43,14 @@ _NOTHING: Final[Mapping[str, str]] = {}
 
 
 class Start(NamedTuple):
-    """The beginning of an element, or the whole of one of ``VOID``."""
+    """The start of an element, or a whole element of ``VOID``."""
 
     name: str
     attributes: Mapping[str, str] = _NOTHING
 
 
 class End(NamedTuple):
-    """The end of the element that was begun last."""
+    """The end of the innermost open element."""
 
     name: str
 
@@ -60,15 +60,15 @@ VOID: Final = frozenset({"br", "hr", "img"})
 
 
 class _Format(NamedTuple):
-    """A format as it is written: where a link leads, and which of its kind on this page it is."""
+    """A format as written: its kind, the URL of a link, and its number among its kind on the page."""
 
     kind: str
     link: str
     number: int
 
 
-class _Open(NamedTuple):
-    """An element that is open: how it is written (if it is), whether it is seen, and what held where it began."""
+class _OpenElement(NamedTuple):
+    """An open element: the name it is written as (if any), whether it is shown, and the state where it started."""
 
     name: str
     written: str
@@ -80,24 +80,24 @@ class _Open(NamedTuple):
 
 
 class Page:
-    """One page, cleaned as its ``events`` are taken; ``title`` is known as soon as they have passed it.
+    """One page, cleaned while its ``events`` are read; ``title`` is set when they have passed it.
 
-    ``check`` is called now and then and may raise to end the work.
+    ``check`` is called from time to time and may raise to cancel.
     """
 
     def __init__(self, text: str, url: str, *, is_xml: bool = False, check: Callable[[], None] = lambda: None) -> None:
         self.title: str | None = None
         self._tokens = tokens(text, is_xml=is_xml)
         self._is_xml = is_xml
-        self._base = Base(url)
+        self._base = BaseUrl(url)
         self._check = check
         self._out: list[Event] = []
-        self._open: list[_Open] = []
+        self._open: list[_OpenElement] = []
         self._heights: dict[str, list[int]] = {}
         self._too_deep: Counter[str] = Counter()
-        # Where the outermost of DROPPED stands: what is inside cannot end what is around it.
+        # Height of the outermost open element of DROPPED: tags inside cannot end what is around it.
         self._dropped = -1
-        # Blocks that have begun, but hold nothing yet.
+        # Blocks that have started but are still empty.
         self._waiting: list[Start] = []
         self._formats: dict[str, int] = {}
         self._numbers: Counter[str] = Counter()
@@ -113,7 +113,7 @@ class Page:
             if not number % 1024:
                 self._check()
             if isinstance(token, str):
-                self._text(token)
+                self._add_text(token)
             elif token.is_end:
                 self._end(token.name)
             else:
@@ -127,15 +127,15 @@ class Page:
         self._break()
         yield from self._out
 
-    # -- tags --------------------------------------------------------------------------------------------------------
+    # -- tags ----------------------------------------------------------------------------------------------------------
 
     def _start(self, tag: Tag) -> None:
         name = tag.name
         if name in WITHOUT_END:
             if self._is_shown:
-                self._void(tag)
+                self._add_void(tag)
             return
-        self._close_what_ends(name)
+        self._close_ended_by(name)
         known = self._known_name(name)
         if not self._is_shown or is_hidden(tag):
             if not tag.is_closed or (name != "svg" and self._height("svg") < 0):
@@ -151,10 +151,10 @@ class Page:
         elif name in FORMATS:
             self._begin_format(tag)
         elif name == "q":
-            self._text("“")
+            self._add_text("“")
 
     def _known_name(self, name: str) -> str:
-        """The name an element goes by among the open ones: a part of a table outside any table is none, and no wall."""
+        """The name of an element among the open ones; a table part outside any table is marked stray, so it is no wall."""
         return f"stray {name}" if name in CONTEXTS and self._height("table") < 0 else name
 
     def _written_name(self, name: str) -> str:
@@ -175,18 +175,18 @@ class Page:
         elif self._is_shown and name in FORMATS:
             self._end_format(FORMATS[name])
         elif self._is_shown and name == "q":
-            self._text("”")
+            self._add_text("”")
 
-    def _void(self, tag: Tag) -> None:
+    def _add_void(self, tag: Tag) -> None:
         if self._is_in_pre:
             if tag.name == "br":
-                self._raw("\n")
+                self._add_raw("\n")
         elif tag.name == "br":
             if not self._waiting:
                 self._break()
                 self._write_block(Start("br"))
         elif tag.name == "hr":
-            self._close_what_ends("hr")
+            self._close_ended_by("hr")
             self._break()
             self._begin_waiting()
             self._write_block(Start("hr"))
@@ -196,11 +196,11 @@ class Page:
                 self._begin_content()
                 self._out.append(Start("img", attributes))
         elif tag.name == "base":
-            address = self._base.whole(tag.attributes.get("href", ""))
+            address = self._base.resolve(tag.attributes.get("href", ""))
             if address.startswith("http"):
-                self._base = Base(address)
+                self._base = BaseUrl(address)
 
-    # -- elements that are open --------------------------------------------------------------------------------------
+    # -- open elements -------------------------------------------------------------------------------------------------
 
     @property
     def _is_shown(self) -> bool:
@@ -215,7 +215,7 @@ class Page:
         return self._open[-1].language if self._open else ""
 
     def _height(self, name: str) -> int:
-        """How high the innermost open element of that name stands; less than 0 if there is none."""
+        """Height of the innermost open element with this name; negative if there is none."""
         heights = self._heights.get(name)
         return heights[-1] if heights else -1
 
@@ -228,10 +228,10 @@ class Page:
             self._dropped = len(self._open)
         self._heights.setdefault(name, []).append(len(self._open))
         is_in_pre = written == "pre" or self._is_in_pre
-        self._open.append(_Open(name, written, is_shown, is_in_pre, dict(self._formats), self._link, language))
+        self._open.append(_OpenElement(name, written, is_shown, is_in_pre, dict(self._formats), self._link, language))
         return True
 
-    def _close_what_ends(self, name: str) -> None:
+    def _close_ended_by(self, name: str) -> None:
         if name in BLOCKS or name == "hr":
             self._close_above_walls(("p",), CELLS)
             if name in HEADINGS and self._open and self._open[-1].name in HEADINGS:
@@ -263,25 +263,25 @@ class Page:
                 self._waiting.pop()
             elif element.written:
                 self._write_block(End(element.written))
-            # A format that was not ended inside ends here, one that was begun outside and ended inside stays ended.
+            # A format that was not ended inside ends here; one started outside and ended inside stays ended.
             now = self._formats
             self._formats = {kind: min(count, now[kind]) for kind, count in element.formats.items() if kind in now}
             self._link = element.link
 
     def _break(self) -> None:
-        """The edge of a block: formats end, white space is nothing, what follows stands on a line of its own."""
+        """Mark the edge of a block: formats end, white space is dropped, what follows starts a new line."""
         self._is_line_due |= not self._is_at_edge
         self._is_at_edge, self._space = True, False
         self._write_formats([])
 
-    # -- what they hold ----------------------------------------------------------------------------------------------
+    # -- content -------------------------------------------------------------------------------------------------------
 
     def _begin_format(self, tag: Tag) -> None:
         kind = FORMATS[tag.name]
         self._numbers[kind] += kind not in self._formats or kind == "a"
         if kind == "a":
             self._formats.pop("a", None)
-            self._link = self._base.whole(tag.attributes.get("href", ""))
+            self._link = self._base.resolve(tag.attributes.get("href", ""))
             if self._link:
                 self._formats["a"] = 1
             return
@@ -298,25 +298,25 @@ class Page:
         elif count:
             del self._formats[kind]
 
-    def _text(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         if not self._is_shown:
             if self.title is None and self._open[-1].name == "title" and len(self._open) == 1:
-                self.title = one_line(text)[:MAX_TITLE] or None
+                self.title = to_one_line(text)[:MAX_TITLE] or None
             return
         if self._is_in_pre:
-            self._raw(seen_lines(text))
+            self._add_raw(drop_hidden(text))
             return
-        words = one_line(text)
-        if words:
+        line = to_one_line(text)
+        if line:
             self._space |= text[0].isspace() and not self._is_at_edge
             self._begin_content()
-            self._out.append(words)
+            self._out.append(line)
             self._space = text[-1].isspace()
         elif text.isspace():
             self._space = not self._is_at_edge
 
-    def _raw(self, text: str) -> None:
-        """Text as it stands; a block inside begins and ends a line."""
+    def _add_raw(self, text: str) -> None:
+        """Add preformatted text; a block inside starts and ends a line."""
         if self._waiting:
             text = text.lstrip("\n")
         if text:
@@ -327,10 +327,10 @@ class Page:
             self._is_at_edge, self._is_line_due, self._is_at_line_start = False, False, text.endswith("\n")
 
     def _begin_content(self) -> None:
-        """Begin everything that what comes next is in; a space before it belongs to what it shares with the last."""
+        """Start the blocks and formats of what comes next; a space before it goes into the formats both share."""
         self._begin_waiting()
         if self._is_line_due:
-            self._write_block(Start("br"))  # where blocks that hold nothing were left out
+            self._write_block(Start("br"))  # where empty blocks were left out
         wanted = [_Format(kind, self._link if kind == "a" else "", self._numbers[kind]) for kind in self._formats]
         self._write_formats(wanted)
         self._is_at_edge = False
@@ -345,23 +345,23 @@ class Page:
         self._is_line_due = False
 
     def _write_formats(self, wanted: list[_Format]) -> None:
-        """End and begin formats until these are the ones that hold; the space is written between the two.
+        """End and start formats until ``wanted`` are open; a pending space is written in between.
 
-        What is ended and begun again with nothing between is one format; with a space between, it is two.
+        A format that ends and starts again with nothing between is one format; with a space between, it is two.
         """
         written = self._written_formats
         if written or wanted:
             kept = 0
-            while kept < min(len(written), len(wanted)) and self._is_one(written[kept], wanted[kept]):
+            while kept < min(len(written), len(wanted)) and self._is_same_format(written[kept], wanted[kept]):
                 kept += 1
             while len(written) > kept:
                 self._out.append(End(written.pop().kind))
         if self._space:
             self._out.append(" ")
             self._space = False
-        for begun in wanted[len(written) :]:
-            self._out.append(Start(begun.kind, {"href": begun.link} if begun.link else _NOTHING))
+        for format in wanted[len(written) :]:
+            self._out.append(Start(format.kind, {"href": format.link} if format.link else _NOTHING))
         written[:] = wanted
 
-    def _is_one(self, before: _Format, after: _Format) -> bool:
+    def _is_same_format(self, before: _Format, after: _Format) -> bool:
         return before[:2] == after[:2] and (before.number == after.number or not self._space)

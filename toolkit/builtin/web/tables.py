@@ -1,4 +1,4 @@
-"""A table while it is read, and as lines when it is one; pages also use tables to put blocks side by side."""
+"""Collects a table and formats it as lines; tables that only arrange blocks are recognised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 _MAX_SPAN: Final = 50
 _MAX_SPANNED: Final = 10_000
-# The escape of what would be a mark at the beginning of a line; a backslash of the text itself is a double one.
+# The escape of a mark at the start of a line; a backslash of the text itself is doubled.
 _LINE_START: Final = re.compile(r"\A([0-9]*+)\\(?=[-+>#=.)])")
 _MAX_CELL_CHARACTERS: Final = 1000
 _MAX_CELL_LINES: Final = 10
@@ -17,7 +17,7 @@ _MAX_CELL_LINES: Final = 10
 
 @dataclass(slots=True)
 class Cell:
-    """One cell: its lines, and whether they are nothing but paragraphs."""
+    """One cell: its lines, and whether they are only paragraphs."""
 
     is_header: bool
     columns: int
@@ -27,7 +27,7 @@ class Cell:
 
 
 class Table:
-    """Rows of cells. The last cell of the last row is the one being read, if ``is_in_cell``."""
+    """Rows of cells. If ``is_in_cell``, the last cell of the last row is being read."""
 
     def __init__(self) -> None:
         self._rows: list[list[Cell]] = []
@@ -56,56 +56,56 @@ class Table:
         self.is_in_cell = False
 
     def cells(self) -> Iterator[Cell]:
-        """Those that hold something, row by row."""
+        """The cells that are not empty, row by row."""
         return (cell for row in self._rows for cell in row if cell.lines)
 
     @property
     def is_grid(self) -> bool:
-        """Whether this is a table of short texts, and not a way to arrange blocks."""
+        """Whether this is a table of short texts, not a way to arrange blocks."""
         return any(len(row) > 1 for row in self._rows) and all(
             cell.is_plain and len(cell.lines) <= _MAX_CELL_LINES and sum(map(len, cell.lines)) <= _MAX_CELL_CHARACTERS
             for cell in self.cells()
         )
 
     def as_markdown(self) -> list[str]:
-        """Rows between bars, the first of them the header; an empty one where the table has none."""
-        rows = [["<br>".join(map(_in_cell, filter(None, lines))) for lines in row] for row in self._filled()]
+        """Rows between bars, the first of them the header; it is empty if the table has none."""
+        rows = [["<br>".join(map(_escape_cell, filter(None, lines))) for lines in row] for row in self._fill_spans()]
         width = max(map(len, rows))
         if not all(cell.is_header for cell in self._rows[0]):
             rows.insert(0, [])
         head, *body = rows
         head += [""] * (width - len(head))
-        return [_row(head), "|" + " --- |" * width, *map(_row, body)]
+        return [_format_row(head), "|" + " --- |" * width, *map(_format_row, body)]
 
     def as_text(self) -> list[str]:
-        return [" | ".join(" ".join(filter(None, lines)) for lines in row).rstrip() for row in self._filled()]
+        return [" | ".join(" ".join(filter(None, lines)) for lines in row).rstrip() for row in self._fill_spans()]
 
-    def _filled(self) -> list[list[list[str]]]:
-        """The lines of every cell, row by row, with empty ones where a cell reaches over several places."""
+    def _fill_spans(self) -> list[list[list[str]]]:
+        """The lines of every cell, row by row, with empty cells for those that others span."""
         rows: list[list[list[str]]] = []
-        reaching: dict[int, int] = {}  # column -> how many rows more a cell above takes it
+        spanned: dict[int, int] = {}  # column -> number of further rows that a cell above spans
         for cells in self._rows:
             row: list[list[str]] = []
             for cell in cells:
-                self._skip_taken(row, reaching)
+                self._skip_taken(row, spanned)
                 if cell.rows > 1:
-                    reaching.update(dict.fromkeys(range(len(row), len(row) + cell.columns), cell.rows))
+                    spanned.update(dict.fromkeys(range(len(row), len(row) + cell.columns), cell.rows))
                 row += [cell.lines, *[[]] * (cell.columns - 1)]
-            self._skip_taken(row, reaching)
-            reaching = {column: left - 1 for column, left in reaching.items() if left > 1}
+            self._skip_taken(row, spanned)
+            spanned = {column: left - 1 for column, left in spanned.items() if left > 1}
             if cells:
                 rows.append(row)
         return rows
 
-    def _skip_taken(self, row: list[list[str]], reaching: dict[int, int]) -> None:
-        while len(row) in reaching:
+    def _skip_taken(self, row: list[list[str]], spanned: dict[int, int]) -> None:
+        while len(row) in spanned:
             row.append([])
 
 
-def _row(cells: list[str]) -> str:
+def _format_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _in_cell(line: str) -> str:
-    """A line of a cell: bars would end it, but nothing in it begins a list or a rule."""
+def _escape_cell(line: str) -> str:
+    """Escape a line of a cell: bars would end it, but it cannot start a list or a rule."""
     return _LINE_START.sub(r"\1", line).replace("|", "\\|")

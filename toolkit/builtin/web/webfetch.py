@@ -1,4 +1,4 @@
-"""``webfetch``: one page of the public web, as something to read; media go along as attachments."""
+"""``webfetch``: fetches one public web page as readable text; media are attached."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from toolkit.builtin.files.media import Media, recognise
-from toolkit.builtin.files.visible import visible
+from toolkit.builtin.files.media import Media, recognise_media
 from toolkit.errors import ToolFailed
 from toolkit.generated import WebfetchInput, WebfetchOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
     from toolkit.guard.net.exchange import Response
 
-# As the spec says; the way out of some failures is told with them.
+# As in the spec; some error messages mention them.
 MAX_BYTES: Final = 10_485_760
 MAX_TIMEOUT_MS: Final = 120_000
 
@@ -25,15 +25,15 @@ _HEAD: Final = 8 * 1024
 _MAX_TYPE: Final = 200
 _TITLE_WITHIN: Final = 1000
 
-# Some servers have a page in more than one form; first what needs the least done to it.
+# Some servers offer a page in several formats; the first choice needs the least conversion.
 _ACCEPT: Final = {
     "markdown": "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.5",
     "text": "text/plain, text/markdown;q=0.9, text/html;q=0.8, */*;q=0.5",
     "html": "text/html, application/xhtml+xml;q=0.9, */*;q=0.5",
 }
 _XHTML: Final = "application/xhtml+xml"
-_NO_TEXT: Final = re.compile(r"(?:image|audio|video|font)/(?!svg\+xml)")
-# How a page begins that comes without a type.
+_NOT_TEXT: Final = re.compile(r"(?:image|audio|video|font)/(?!svg\+xml)")
+# How an HTML page without a content type starts.
 _PAGE: Final = re.compile(r"\s*(?:<!--.{0,1000}?-->\s*)?<(?:!doctype\s+html|html|head|body|title)\b", re.I | re.S)
 _DECLARED: Final = re.compile(
     rb"<meta\b[^>]{0,200}?\bcharset\s*=\s*[\"']?([\w-]{1,40})"
@@ -44,39 +44,30 @@ _DECLARED_WITHIN: Final = 2048
 
 
 def run(args: WebfetchInput, ctx: ToolContext) -> WebfetchOutput:
-    response = _fetched(args, ctx)
-    media = recognise(response.body[:_HEAD])
+    response = _fetch(args, ctx)
+    media = recognise_media(response.body[:_HEAD])
     if media is not None:
-        return _attached(response, media, ctx)
+        return _attach(response, media, ctx)
     text = response.text(_declared_charset(response.body))
     title = None
     if _is_page(response, text):
-        title, content = _page(response, text, args, ctx.signal.check)
+        title, content = _convert_page(response, text, args, ctx.signal.check)
     else:
         _refuse_binary(response, text)
-        content = _plain(text)
+        content = _escape_lines(text)
     kept = content.encode()[: args.max_bytes].decode(errors="ignore")
-    return WebfetchOutput(
-        url=response.url,
-        final_url=response.final_url,
-        status=response.status,
-        content_type=_shown_type(response),
-        title=title,
-        content=kept,
-        truncated=response.truncated or len(kept) < len(content),
-        bytes=len(response.body),
-    )
+    return _to_output(response, title, kept, truncated=response.truncated or len(kept) < len(content))
 
 
-def _fetched(args: WebfetchInput, ctx: ToolContext) -> Response:
+def _fetch(args: WebfetchInput, ctx: ToolContext) -> Response:
     headers = {"accept": _ACCEPT[args.format]}
     try:
         return ctx.net.fetch(args.url, headers=headers, timeout=args.timeout_ms / 1000, max_bytes=args.max_bytes)
     except ToolFailed as error:
         if not error.details.get("timed_out") or args.timeout_ms == MAX_TIMEOUT_MS:
             raise
-        words = f"{error.message}; timeout_ms may be up to {MAX_TIMEOUT_MS}"
-        raise ToolFailed("NETWORK", words, timed_out=True) from None
+        message = f"{error.message}; timeout_ms may be up to {MAX_TIMEOUT_MS}"
+        raise ToolFailed("NETWORK", message, timed_out=True) from None
 
 
 def _media_type(response: Response) -> str:
@@ -84,31 +75,37 @@ def _media_type(response: Response) -> str:
 
 
 def _shown_type(response: Response) -> str:
-    return visible(response.content_type[:_MAX_TYPE])
+    return escape_hidden(response.content_type[:_MAX_TYPE])
 
 
-def _attached(response: Response, media: Media, ctx: ToolContext) -> WebfetchOutput:
+def _attach(response: Response, media: Media, ctx: ToolContext) -> WebfetchOutput:
     size = len(response.body)
     if response.truncated:
         way_out = f"; max_bytes may be up to {MAX_BYTES}" if size < MAX_BYTES else ", more than can be attached"
-        words = f"{response.final_url} ({media.media_type}) has more than {size} bytes{way_out}"
-        raise ToolFailed("TOO_LARGE", words, final_url=response.final_url, status=response.status)
+        message = f"{response.final_url} ({media.media_type}) has more than {size} bytes{way_out}"
+        raise ToolFailed("TOO_LARGE", message, final_url=response.final_url, status=response.status)
     ctx.attach(ContentBlock(media.block, media.media_type, data=base64.b64encode(response.body).decode()))
+    return _to_output(response, None, "", truncated=False, media_type=media.media_type)
+
+
+def _to_output(
+    response: Response, title: str | None, content: str, *, truncated: bool, **media_type: str
+) -> WebfetchOutput:
     return WebfetchOutput(
         url=response.url,
         final_url=response.final_url,
         status=response.status,
         content_type=_shown_type(response),
-        title=None,
-        content="",
-        truncated=False,
-        bytes=size,
-        media_type=media.media_type,
+        title=title,
+        content=content,
+        truncated=truncated,
+        bytes=len(response.body),
+        **media_type,
     )
 
 
 def _declared_charset(body: bytes) -> str:
-    """The charset a page names near its beginning; one that could be read there is not UTF-16, whatever it says."""
+    """The charset that a page declares near its start; a declaration readable as ASCII is never UTF-16."""
     found = _DECLARED.search(body[:_DECLARED_WITHIN])
     name = "" if found is None else (found[1] or found[2]).decode("ascii", "ignore")
     return "" if name.lower().startswith("utf-16") else name
@@ -119,35 +116,39 @@ def _is_page(response: Response, text: str) -> bool:
     return media_type in ("text/html", _XHTML) or (not media_type and _PAGE.match(text) is not None)
 
 
-def _page(response: Response, text: str, args: WebfetchInput, check: Callable[[], None]) -> tuple[str | None, str]:
-    """Title and content; the content may be somewhat longer than ``max_bytes``, but not by much."""
-    # Loaded by the first page that is fetched: every toolkit has this tool, and few calls use it.
+def _convert_page(
+    response: Response, text: str, args: WebfetchInput, check: Callable[[], None]
+) -> tuple[str | None, str]:
+    """Title and content; the content may be slightly longer than ``max_bytes``."""
+    # Loaded with the first page: every toolkit has this tool, but few calls use it.
     from toolkit.builtin.web.html import to_html
     from toolkit.builtin.web.markdown import to_markdown, to_text
     from toolkit.builtin.web.page_events import Page
 
-    written = {"markdown": to_markdown, "text": to_text, "html": to_html}[args.format]
+    convert = {"markdown": to_markdown, "text": to_text, "html": to_html}[args.format]
     page = Page(text, response.final_url, is_xml=_media_type(response) == _XHTML, check=check)
-    content = written(page.events(), args.max_bytes)
+    content = convert(page.events(), args.max_bytes)
     return page.title, content
 
 
 def _refuse_binary(response: Response, text: str) -> None:
-    """Say that there is no text; what cannot be decoded is one for all that, if it holds no NUL."""
-    if "\0" not in text[:_HEAD] and not _NO_TEXT.match(_media_type(response)):
+    """Refuse a response that is not text; undecodable bytes count as text unless there is a NUL."""
+    if "\0" not in text[:_HEAD] and not _NOT_TEXT.match(_media_type(response)):
         return
     what = _shown_type(response) or "content without a type"
     more = "more than " if response.truncated else ""
-    words = f"{response.final_url} is no text but {what} ({more}{len(response.body)} bytes, status {response.status})"
+    message = (
+        f"{response.final_url} is not text but {what} ({more}{len(response.body)} bytes, status {response.status})"
+    )
     raise ToolFailed(
-        "BINARY_NOT_SUPPORTED", words, final_url=response.final_url, status=response.status, size=len(response.body)
+        "BINARY_NOT_SUPPORTED", message, final_url=response.final_url, status=response.status, size=len(response.body)
     )
 
 
-def _plain(text: str) -> str:
-    """Text as it was sent, in lines that end alike, with everything invisible written as an escape."""
+def _escape_lines(text: str) -> str:
+    """Text as it was sent, with uniform line ends and everything invisible escaped."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join(map(visible, lines))
+    return "\n".join(map(escape_hidden, lines))
 
 
 def text(output: WebfetchOutput) -> str:
@@ -157,17 +158,17 @@ def text(output: WebfetchOutput) -> str:
     elif output.content.strip():
         rows.append(output.content)
     elif output.bytes:
-        rows.append(f"[no text in {output.bytes} bytes; a page made by scripts has none, and they are not run]")
+        rows.append(f"[no text in {output.bytes} bytes; pages built by scripts are empty, because scripts are not run]")
     else:
-        rows.append("[empty answer]")
+        rows.append("[empty response]")
     if output.truncated:
-        way_out = f"max_bytes may be up to {MAX_BYTES}" if output.bytes < MAX_BYTES else "no more can be read"
-        rows.append(f"[cut at max_bytes, there is more; {way_out}]")
+        way_out = f"max_bytes may be up to {MAX_BYTES}" if output.bytes < MAX_BYTES else "more cannot be read"
+        rows.append(f"[cut at max_bytes; {way_out}]")
     return "\n".join(rows)
 
 
 def _notes(output: WebfetchOutput) -> list[str]:
-    """What the content does not say itself: an unusual status, another address, a title."""
+    """What the content does not show: an unusual status, another URL, a title."""
     notes = [] if output.status == 200 else [f"status {output.status}"]
     if _comparable(output.url) != _comparable(output.final_url):
         notes.append(f"now at {output.final_url}")

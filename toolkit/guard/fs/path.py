@@ -6,21 +6,16 @@ its root is decided while it is being opened (``resolve.py``), never by looking 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from toolkit.errors import InvalidArguments, SandboxViolation
+from toolkit.visible import is_hidden_character
 
 # The kernel's 4096 count the closing NUL.
 MAX_PATH_BYTES: Final = 4095
 MAX_NAME_BYTES: Final = 255
-
-# Controls, format characters (bidi overrides, invisible tags), surrogates, line and paragraph separators.
-_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# Format characters too, but Persian, Indic scripts and emoji cannot be spelled without them.
-_JOINERS: Final = frozenset("\u200c\u200d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +84,7 @@ def display(text: str) -> str:
 
 
 def _display_character(character: str) -> str:
-    if unicodedata.category(character) not in _HIDDEN or character in _JOINERS:
+    if not is_hidden_character(character):
         return character
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # how Python carries a byte that is not UTF-8
