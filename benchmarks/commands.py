@@ -77,7 +77,7 @@ def _table(walls: dict[str, list[float]]) -> list[str]:
 
 
 def _cold(folder: str) -> str:
-    """The first command of a guard, which starts the helper."""
+    """The first command of a guard, which starts the fork server."""
     if pick_tier("auto").name == "none":
         return ""
     times = []

@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime.stores.todos",
         "toolkit.guard.policy.preview",
         "toolkit.guard.fs.transaction.change",
+        "toolkit.guard.process.output",
         "toolkit.builtin",
     ),
     "toolkit/packs": (

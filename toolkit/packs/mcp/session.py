@@ -224,13 +224,13 @@ class Life:
         """What is known of the end of a process; raises where it ended in no way of its own."""
         if self._process is None:
             return []
-        ending = self._process.ending()
+        ending = self._process.outcome()
         how = f"exit code {ending.exit_code}" if ending.exit_code is not None else f"signal {ending.signal}"
         # One whose time was up was ended by us: how it took that tells nobody anything.
         notes = [] if self._patience.cancelled_caught else [how]
         if self._output is not None and self._output.complaint:
             notes.append(self._shown(self._output.complaint))
-        if said := self._process.said().strip():
+        if said := self._process.last_stderr().strip():
             notes.append(f"the last it said: {self._shown(said)}")
         return notes
 
