@@ -52,6 +52,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "toolkit/packs": (
         "toolkit.errors",
+        "toolkit.lazy_exports",
         "toolkit.wire",
         "toolkit.guard",
         "toolkit.inject",

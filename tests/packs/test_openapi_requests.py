@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.packs.service import Service
+from toolkit import StandaloneContext
 from toolkit.errors import InvalidArguments, SetupError, ToolkitError
 from toolkit.models.base import ToolModel
-from toolkit.packs.openapi.pack import ApiOperation, ApiService, api_pack
+from toolkit.packs import ApiOperation, ApiService, api_pack
 from toolkit.packs.openapi.request import Body, Parameter
-from toolkit.runtime.functions.standalone import StandaloneContext
 
 CONTENT = "toolkit.wire.content:ContentOutput"
 
@@ -116,7 +116,7 @@ def test_values_that_would_lead_elsewhere(service: Service, ctx: StandaloneConte
 def test_dots_put_together_from_two_values(service: Service, ctx: StandaloneContext) -> None:
     with pytest.raises(InvalidArguments):
         call(service, ctx, {"a": ".", "b": "."}, path="/{a}{b}", parameters={"a": {"in": "path"}, "b": {"in": "path"}})
-    with pytest.raises(InvalidArguments, match="c: it stands in the path and must be given"):
+    with pytest.raises(InvalidArguments, match="c: it is part of the path and must be given"):
         call(service, ctx, {}, path="/{c}", parameters={"c": {"in": "path"}})
     assert service.seen == []
 
@@ -288,10 +288,13 @@ def test_methods(service: Service, ctx: StandaloneContext, method: str) -> None:
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
-    "method": ({"method": "trace", "path": "/x"}, "the method of an operation is one of"),
-    "path": ({"method": "get", "path": "x"}, "begins with a slash"),
+    "method": ({"method": "trace", "path": "/x"}, "the method of an operation must be one of"),
+    "path": ({"method": "get", "path": "x"}, "must start with a slash"),
     "place": ({"method": "get", "path": "/x", "parameters": {"a": {"in": "body"}}}, "'a' is in 'body'"),
-    "style": ({"method": "get", "path": "/x", "parameters": {"a": {"in": "path", "style": "form"}}}, "has no style"),
+    "style": (
+        {"method": "get", "path": "/x", "parameters": {"a": {"in": "path", "style": "form"}}},
+        "the style of the path parameter 'a' must be one of simple, label, matrix",
+    ),
     "template": ({"method": "get", "path": "/{a}"}, "needs {a}, which is no parameter"),
     "output": ({"method": "get", "path": "/x", "output": "Output"}, "named as 'module:Class'"),
 }

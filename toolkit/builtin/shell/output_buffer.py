@@ -20,7 +20,7 @@ OnText: TypeAlias = Callable[[Stream, str], None]
 STREAMS: Final[tuple[Stream, Stream]] = ("stdout", "stderr")
 
 
-class OutputWriter(Protocol):
+class FullOutputWriter(Protocol):
     """Takes an output that is too long to be returned."""
 
     def write(self, data: bytes) -> None: ...
@@ -33,12 +33,12 @@ class OutputCollector:
     gets everything from the first byte on, both streams in the order in which they came.
     """
 
-    def __init__(self, limit: int, on_text: OnText | None, open_writer: Callable[[], OutputWriter]) -> None:
+    def __init__(self, limit: int, on_text: OnText | None, open_writer: Callable[[], FullOutputWriter]) -> None:
         self.streams: Final[Mapping[Stream, HeadTail]] = {name: HeadTail(limit) for name in STREAMS}
         self._escapers = {name: OutputEscaper() for name in STREAMS}
         self._on_text = on_text
         self._open_writer = open_writer
-        self._writer: OutputWriter | None = None
+        self._writer: FullOutputWriter | None = None
         self._turns = array("I", [0])
         """How many bytes came from stdout, then from stderr, then from stdout again, and so on; until there is a writer."""
 

@@ -139,7 +139,7 @@ def program_not_started(name: str, number: int | None) -> ToolkitError:
 
 
 def _shown_name(name: str) -> str:
-    """An absolute path is not shown: it would tell about the host."""
+    """An absolute path is not shown: it would reveal paths of the host."""
     return "the program" if name.startswith("/") else f"'{display(name)}'"
 
 

@@ -81,7 +81,9 @@ def _make_starter(setup: Setup, workspace_fd: int) -> _SupervisorStarter:
     server = os.pidfd_open(os.getpid())
     if setup.bubblewrap:
         return BubblewrapStarter(setup, workspace_fd, server)
-    return _NamespaceStarter(setup, workspace_fd, server) if setup.full else _ForkStarter(setup, workspace_fd, server)
+    return (
+        _NamespaceStarter(setup, workspace_fd, server) if setup.is_full else _ForkStarter(setup, workspace_fd, server)
+    )
 
 
 class _Server:

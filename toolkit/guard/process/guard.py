@@ -1,8 +1,8 @@
 """The only way to start a program: ``ProcessGuard`` runs an argument list inside the sandbox tier of this machine.
 
-Promise, full tier: a command reads system programs, the workspace and the roots given, writes only the workspace
-(not ``.git/config`` and ``.git/hooks``) and a private ``/tmp``, reaches no network and no process of the host, gets
-no secret of this process, and leaves nothing running, however it, its caller or the fork server ends.
+Promise, full tier: a command reads system programs, the workspace and the given roots, writes only the workspace
+(not ``.git/config`` and ``.git/hooks``), the given write roots and a private ``/tmp``, reaches no network and no process
+of the host, gets no secret of this process, and leaves nothing running, however it, its caller or the fork server ends.
 Reduced tier: the same except that it can ``stat`` everything, change the metadata of files its user owns, write
 ``.git/config`` and an interpreter that lies in the workspace, and survive when its supervisor and the fork server are
 both killed from outside. No tier: nothing runs.
@@ -190,7 +190,7 @@ class ProcessGuard:
         on_output: OnOutput | None = None,
         check: Check | None = None,
     ) -> ProcessResult:
-        """Run one program and wait for its end, at most ``timeout`` seconds.
+        """Run one program and wait until it ends, at most ``timeout`` seconds.
 
         ``argv[0]`` is a bare name, looked up on a fixed path, or a path; a relative one is relative to ``cwd`` and its
         directory must lie in the workspace. ``cwd`` is a path in the workspace. ``on_output`` is called with every

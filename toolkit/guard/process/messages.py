@@ -62,7 +62,7 @@ class Setup:
     roots: Roots
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         return self.tier == "full"
 
 

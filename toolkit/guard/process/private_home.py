@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_MAX_ROUNDS: Final = 100_000  # one for each level; ends although somebody keeps making new ones
+_MAX_ROUNDS: Final = 100_000  # one for each level; a limit in case new ones keep being made
 
 
 @contextlib.contextmanager

@@ -67,7 +67,7 @@ class Sandbox:
     @contextlib.contextmanager
     def home_and_tmp(self, *, unsandboxed: bool) -> Iterator[tuple[str, str]]:
         """HOME and TMPDIR of one command: outside the workspace, not the user's own, and removed after it."""
-        if self._setup.full and not unsandboxed:
+        if self._setup.is_full and not unsandboxed:
             yield host_view.HOME, host_view.TMP
             return
         with private_home(self._state_dir) as home:

@@ -78,7 +78,7 @@ class Supervisor:
         self._request = request
         self._client = client
         self._server = server
-        self._full = setup.full
+        self._full = setup.is_full
         self._workspace_fd = workspace_fd
         self._handles = handles
         self._signals_scoped = False
@@ -115,7 +115,7 @@ class Supervisor:
             prctl("pdeathsig", PR_SET_PDEATHSIG, signal.SIGTERM)
             forbid_new_privileges()
             self._signals_scoped = landlock.scope_signals()
-        if _readable(self._server):
+        if _is_readable(self._server):
             os._exit(1)
 
     def _wait_for_end(self, wakeup: int, *, counting: bool) -> tuple[int, str]:
@@ -282,7 +282,7 @@ def _reap(command: int) -> int | None:
             found = status
 
 
-def _readable(fd: int) -> bool:
+def _is_readable(fd: int) -> bool:
     poller = select.poll()
     poller.register(fd, select.POLLIN)
     return bool(poller.poll(0))

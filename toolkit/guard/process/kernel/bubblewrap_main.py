@@ -23,7 +23,7 @@ def main(message_fd: int) -> NoReturn:
     prctl("dumpable", PR_SET_DUMPABLE, 0)  # the command must not look into this process
     with open(message_fd, "rb") as file:
         message = marshal.loads(file.read())
-    setup = _namespace({"full": True, "roots": _namespace(message["roots"])})
+    setup = _namespace({"is_full": True, "roots": _namespace(message["roots"])})
     supervisor = Supervisor(setup, _namespace(message["request"]), -1, message["client"], message["server"], {})
     supervisor.run(message["stdio"], lambda: _check_mounts(message["mounts"]))
 
