@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from toolkit.packs.openapi.pack import ApiOperation as ApiOperation
     from toolkit.packs.openapi.pack import ApiService as ApiService
     from toolkit.packs.openapi.pack import api_pack as api_pack
+    from toolkit.packs.openapi.request import ApiBody as ApiBody
+    from toolkit.packs.openapi.request import ApiParameter as ApiParameter
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -19,5 +21,6 @@ else:
             ".functions": "FunctionTools",
             ".mcp.pack": "McpServer McpTool mcp_pack",
             ".openapi.pack": "ApiOperation ApiService api_pack",
+            ".openapi.request": "ApiBody ApiParameter",
         },
     )

@@ -112,10 +112,10 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
         answer = await self._pool.handle_async_request(sent)
         try:
             headers = httpx2.Headers(answer.headers)
-            if refusal := self._refusal(answer.status, headers, request):
+            if refusal := self._find_refusal(answer.status, headers):
                 raise refusal
             if headers.get("content-type", "").startswith("text/event-stream"):
-                return httpx2.Response(answer.status, headers=headers, stream=_Stream(answer))
+                return httpx2.Response(answer.status, headers=headers, stream=_LimitedStream(answer))
             body = await _read_body(answer)
         except BaseException:
             await answer.aclose()
@@ -126,7 +126,7 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
         headers.pop("content-length", None)
         return httpx2.Response(answer.status, headers=headers, content=body)
 
-    def _refusal(self, status: int, headers: httpx2.Headers, request: httpx2.Request) -> ToolkitError | None:
+    def _find_refusal(self, status: int, headers: httpx2.Headers) -> ToolkitError | None:
         if 300 <= status < 400:
             place = _without_query(headers.get("location", "nowhere"))
             return SandboxViolation(
@@ -147,7 +147,9 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
         await self._pool.aclose()
 
 
-class _Stream(httpx2.AsyncByteStream):
+class _LimitedStream(httpx2.AsyncByteStream):
+    """The events of an answer, up to a limit."""
+
     def __init__(self, answer: httpcore2.Response) -> None:
         self._answer = answer
 

@@ -34,7 +34,7 @@ class OutputModel:
     def __init__(self, name: str) -> None:
         self._module, colon, self._class = name.partition(":")
         if not colon:
-            raise SetupError(f"an output model is given as 'module:Class', not {name!r}")
+            raise SetupError(f"an output model must be given as 'module:Class', not {name!r}")
 
     @cached_property
     def reader(self) -> Reader:

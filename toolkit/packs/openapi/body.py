@@ -17,7 +17,7 @@ FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
 
 
-class Encoding(TypedDict, total=False):
+class BodyEncoding(TypedDict, total=False):
     """How one property of a form, or one part, is encoded, where that is not the default."""
 
     contentType: str
@@ -39,7 +39,7 @@ def is_json(media_type: str) -> bool:
 
 
 def encode_body(
-    value: object, media_type: str, encoding: Mapping[str, Encoding], *, is_base64: bool
+    value: object, media_type: str, encoding: Mapping[str, BodyEncoding], *, is_base64: bool
 ) -> tuple[str, bytes]:
     """The content type and the bytes to send for one value."""
     if is_json(media_type):
@@ -76,7 +76,7 @@ def _decode_base64(name: str, value: object) -> bytes:
         raise InvalidArguments(f"{name}: bytes must be given as base64") from None
 
 
-def _encode_form(value: dict[str, object], encoding: Mapping[str, Encoding]) -> str:
+def _encode_form(value: dict[str, object], encoding: Mapping[str, BodyEncoding]) -> str:
     pairs: list[tuple[str, str]] = []
     for name, item in value.items():
         how = encoding.get(name, {})
@@ -91,7 +91,7 @@ def _encode_form(value: dict[str, object], encoding: Mapping[str, Encoding]) -> 
     return "&".join(f"{name}={text}" for name, text in pairs)
 
 
-def _encode_multipart(value: dict[str, object], encoding: Mapping[str, Encoding], boundary: str) -> Iterator[bytes]:
+def _encode_multipart(value: dict[str, object], encoding: Mapping[str, BodyEncoding], boundary: str) -> Iterator[bytes]:
     for name, item in value.items():
         how = encoding.get(name, {})
         for each in item if isinstance(item, list) else [] if item is None else [item]:
@@ -99,7 +99,7 @@ def _encode_multipart(value: dict[str, object], encoding: Mapping[str, Encoding]
     yield f"--{boundary}--\r\n".encode()
 
 
-def _encode_part(name: str, value: object, how: Encoding) -> bytes:
+def _encode_part(name: str, value: object, how: BodyEncoding) -> bytes:
     head = f'content-disposition: form-data; name="{_escape_quoted(name)}"'
     if how.get("base64"):
         content, default = _decode_base64(name, value), "application/octet-stream"

@@ -18,7 +18,7 @@ from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
 from toolkit.guard.variables import filled, read_variables
 from toolkit.packs.openapi.answer import OutputModel, read_answer
-from toolkit.packs.openapi.request import Body, Parameter, ServiceRequest, build_request, check_parameters
+from toolkit.packs.openapi.request import ApiBody, ApiParameter, ServiceRequest, build_request, check_parameters
 from toolkit.runtime.catalog.catalog import BESIDE, Pack
 from toolkit.runtime.context.toolkit_context import ToolContext
 
@@ -81,8 +81,8 @@ class ApiOperation:
     method: str
     path: str
     output: str
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    body: Body | None = None
+    parameters: Mapping[str, ApiParameter] = field(default_factory=dict)
+    body: ApiBody | None = None
     accept: str = "application/json"
 
     def __post_init__(self) -> None:

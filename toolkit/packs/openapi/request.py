@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypedDict
 from urllib.parse import quote, unquote
 
 from toolkit.errors import InvalidArguments, SetupError
-from toolkit.packs.openapi.body import Encoding, encode_body
+from toolkit.packs.openapi.body import BodyEncoding, encode_body
 from toolkit.packs.openapi.styles import (
     Pairs,
     path_text,
@@ -29,8 +29,8 @@ _STYLES: Final = {
     "cookie": ("form",),
 }
 
-Parameter = TypedDict(
-    "Parameter",
+ApiParameter = TypedDict(
+    "ApiParameter",
     {
         "in": Literal["path", "query", "header", "cookie"],
         "name": str,
@@ -45,12 +45,12 @@ Parameter = TypedDict(
 the other keys are OpenAPI's, with its defaults."""
 
 
-class Body(TypedDict, total=False):
+class ApiBody(TypedDict, total=False):
     """Which argument is the body and how it is encoded; ``base64`` means that it is base64 of the bytes to send."""
 
     property: str
     mediaType: str
-    encoding: dict[str, Encoding]
+    encoding: dict[str, BodyEncoding]
     base64: bool
 
 
@@ -63,7 +63,7 @@ class ServiceRequest:
     body: bytes | None
 
 
-def check_parameters(path: str, parameters: Mapping[str, Parameter]) -> None:
+def check_parameters(path: str, parameters: Mapping[str, ApiParameter]) -> None:
     """Raises ``SetupError`` if an operation cannot be called as it is configured."""
     if not path.startswith("/"):
         raise SetupError(f"the path of an operation must start with a slash: {path!r}")
@@ -80,7 +80,7 @@ def check_parameters(path: str, parameters: Mapping[str, Parameter]) -> None:
 
 
 def build_request(
-    base: str, path: str, parameters: Mapping[str, Parameter], body: Body | None, arguments: Mapping[str, Any]
+    base: str, path: str, parameters: Mapping[str, ApiParameter], body: ApiBody | None, arguments: Mapping[str, Any]
 ) -> ServiceRequest:
     """The request for these arguments, below the path ``base`` of a service."""
     values: dict[str, str] = {}
@@ -118,7 +118,7 @@ def build_request(
     return ServiceRequest(_target(base, path, values, query), headers, content)
 
 
-def _style(how: Parameter) -> str:
+def _style(how: ApiParameter) -> str:
     return how.get("style", _STYLES[how["in"]][0])
 
 

@@ -35,7 +35,7 @@ from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, is_below
 from toolkit.guard.process.supervisor import send_report
 
 _NAME: Final = "bwrap"
-_MAX_MESSAGES: Final = 4096
+_MAX_PRINTED: Final = 4096
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _ALWAYS: Final = (
@@ -108,7 +108,7 @@ class _Mount:
 
 @dataclass(frozen=True, slots=True)
 class _RunningCommand:
-    messages: int  # a descriptor of what bubblewrap prints
+    stderr_file: int  # a memory file with what bubblewrap prints
     repository: frozenset[str]  # paths in the repository that are mounts of their own for this command
 
 
@@ -130,7 +130,7 @@ class BubblewrapStarter:
         writable = self._setup.roots.workspace_writable and not request.read_only
         repository = self._repository_mounts() if writable else {}
         mounts = {**self._root_mounts(request), **repository}
-        messages = _make_memory_file(b"")
+        stderr_file = _make_memory_file(b"")
         try:
             with contextlib.ExitStack() as stack:
                 files = {path: _close_with(stack, os.open(path, os.O_RDONLY | os.O_CLOEXEC)) for path in self._files}
@@ -142,21 +142,21 @@ class BubblewrapStarter:
                         *("--", sys.executable, "-I", "-S", "-c", _START, str(self._code), str(message)),
                     ],
                     [*stdio, client, self._server, self._code, message, *files.values()],
-                    messages,
+                    stderr_file,
                 )
         except OSError:
-            os.close(messages)
+            os.close(stderr_file)
             raise
-        self._running[pid] = _RunningCommand(messages, frozenset(repository))
+        self._running[pid] = _RunningCommand(stderr_file, frozenset(repository))
         return pid
 
-    def _spawn(self, arguments: list[str], descriptors: list[int], messages: int) -> int:
+    def _spawn(self, arguments: list[str], descriptors: list[int], stderr_file: int) -> int:
         keep = [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in descriptors]  # onto itself, so that exec does not close it
         return os.posix_spawn(
             self._setup.bubblewrap,
             [_NAME, *_ALWAYS, *arguments],
             {},
-            file_actions=[*keep, (os.POSIX_SPAWN_DUP2, messages, 2)],
+            file_actions=[*keep, (os.POSIX_SPAWN_DUP2, stderr_file, 2)],
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
         )
 
@@ -166,10 +166,10 @@ class BubblewrapStarter:
         if killed:
             for orphan in children(os.getpid(), self._running):
                 os.waitpid(orphan, 0)
-        messages = os.pread(command.messages, _MAX_MESSAGES, 0)
-        os.close(command.messages)
-        if messages:  # ignored if the supervisor has reported: the first report counts
-            send_report(client, "setup", text=f"bubblewrap: {_last_line_without_paths(messages)}")
+        printed = os.pread(command.stderr_file, _MAX_PRINTED, 0)
+        os.close(command.stderr_file)
+        if printed:  # ignored if the supervisor has reported: the first report counts
+            send_report(client, "setup", text=f"bubblewrap: {_last_line_without_paths(printed)}")
 
     def _message(self, request: CommandRequest, stdio: list[int], client: int, mounts: dict[str, _Mount]) -> bytes:
         """What ``bubblewrap_main`` reads."""
@@ -282,7 +282,7 @@ def _close_with(stack: contextlib.ExitStack, fd: int) -> int:
     return fd
 
 
-def _last_line_without_paths(messages: bytes) -> str:
+def _last_line_without_paths(printed: bytes) -> str:
     """The last line that bubblewrap, or Python, printed; paths of the host are not shown."""
-    line = messages.decode(errors="replace").rstrip().rpartition("\n")[2].removeprefix(f"{_NAME}: ")
+    line = printed.decode(errors="replace").rstrip().rpartition("\n")[2].removeprefix(f"{_NAME}: ")
     return re.sub(r"/\S+", "(a path)", line)[:200]
