@@ -202,10 +202,10 @@ class Supervisor:
         rules = self._full_rules() if self._full else self._reduced_rules()
         mark_descriptors_for_closing(3)
         for kind, limit in _LIMITS:
-            _limit(kind, limit)
+            _set_limit(kind, limit)
         if self._full:
             # Counted per user namespace, so only this command's own processes count; uid 0 is never limited by it.
-            _limit(resource.RLIMIT_NPROC, MAX_PROCESSES)
+            _set_limit(resource.RLIMIT_NPROC, MAX_PROCESSES)
         drop_capabilities()
         forbid_new_privileges()
         landlock.restrict(rules, network=self._request.network)
@@ -215,9 +215,9 @@ class Supervisor:
         """Everything that is mounted may be read: what must not be read is not mounted."""
         writable = [self._roots.workspace, *self._roots.write] if self._may_write else []
         return [
-            *_rules(["/"], landlock.READ),
-            *_rules([host_view.TMP, *writable], landlock.WRITE),
-            *_rules(host_view.DEVICES, landlock.DEVICE),
+            *_open_rules(["/"], landlock.READ),
+            *_open_rules([host_view.TMP, *writable], landlock.WRITE),
+            *_open_rules(host_view.DEVICES, landlock.DEVICE),
         ]
 
     def _reduced_rules(self) -> list[tuple[int, int]]:
@@ -227,9 +227,9 @@ class Supervisor:
             (self._workspace_fd, write),
             *((self._handles[path], landlock.READ) for path in self._roots.read),
             *((self._handles[path], write) for path in self._roots.write),
-            *_rules([*SYSTEM, *host_view.ETC, *_PROC_FACTS], landlock.READ),
-            *_rules([self._request.home], landlock.WRITE),
-            *_rules(host_view.DEVICES, landlock.DEVICE),
+            *_open_rules([*SYSTEM, *host_view.ETC, *_PROC_FACTS], landlock.READ),
+            *_open_rules([self._request.home], landlock.WRITE),
+            *_open_rules(host_view.DEVICES, landlock.DEVICE),
         ]
 
     @property
@@ -251,7 +251,7 @@ def send_report(client: int, kind: str, number: int = 0, text: str = "") -> None
         return
 
 
-def _rules(paths: list[str] | tuple[str, ...], rights: int) -> list[tuple[int, int]]:
+def _open_rules(paths: list[str] | tuple[str, ...], rights: int) -> list[tuple[int, int]]:
     rules = []
     for path in paths:
         try:
@@ -262,7 +262,7 @@ def _rules(paths: list[str] | tuple[str, ...], rights: int) -> list[tuple[int, i
     return rules
 
 
-def _limit(kind: int, value: int) -> None:
+def _set_limit(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (value, value))
