@@ -10,42 +10,42 @@ from toolkit.generated_support import Omissible, ToolModel
 
 class BashInput(ToolModel, extra="forbid"):
     command: Annotated[str, Field(min_length=1)]
-    """The text bash runs."""
+    """The shell text to run."""
     cwd: str = "."
     """Directory to run it in, relative to the workspace."""
     timeout_ms: Annotated[int, Field(ge=1, le=600000)] = 120000
-    """After how many milliseconds it is killed."""
+    """Milliseconds after which it is killed."""
     max_output_bytes: Annotated[int, Field(ge=1, le=16777216)] = 1048576
-    """How many bytes of stdout, and of stderr, to return at most; of more, beginning and end are kept."""
+    """Maximum number of bytes to return of stdout, and of stderr; longer output keeps its head and tail."""
     description: Omissible[str] = None
-    """What the command does, in five to ten words, for people who watch."""
+    """What the command does, in five to ten words, for people watching."""
 
 
 class BashOutput(ToolModel, extra="forbid"):
     command: str
     """What was run."""
     cwd: str
-    """Where it was run, relative to the workspace."""
+    """The directory it ran in, relative to the workspace."""
     exit_code: int | None
-    """What bash ended with; null if a signal ended it."""
+    """The exit code of bash; null if a signal ended it."""
     signal: str | None
     """The name of the signal that ended it, such as SIGKILL; null if it ended by itself."""
     stdout: str
-    """Its output as text; control characters other than tab and line feed, invisible ones and what is not UTF-8 are written as escapes. Where something was left out a line says how much."""
+    """Its output as text; control characters other than tab and line feed, invisible characters and bytes that are not UTF-8 are written as escapes. Where something is left out, a line says how much."""
     stderr: str
-    """Its errors, in the same form."""
+    """Its error output, in the same form."""
     stdout_truncated: bool
-    """Whether something of stdout was left out."""
+    """Whether part of stdout was left out."""
     stderr_truncated: bool
-    """Whether something of stderr was left out."""
+    """Whether part of stderr was left out."""
     timed_out: bool
     """Whether it was killed because timeout_ms had passed."""
     duration_ms: int
-    """How long it ran."""
+    """How long it ran, in milliseconds."""
     sandbox: Literal["full", "reduced", "none"]
     """The sandbox it ran in."""
     network: bool
-    """Whether it could reach the network of the host."""
+    """Whether it could reach the host's network."""
 
 
 class BashArgs(TypedDict, closed=True):

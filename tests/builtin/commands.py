@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
-from toolkit.guard.permission import Permission
+from toolkit.guard import Permission
 from toolkit.guard.process.kernel.tier import pick_tier
 
 WATCHDOG_MS: Final = 60_000

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.builtin.shell.escape_output import Cleaner
-from toolkit.builtin.shell.output_buffer import STREAMS, Collector, Stream
+from toolkit.builtin.shell.escape_output import OutputEscaper
+from toolkit.builtin.shell.output_buffer import STREAMS, OutputCollector, Stream, shorten
 
 
-def cleaned(*chunks: bytes) -> str:
-    cleaner = Cleaner()
-    return "".join([*map(cleaner.feed, chunks), cleaner.end()])
+def escaped(*chunks: bytes) -> str:
+    escaper = OutputEscaper()
+    return "".join([*map(escaper.feed, chunks), escaper.end()])
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def cleaned(*chunks: bytes) -> str:
     ],
 )  # fmt: skip
 def test_88_shows_everything_and_lets_nothing_act(data: bytes, text: str) -> None:
-    assert cleaned(data) == text
-    assert cleaned(*(bytes([byte]) for byte in data)) == text
+    assert escaped(data) == text
+    assert escaped(*(bytes([byte]) for byte in data)) == text
 
 
 odd_bytes = st.lists(
@@ -53,9 +53,9 @@ odd_bytes = st.lists(
 @given(data=odd_bytes, cuts=st.lists(st.integers(0, 40)))
 def test_88_text_does_not_depend_on_how_it_came(data: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(data)]
-    text = cleaned(*(data[start:stop] for start, stop in pairwise(places)))
+    text = escaped(*(data[start:stop] for start, stop in pairwise(places)))
 
-    assert text == cleaned(data)
+    assert text == escaped(data)
     hidden = {unicodedata.category(character) for character in text if character not in "\t\n\u200c\u200d"}
     assert hidden.isdisjoint({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -63,7 +63,7 @@ def test_88_text_does_not_depend_on_how_it_came(data: bytes, cuts: list[int]) ->
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["C", "Zl", "Zp"])))
 def test_text_that_can_be_seen_stays_as_it_is(text: str) -> None:
-    assert cleaned(text.encode()) == text
+    assert escaped(text.encode()) == text
 
 
 class Kept:
@@ -92,7 +92,7 @@ def test_87_keeps_both_ends_and_gives_the_whole_away(pieces: list[tuple[Stream, 
     def tell(stream: Stream, text: str) -> None:
         told[stream] += text
 
-    collector = Collector(limit, tell, kept.begin)
+    collector = OutputCollector(limit, tell, kept.begin)
     for stream, text in pieces:
         collector.add(stream, text.encode())
     collector.finish()
@@ -100,12 +100,12 @@ def test_87_keeps_both_ends_and_gives_the_whole_away(pieces: list[tuple[Stream, 
     whole: dict[str, str] = {name: "".join(text for stream, text in pieces if stream == name) for name in STREAMS}
     cut = {name for name in STREAMS if len(whole[name].encode()) > limit}
     assert told == whole
-    assert {name for name in STREAMS if collector.ends[name].is_cut} == cut
+    assert {name for name in STREAMS if collector.streams[name].is_truncated} == cut
     assert (kept.begun, kept.data) == ((1, "".join(text for _, text in pieces).encode()) if cut else (0, b""))
     for name in set(STREAMS) - cut:
-        assert collector.ends[name].text() == whole[name]
+        assert shorten(collector.streams[name]) == whole[name]
     for name in cut:
-        check_ends(collector.ends[name].text(), whole[name], limit)
+        check_ends(shorten(collector.streams[name]), whole[name], limit)
 
 
 def check_ends(shown: str, whole: str, limit: int) -> None:

@@ -142,8 +142,8 @@ def test_the_title_is_short_and_on_one_line(toolkit: Toolkit) -> None:
     ("arguments", "reason", "words"),
     [
         ({"command": ["pyhton3"]}, "COMMAND_NOT_FOUND", "'pyhton3' does not exist, or cannot be seen from inside the sandbox. Did you mean 'python3'"),
-        ({"command": ["ls -la"]}, "COMMAND_NOT_FOUND", "'ls -la' does not exist, or cannot be seen from inside the sandbox; give the program and each argument as an item of its own, and shell text to bash"),
-        ({"command": ["cd", "sub"]}, "COMMAND_NOT_FOUND", "'cd' does not exist, or cannot be seen from inside the sandbox; cd is a word of the shell: set cwd or env, or give shell text to bash"),
+        ({"command": ["ls -la"]}, "COMMAND_NOT_FOUND", "'ls -la' does not exist, or cannot be seen from inside the sandbox; give the program and each argument as a separate item, or use bash for shell text"),
+        ({"command": ["cd", "sub"]}, "COMMAND_NOT_FOUND", "'cd' does not exist, or cannot be seen from inside the sandbox; cd is a shell builtin: set cwd or env, or use bash for shell text"),
         ({"command": ["./none"]}, "COMMAND_NOT_FOUND", "'./none' does not exist"),
         ({"command": ["none/none"]}, "COMMAND_NOT_FOUND", "'none/none' does not exist in the workspace"),
         ({"command": ["/nonexistent/secret"]}, "COMMAND_NOT_FOUND", "the program does not exist"),
@@ -265,7 +265,7 @@ def test_without_a_sandbox_it_runs_and_says_so(tmp_path: Path, line: Line) -> No
         message = toolkit.invoke("exec_command", {"command": ["bash", "-c", text]})
 
     assert (message.content.sandbox, message.content.network) == ("none", True)
-    assert message.text().endswith("\n[run without a sandbox]")
+    assert message.text().endswith("\n[ran without a sandbox]")
     # The control of every row on survivors: without a sandbox there is one.
     assert line.is_held()
     os.kill(int(message.content.stdout), 9)

@@ -104,7 +104,7 @@ def test_a_function_that_is_gone_is_told_when_a_toolkit_is_built(tmp_path: Path)
     made.write("acme/maths.py", MATHS.replace("def add", "def plus"))
     code = "from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit; create_agent_toolkit(ToolkitContext('.', SecurityPolicy(default='deny')))"
     ran = made.python(code, check=False)
-    assert "acme.maths:* have no tool 'add' any more. Run `toolkit import`" in ran.stderr
+    assert "there is no tool 'add' in acme.maths:* any more. Run `toolkit import`" in ran.stderr
 
 
 def test_models_are_told_as_pydantic_tells_them(tmp_path: Path) -> None:

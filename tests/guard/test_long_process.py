@@ -16,8 +16,7 @@ from tests.guard.test_process_ends import HOLD, WATCHDOG, holders, ready, wait_f
 from tests.guard.ways import ALL, SANDBOXED, Way, guard_in, needs
 from tests.projects import REPOSITORY
 from toolkit.errors import SandboxViolation, ToolFailed, ToolNotAllowed
-from toolkit.guard.process.guard import ProcessGuard
-from toolkit.guard.process.long_process import LongProcess
+from toolkit.guard import LongProcess, ProcessGuard
 
 SERVER = """
 import os, subprocess, sys
@@ -86,7 +85,7 @@ def ask(process: LongProcess, line: str) -> str:
     while not heard.endswith(b"\n"):
         assert select.select([process.stdout], [], [], WATCHDOG)[0], "no answer"
         data = process.read()
-        assert data, process.said()
+        assert data, process.last_stderr()
         heard += data
     return heard.decode().rstrip("\n")
 
@@ -101,7 +100,7 @@ def test_it_is_talked_to_until_it_is_closed_and_then_ends_by_itself(workspace: P
         assert process.sandboxed is (way != "unsafe-none")
         process.close(grace=WATCHDOG)
         process.close()
-        assert process.ending().exit_code == 0
+        assert process.outcome().exit_code == 0
         assert (workspace / "goodbye").exists()
 
 
@@ -125,7 +124,7 @@ def test_one_that_does_not_end_is_killed_with_all_it_started(workspace: Path, sa
         assert len(holders(workspace)) == 3
         process.close(grace=0.2)
         assert holders(workspace) == []
-        assert process.ending().signal == signal.SIGKILL
+        assert process.outcome().signal == signal.SIGKILL
         assert not (workspace / "goodbye").exists()
         assert guard.run(["true"]).exit_code == 0
 
@@ -136,7 +135,7 @@ def test_what_it_left_behind_is_killed_when_it_ends_by_itself(workspace: Path, s
         assert ask(process, "hold") == "holding"
         wait_for(lambda: ready(workspace, 3), "nothing is held")
         process.close(grace=WATCHDOG)
-        assert process.ending().exit_code == 0
+        assert process.outcome().exit_code == 0
         assert holders(workspace) == []
 
 
@@ -154,7 +153,7 @@ def test_closing_the_guard_ends_it(workspace: Path, way: Way) -> None:
     assert holders(workspace)
     guard.close()
     assert holders(workspace) == []
-    assert process.ending().signal == signal.SIGKILL
+    assert process.outcome().signal == signal.SIGKILL
     with pytest.raises(ToolFailed, match="closed"):
         guard.start(["python", "hold.py"])
 
@@ -166,12 +165,12 @@ from tests.guard.ways import guard_in
 guard = guard_in(sys.argv[2], Path(sys.argv[1]), state_dir=sys.argv[3])
 process = guard.start(["python", "server.py", "stubborn"])
 process.write(b"hold\\n")
-print(guard._sandbox._helper.pid, flush=True)
+print(guard._sandbox._server.pid, flush=True)
 sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("victim", ["caller", "helper"])
+@pytest.mark.parametrize("victim", ["caller", "fork server"])
 def test_nothing_survives_when_its_owner_is_killed(workspace: Path, sandboxed: Way, victim: str) -> None:
     state = workspace.parent / "state"  # nobody is left to clean up
     state.mkdir()
@@ -180,12 +179,12 @@ def test_nothing_survives_when_its_owner_is_killed(workspace: Path, sandboxed: W
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment) as owner:
         assert owner.stdout
-        helper = int(owner.stdout.readline())
+        server = int(owner.stdout.readline())
         wait_for(lambda: ready(workspace, 3), "it never started")
         assert len(holders(workspace)) == 3
-        os.kill(owner.pid if victim == "caller" else helper, signal.SIGKILL)
+        os.kill(owner.pid if victim == "caller" else server, signal.SIGKILL)
         wait_for(lambda: not holders(workspace), "something survived")
-        wait_for(lambda: not os.path.exists(f"/proc/{helper}") or zombie(helper), "the helper survived")
+        wait_for(lambda: not os.path.exists(f"/proc/{server}") or zombie(server), "the fork server survived")
         owner.kill()
 
 
@@ -195,7 +194,7 @@ def test_complaints_never_block_it_and_only_the_last_are_kept(workspace: Path, w
         assert ask(process, "complain 5000000") == "complained"
         assert ask(process, "echo still here") == "still here"
         process.close()
-        assert process.said().endswith("xxthe end") and len(process.said()) < 10_000
+        assert process.last_stderr().endswith("xxthe end") and len(process.last_stderr()) < 10_000
 
 
 def test_a_full_pipe_is_no_reason_to_wait(workspace: Path, way: Way) -> None:
@@ -204,7 +203,7 @@ def test_a_full_pipe_is_no_reason_to_wait(workspace: Path, way: Way) -> None:
         taken = [process.write(b"x" * 65536) for _ in range(40)]
         assert taken[0] == 65536 and taken[-1] == 0
         process.close(grace=0)
-        assert process.ending().signal == signal.SIGKILL
+        assert process.outcome().signal == signal.SIGKILL
 
 
 def test_one_that_cannot_begin_says_why(workspace: Path, sandboxed: Way) -> None:
@@ -213,7 +212,7 @@ def test_one_that_cannot_begin_says_why(workspace: Path, sandboxed: Way) -> None
         wait_for(lambda: process.read() == b"", "its output never ended")
         process.close()
         with pytest.raises(ToolFailed, match="COMMAND_NOT_FOUND"):
-            process.ending()
+            process.outcome()
         with pytest.raises(ToolFailed, match="COMMAND_NOT_FOUND"):
             guard.start(["no-such-program"], sandbox=False)
         with pytest.raises(SandboxViolation, match="BASH_ENV"):

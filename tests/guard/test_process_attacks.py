@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in
-from toolkit.guard.process.guard import ProcessResult
+from toolkit.guard import ProcessResult
 
 THROUGH = b"THROUGH\n"
 SECRET = "SECRET"
@@ -278,7 +278,7 @@ def test_96_no_capability_and_no_way_to_get_one(world: World, way: Way) -> None:
 
 
 @pytest.mark.parametrize("way", FULL)
-def test_95_the_keeper_beside_a_command_is_out_of_reach(world: World, way: Way) -> None:
+def test_95_the_supervisor_of_a_command_is_out_of_reach(world: World, way: Way) -> None:
     code = """
 import os, signal
 for name in ("environ", "mem", "maps", "auxv", "root", "cwd", "exe", *(f"fd/{n}" for n in range(64))):

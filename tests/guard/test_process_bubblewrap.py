@@ -21,7 +21,7 @@ from tests.guard import nobody
 from tests.guard.ways import FULL, Way, guard_in, needs
 from tests.projects import REPOSITORY
 from toolkit.errors import SetupError, ToolNotAllowed
-from toolkit.guard.process.guard import ProcessGuard, ProcessResult
+from toolkit.guard import ProcessGuard, ProcessResult
 from toolkit.guard.process.kernel import bubblewrap, tier
 from toolkit.guard.process.kernel.syscall import Unsupported
 from toolkit.guard.process.kernel.tier import pick_tier, probe
@@ -63,11 +63,11 @@ def test_it_is_looked_for_only_in_the_systems_own_places(tmp_path: Path, monkeyp
 def test_one_that_others_could_have_changed_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "SYSTEM_PATH", (str(tmp_path),))
     shutil.copy("/usr/bin/true", tmp_path / "bwrap")
-    with pytest.raises(Unsupported, match="others than root"):  # directories above it are anybody's
+    with pytest.raises(Unsupported, match="users other than root"):  # directories above it are anybody's
         bubblewrap.find([])
     (tmp_path / "bwrap").unlink()
     (tmp_path / "bwrap").symlink_to("/usr/bin/true")
-    with pytest.raises(Unsupported, match="others than root"):  # a program of root's, but chosen by anybody
+    with pytest.raises(Unsupported, match="users other than root"):  # a program of root's, but chosen by anybody
         bubblewrap.find([])
 
 
@@ -91,7 +91,7 @@ def test_the_roots_of_a_guard_are_what_is_avoided(workspace: Path, monkeypatch: 
 
 WITHOUT_UNSHARE = """
 import ctypes, json, os, struct, sys
-from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard import ProcessGuard
 from toolkit.guard.process.kernel.seccomp import REFUSED
 from toolkit.guard.process.kernel.syscall import machine, prctl, forbid_new_privileges
 forbid_new_privileges()
@@ -129,7 +129,7 @@ def test_the_reason_of_one_that_fails_is_told_without_host_paths(
     monkeypatch.setattr(bubblewrap, "find", lambda avoid: str(broken))
     reason = pick_tier("full", "bubblewrap").reason
     assert reason == (
-        "bubblewrap: a first command failed: bubblewrap: Can't mount (a path) on (a path) Permission denied"
+        "bubblewrap: a test command failed: bubblewrap: Can't mount (a path) on (a path) Permission denied"
     )
     monkeypatch.setattr(tier, "probe", lambda *asked: "")  # it worked when it was tried
     with ProcessGuard(str(workspace), sandbox="full", carrier="bubblewrap") as guard:
@@ -153,15 +153,15 @@ def test_a_carrier_is_one_of_three(workspace: Path) -> None:
 # --- names instead of handles
 
 
-def test_the_keeper_inside_is_not_read_from_the_workspace(workspace: Path) -> None:
-    """Where the toolkit itself lies in the workspace, a command can rewrite it, but not what keeps the next one."""
+def test_the_supervisor_inside_is_not_read_from_the_workspace(workspace: Path) -> None:
+    """Where the toolkit itself lies in the workspace, a command can rewrite it, but not the supervisor of the next one."""
     needs("bubblewrap")
     shutil.copytree(REPOSITORY / "toolkit", workspace / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
-        "import sys, toolkit; from toolkit.guard.process.guard import ProcessGuard\n"
+        "import sys, toolkit; from toolkit.guard import ProcessGuard\n"
         "assert toolkit.__file__.startswith(sys.argv[1])\n"
         "guard = ProcessGuard(sys.argv[1], sandbox='full', carrier='bubblewrap')\n"
-        "print(guard.shell('for f in toolkit/*.py toolkit/guard/*.py; do echo \"hostile(\" > $f; done').exit_code)\n"
+        'print(guard.shell(\'for f in $(find toolkit -name "*.py"); do echo "hostile(" > $f; done\').exit_code)\n'
         "print(guard.shell('echo fine').stdout)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(workspace)}

@@ -224,33 +224,35 @@ def test_87_endless_output_is_cut_and_memory_bounded(workspace: Path, way: Way) 
     assert len(plain.stdout) == 20_000_000
 
 
-SUPERVISOR = """
+CALLER = """
 import sys
 from pathlib import Path
 from tests.guard.ways import guard_in
 guard = guard_in(sys.argv[2], Path(sys.argv[1]), state_dir=sys.argv[4])
 guard.run(["true"])
-print(guard._sandbox._helper.pid, flush=True)
+print(guard._sandbox._server.pid, flush=True)
 guard.shell(sys.argv[3], timeout=None)
 """
 
 
-@pytest.mark.parametrize("victim", ["caller", "helper"])
+@pytest.mark.parametrize("victim", ["caller", "fork server"])
 @pytest.mark.parametrize("form", ["83-background", "84-setsid", "84-daemon", "86-many"])
-def test_nothing_survives_when_the_supervisor_is_killed(workspace: Path, way: Way, form: str, victim: str) -> None:
+def test_nothing_survives_when_the_caller_or_the_fork_server_is_killed(
+    workspace: Path, way: Way, form: str, victim: str
+) -> None:
     state = workspace.parent / "state"  # nobody is left to clean up
     state.mkdir()
-    command = [sys.executable, "-c", SUPERVISOR, str(workspace), way, f"{FORMS[form]}; sleep {NEVER}", str(state)]
+    command = [sys.executable, "-c", CALLER, str(workspace), way, f"{FORMS[form]}; sleep {NEVER}", str(state)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as supervisor:
-        assert supervisor.stdout
-        helper = int(supervisor.stdout.readline())
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as caller:
+        assert caller.stdout
+        server = int(caller.stdout.readline())
         wait_for(lambda: ready(workspace, 8 if form == "86-many" else 1), "the command never started")
         assert holders(workspace)
-        os.kill(supervisor.pid if victim == "caller" else helper, signal.SIGKILL)
+        os.kill(caller.pid if victim == "caller" else server, signal.SIGKILL)
         wait_for(lambda: not holders(workspace), "something survived")
-        wait_for(lambda: not os.path.exists(f"/proc/{helper}") or zombie(helper), "the helper survived")
-        supervisor.kill()
+        wait_for(lambda: not os.path.exists(f"/proc/{server}") or zombie(server), "the fork server survived")
+        caller.kill()
 
 
 def zombie(pid: int) -> bool:
@@ -260,8 +262,8 @@ def zombie(pid: int) -> bool:
         return True
 
 
-def test_nothing_survives_the_keeper_either(workspace: Path, way: Way) -> None:
-    """In the reduced tier the helper finds what is left; killed both at once, they would be the documented gap."""
+def test_nothing_survives_the_supervisor_either(workspace: Path, way: Way) -> None:
+    """In the reduced tier the fork server finds what is left; killed both at once, they would be the documented gap."""
     with guard_in(way, workspace) as guard:
         outcome: list[BaseException] = []
 
@@ -274,10 +276,10 @@ def test_nothing_survives_the_keeper_either(workspace: Path, way: Way) -> None:
         thread = threading.Thread(target=call)
         thread.start()
         wait_for(lambda: ready(workspace), "the command never started")
-        assert guard._sandbox._helper is not None
-        keepers = children(guard._sandbox._helper.pid)
-        assert len(keepers) == 1
-        os.kill(keepers[0], signal.SIGKILL)
+        assert guard._sandbox._server is not None
+        supervisors = children(guard._sandbox._server.pid)
+        assert len(supervisors) == 1
+        os.kill(supervisors[0], signal.SIGKILL)
         thread.join(WATCHDOG)
         assert holders(workspace) == []
         assert outcome and "killed from outside" in str(outcome[0])
@@ -287,15 +289,15 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_close_ends_the_helper_and_a_killed_helper_is_replaced(workspace: Path, way: Way) -> None:
+def test_close_ends_the_fork_server_and_a_killed_one_is_replaced(workspace: Path, way: Way) -> None:
     guard = guard_in(way, workspace)
     guard.run(["true"])
-    assert guard._sandbox._helper is not None
-    first = guard._sandbox._helper.pid
+    assert guard._sandbox._server is not None
+    first = guard._sandbox._server.pid
     os.kill(first, signal.SIGKILL)
-    wait_for(lambda: zombie(first), "the helper did not die")
+    wait_for(lambda: zombie(first), "the fork server did not die")
     assert guard.run(["true"]).exit_code == 0
-    second = guard._sandbox._helper.pid
+    second = guard._sandbox._server.pid
     assert second != first
     guard.close()
     guard.close()
@@ -304,7 +306,7 @@ def test_close_ends_the_helper_and_a_killed_helper_is_replaced(workspace: Path, 
         guard.run(["true"])
 
 
-def test_several_threads_share_one_helper(workspace: Path, way: Way) -> None:
+def test_several_threads_share_one_fork_server(workspace: Path, way: Way) -> None:
     answers: list[bytes] = []
     with guard_in(way, workspace) as guard:
 

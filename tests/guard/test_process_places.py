@@ -12,7 +12,7 @@ import pytest
 
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
 from toolkit.errors import SetupError, ToolNotAllowed
-from toolkit.guard.process.guard import ProcessGuard, ProcessResult
+from toolkit.guard import ProcessGuard, ProcessResult
 
 
 @pytest.fixture
@@ -59,19 +59,19 @@ def test_a_root_in_the_workspace_never_becomes_another_place(
 
 
 @pytest.mark.parametrize("way", SANDBOXED)
-def test_nor_when_the_helper_is_started_anew(tmp_path: Path, workspace: Path, way: Way) -> None:
+def test_nor_when_the_fork_server_is_started_again(tmp_path: Path, workspace: Path, way: Way) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").write_text("SECRET")
     (workspace / "vendor").mkdir()
     with guard_in(way, workspace, read_roots=[str(workspace / "vendor")]) as guard:
         succeeded(guard.run(["true"]))
-        helper = guard._sandbox._helper
-        assert helper is not None
+        server = guard._sandbox._server
+        assert server is not None
         (workspace / "vendor").rename(workspace / "moved")
         (workspace / "vendor").symlink_to(outside)
-        os.kill(helper.pid, signal.SIGKILL)
-        os.waitid(os.P_PID, helper.pid, os.WEXITED | os.WNOWAIT)
+        os.kill(server.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
         with pytest.raises(ToolNotAllowed, match="moved or replaced"):
             guard.run(["cat", f"{outside}/secret"])
 

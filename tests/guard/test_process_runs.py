@@ -14,8 +14,7 @@ import pytest
 
 from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed, ToolkitError
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.process.guard import ProcessGuard, ProcessResult
+from toolkit.guard import ProcessGuard, ProcessResult, SandboxFS
 from toolkit.guard.process.program import find
 
 WATCHDOG = 120.0

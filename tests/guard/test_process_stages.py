@@ -95,7 +95,7 @@ def test_102_a_command_cannot_type_into_the_agents_terminal(tmp_path: Path, way:
 
 RUN_SETUID = """
 import json, subprocess, sys
-from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard import ProcessGuard
 workspace, sandbox, carrier = sys.argv[1:]
 plain = subprocess.run(["./whoami", "-u"], cwd=workspace, capture_output=True, text=True).stdout
 with ProcessGuard(workspace, sandbox=sandbox, carrier=carrier) as guard:

@@ -15,8 +15,8 @@ import pytest
 from tests.guard import nobody
 from tests.guard.ways import needs
 from toolkit.errors import ToolNotAllowed
+from toolkit.guard import ProcessGuard
 from toolkit.guard.fs import resolve
-from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.kernel import bubblewrap, landlock, namespaces, seccomp, syscall, tier
 from toolkit.guard.process.kernel.syscall import MACHINES, Unsupported
 from toolkit.guard.process.kernel.tier import TierChoice, pick_tier, probe
@@ -28,14 +28,16 @@ HEADERS = {
 }
 
 
-def give(monkeypatch: pytest.MonkeyPatch, *, full: str, reduced: str, uid: int, carried: str | None = None) -> None:
-    """A machine whose probes answer so; ``carried`` is what bubblewrap's says, where it is installed."""
+def give(
+    monkeypatch: pytest.MonkeyPatch, *, full: str, reduced: str, uid: int, bubblewrapped: str | None = None
+) -> None:
+    """A machine whose probes answer so; ``bubblewrapped`` is what the probe of bubblewrap answers, where it is installed."""
 
     def probe(name: str, program: str = "") -> str:
-        return {"full": full, "reduced": reduced, f"full{BWRAP}": carried or ""}[name + program]
+        return {"full": full, "reduced": reduced, f"full{BWRAP}": bubblewrapped or ""}[name + program]
 
     def find(avoid: Sequence[str]) -> str:
-        if carried is None:
+        if bubblewrapped is None:
             raise Unsupported("not installed")
         return BWRAP
 
@@ -53,7 +55,7 @@ def test_auto_is_reduced_for_users_only(monkeypatch: pytest.MonkeyPatch) -> None
     give(monkeypatch, full="no namespaces", reduced="", uid=1000)
     assert pick_tier("auto") == TierChoice("reduced", "full: no namespaces; bubblewrap: not installed")
     give(monkeypatch, full="no namespaces", reduced="", uid=0)
-    by_name = "not for uid 0 unless asked for by name"
+    by_name = "not for uid 0 unless requested by name"
     assert pick_tier("auto") == TierChoice("none", f"full: no namespaces; bubblewrap: {by_name}; reduced: {by_name}")
     assert pick_tier("reduced").name == "reduced"
 
@@ -66,7 +68,7 @@ def test_a_tier_asked_for_by_name_is_never_replaced(monkeypatch: pytest.MonkeyPa
 
 
 def test_bubblewrap_builds_the_full_tier_where_we_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    give(monkeypatch, full="no namespaces", reduced="", uid=1000, carried="")
+    give(monkeypatch, full="no namespaces", reduced="", uid=1000, bubblewrapped="")
     for choice in (pick_tier("auto"), pick_tier("full")):
         assert (choice.name, choice.carrier, choice.bubblewrap) == ("full", "bubblewrap", BWRAP)
         assert choice.reason == "full: no namespaces; bubblewrap: builds the full tier on this machine"
@@ -74,25 +76,25 @@ def test_bubblewrap_builds_the_full_tier_where_we_cannot(monkeypatch: pytest.Mon
 
 
 def test_our_own_comes_first_and_either_can_be_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    give(monkeypatch, full="", reduced="", uid=1000, carried="")
+    give(monkeypatch, full="", reduced="", uid=1000, bubblewrapped="")
     assert pick_tier("auto").carrier == pick_tier("auto", "own").carrier == "own"
     assert pick_tier("auto", "bubblewrap").carrier == "bubblewrap"
-    give(monkeypatch, full="no namespaces", reduced="", uid=1000, carried="")
+    give(monkeypatch, full="no namespaces", reduced="", uid=1000, bubblewrapped="")
     assert pick_tier("full", "own") == TierChoice("none", "full: no namespaces")
     assert pick_tier("auto", "own") == TierChoice("reduced", "full: no namespaces")
 
 
 def test_a_bubblewrap_that_fails_is_a_reason_not_a_weaker_tier(monkeypatch: pytest.MonkeyPatch) -> None:
-    give(monkeypatch, full="no namespaces", reduced="", uid=1000, carried="no permission")
+    give(monkeypatch, full="no namespaces", reduced="", uid=1000, bubblewrapped="no permission")
     assert pick_tier("full") == TierChoice("none", "full: no namespaces; bubblewrap: no permission")
     assert pick_tier("auto") == TierChoice("reduced", "full: no namespaces; bubblewrap: no permission")
     assert pick_tier("auto", "bubblewrap") == TierChoice("reduced", "bubblewrap: no permission")
-    give(monkeypatch, full="no namespaces", reduced="no Landlock", uid=1000, carried="no permission")
+    give(monkeypatch, full="no namespaces", reduced="no Landlock", uid=1000, bubblewrapped="no permission")
     assert pick_tier("auto").reason == "full: no namespaces; bubblewrap: no permission; reduced: no Landlock"
 
 
 def test_uid_0_gets_bubblewrap_only_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    give(monkeypatch, full="no namespaces", reduced="", uid=0, carried="")
+    give(monkeypatch, full="no namespaces", reduced="", uid=0, bubblewrapped="")
     assert pick_tier("full").name == "none"
     assert pick_tier("full", "bubblewrap").carrier == "bubblewrap"
 
@@ -150,7 +152,7 @@ def test_a_sandbox_that_cannot_be_built_runs_nothing(tmp_path: Path, monkeypatch
 
 AS_NOBODY = '''
 import json, os, sys
-from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard import ProcessGuard
 from toolkit.guard.process.kernel.tier import pick_tier, probe
 workspace, outside, sandbox, carrier = sys.argv[1:]
 BOMB = """

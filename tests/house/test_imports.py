@@ -47,11 +47,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime.stores.todos",
         "toolkit.guard.policy.preview",
         "toolkit.guard.fs.transaction.change",
+        "toolkit.guard.process.output",
         "toolkit.builtin",
         "toolkit.visible",
     ),
     "toolkit/packs": (
         "toolkit.errors",
+        "toolkit.lazy_exports",
         "toolkit.wire",
         "toolkit.guard",
         "toolkit.inject",

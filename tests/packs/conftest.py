@@ -20,9 +20,7 @@ import pytest
 from tests.packs.service import Service, running_service
 from tests.projects import Project, run
 from tests.runtime.conftest import Door
-from toolkit import ToolContext
-from toolkit.runtime.catalog.catalog import Pack
-from toolkit.runtime.functions.standalone import StandaloneContext
+from toolkit import Pack, StandaloneContext, ToolContext
 
 SERVERS = Path(__file__).parent / "servers"
 ODD = {"type": "object", "properties": {"text": {"type": "string"}}}

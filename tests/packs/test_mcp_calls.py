@@ -10,9 +10,8 @@ import pytest
 
 from tests.packs.conftest import Doors, filled, servers_in
 from tests.runtime.conftest import Door
-from toolkit import JsonObject, Progress, ToolCall
+from toolkit import ContentBlock, ContentOutput, JsonObject, Progress, ToolCall
 from toolkit.errors import ToolFailed, ToolkitError, ToolNotAllowed
-from toolkit.wire.content import ContentBlock, ContentOutput
 
 
 @pytest.fixture(params=["shop_", "web_"])

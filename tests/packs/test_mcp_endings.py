@@ -15,10 +15,9 @@ import pytest
 from tests.guard.test_process_ends import wait_for
 from tests.packs.conftest import SERVERS, Doors, servers_in
 from tests.runtime.conftest import Door
-from toolkit import CancelSignal, JsonObject, ToolCall
+from toolkit import CancelSignal, JsonObject, Pack, ToolCall
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
-from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack
-from toolkit.runtime.catalog.catalog import Pack
+from toolkit.packs import McpServer, McpTool, mcp_pack
 
 
 def odd(habit: str, *, timeout: float = 60.0, env: tuple[str, ...] = (), sandbox: bool = True) -> Pack:
@@ -80,7 +79,7 @@ def test_a_call_past_its_deadline_is_cancelled_at_the_server_too(make_door: Door
 
 def test_the_timeout_of_the_pack_ends_a_call_that_is_never_answered(make_door: Doors, workspace: Path) -> None:
     door = make_door(odd("silent", timeout=2))
-    with pytest.raises(ToolTimeout, match="the MCP server 'odd' gave no answer in time"):
+    with pytest.raises(ToolTimeout, match="the MCP server 'odd' did not answer in time"):
         door.tool("odd")
     assert (workspace / "asked").exists()
     wait_for((workspace / "heard.cancelled").exists, "the server never heard of it")

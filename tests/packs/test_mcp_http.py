@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
+import toolkit
 from tests.guard.test_net_fetch import certificates
 from tests.guard.test_process_ends import wait_for
 from tests.packs.conftest import Doors
 from tests.packs.odd_http import OddHttp, odd_http
 from tests.runtime.conftest import Door
+from toolkit import Pack
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolkitError, ToolTimeout
-from toolkit.guard.net.network import Network
-from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack
-from toolkit.runtime.catalog.catalog import Pack
+from toolkit.guard import Network
+from toolkit.packs import McpServer, McpTool, mcp_pack
 
 __all__ = ["certificates"]  # a fixture
 
@@ -48,6 +49,12 @@ def test_a_session_is_made_once_kept_and_given_back(make_door: Doors, odd: OddHt
     assert {path for _, path, _, _ in odd.requests} == {"/mcp"}
 
 
+def test_a_server_sees_the_version_of_the_toolkit(make_sync: Doors, odd: OddHttp) -> None:
+    assert greet(make_sync(pack(odd.url))) == "5"
+    bodies = [body for verb, *_, body in odd.requests if verb == "POST" and body.get("method") == "initialize"]
+    assert [body["params"]["clientInfo"]["version"] for body in bodies] == [toolkit.__version__]
+
+
 def test_headers_are_filled_from_the_environment_and_nothing_else_is_sent(
     make_sync: Doors, odd: OddHttp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +83,7 @@ def test_redirects_are_refused_wherever_they_lead(make_sync: Doors, odd: OddHttp
     with odd_http() as elsewhere:
         odd.habit, odd.elsewhere = habit, elsewhere.url + "?token=x"
         with pytest.raises(
-            SandboxViolation, match=r"redirects to '.*', which is refused: the configured url"
+            SandboxViolation, match=r"redirects to '.*', which is refused: only the configured url"
         ) as caught:
             greet(make_sync(pack(odd.url)))
         assert "token" not in str(caught.value)
@@ -121,11 +128,11 @@ FAILURES = {
     "status": ("REMOTE", "answered with the status 401"),
     "garbage": ("REMOTE", "Failed to parse JSON response"),
     "no type": ("REMOTE", "Unexpected content type: text/plain"),
-    "packed": ("REMOTE", "packs its answer in a way that nobody asked for"),
+    "packed": ("REMOTE", "used an unrequested Content-Encoding"),
     "huge": ("TOO_LARGE", "longer than 32 MiB"),
     "hangs up": ("NETWORK", "the connection broke"),
-    "ends the stream": ("SERVER_DIED", "broke off the call"),
-    "always forgets": ("REMOTE", "forgets its session at once"),
+    "ends the stream": ("SERVER_DIED", "closed the connection during the call"),
+    "always forgets": ("REMOTE", "ends every new session at once"),
 }
 
 
@@ -202,5 +209,5 @@ def test_an_address_that_is_none_is_a_mistake_of_the_set_up(url: str) -> None:
 
 def test_a_server_is_reached_in_one_way() -> None:
     for settings in ({}, {"command": ("x",), "url": "http://example.org"}):
-        with pytest.raises(SetupError, match="a command or a url, and not both"):
+        with pytest.raises(SetupError, match="a command or a url, not both"):
             McpServer(name="x", **settings)  # type: ignore[arg-type]

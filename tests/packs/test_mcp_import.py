@@ -89,9 +89,12 @@ def test_all_pages_are_read_in_order() -> None:
 @pytest.mark.parametrize(
     ("habit", "words"),
     [
-        ("loop", "gives one page of its tools again and again"),
+        ("loop", "sends the same page of its tools again and again"),
         ("endless", "has more than 1000 pages of tools"),
-        ("dies at once", "ended before it was ready (exit code 1; the last it said: cannot find my configuration)"),
+        (
+            "dies at once",
+            "ended before it was ready (exit code 1; the end of its stderr: cannot find my configuration)",
+        ),
     ],
 )
 def test_a_list_that_cannot_be_had_is_told(habit: str, words: str) -> None:

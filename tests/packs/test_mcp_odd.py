@@ -7,6 +7,7 @@ import pytest
 from tests.packs.conftest import Doors
 from tests.packs.test_mcp_endings import odd
 from toolkit.errors import ToolFailed, ToolkitError
+from toolkit.packs import McpServer, McpTool, mcp_pack
 
 
 @pytest.mark.parametrize(
@@ -31,19 +32,28 @@ def test_very_many_media_cost_no_more_than_their_number(make_sync: Doors) -> Non
 
 REFUSED = {
     "long line": ("SERVER_DIED", "a line of more than 32 MiB"),
-    "garbage": ("SERVER_DIED", "10001 lines in a row that are no JSON-RPC"),
-    "no result": ("REMOTE", "answered what the protocol does not know: "),
-    "refuses": ("REMOTE", r"refuses: no such tool\u202e here"),
+    "garbage": ("SERVER_DIED", "10001 lines in a row that are not JSON-RPC"),
+    "no result": ("REMOTE", "sent an answer that is not valid in the protocol: "),
+    "refuses": ("REMOTE", r"refused the request: no such tool\u202e here"),
     "half a character": ("REMOTE", "its answer cannot be read"),
     "fails": ("TOOL_ERROR", "it is broken"),
     "fails telling": ("TOOL_ERROR", "the token is ${TOKEN}"),
-    "forges": ("REMOTE", r"refuses: the token is ${TOKEN}\x1b"),
-    "asks without listening": ("SERVER_DIED", "it asks more than 1000 things and waits for no answer"),
+    "forges": ("REMOTE", r"refused the request: the token is ${TOKEN}\x1b"),
+    "asks without listening": ("SERVER_DIED", "it sent more than 1000 requests without reading the answers"),
     "dies": ("SERVER_DIED", "the token is ${TOKEN}"),
-    "text only": ("INVALID_OUTPUT", "promises structured content for 'ask' and gave text only"),
-    "wrong JSON as text": ("INVALID_OUTPUT", "promises structured content for 'ask' and gave text only"),
+    "text only": (
+        "INVALID_OUTPUT",
+        "declares structured content for 'ask' but returned only text that is not such JSON",
+    ),
+    "wrong JSON as text": (
+        "INVALID_OUTPUT",
+        "declares structured content for 'ask' but returned only text that is not such JSON",
+    ),
     "wrong structure": ("INVALID_OUTPUT", "what its output schema refuses: n: Input should be a valid integer"),
-    "dies at once": ("SERVER_DIED", "ended before it was ready (exit code 1; the last it said: cannot find my config"),
+    "dies at once": (
+        "SERVER_DIED",
+        "ended before it was ready (exit code 1; the end of its stderr: cannot find my config",
+    ),
 }
 
 
@@ -62,7 +72,7 @@ def test_what_cannot_be_is_an_error_in_words(make_sync: Doors, habit: str, monke
     ("habit", "words"),
     [
         ("never ready", "was not ready within 1 s"),
-        ("speaks nonsense", "it wrote what is no JSON-RPC: 'what?'"),
+        ("speaks nonsense", "it wrote something that is not JSON-RPC: 'what?'"),
     ],
 )
 def test_one_that_never_answers_is_given_up(make_sync: Doors, habit: str, words: str) -> None:
@@ -90,8 +100,6 @@ def test_a_variable_that_is_not_set_is_named(make_sync: Doors) -> None:
 
 
 def test_a_program_that_is_not_there_is_told(make_sync: Doors) -> None:
-    from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack
-
     server = McpServer(name="none", command=("no-such-server",))
     door = make_sync(mcp_pack(server, {"odd": McpTool("ask", "served.generated.models.odd:OddOutput")}))
     with pytest.raises(ToolkitError, match="'no-such-server' does not exist"):

@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.packs.service import Service
+from toolkit import StandaloneContext
 from toolkit.errors import InvalidArguments, SetupError, ToolkitError
 from toolkit.models.base import ToolModel
-from toolkit.packs.openapi.pack import ApiOperation, ApiService, api_pack
-from toolkit.packs.openapi.request import Body, Parameter
-from toolkit.runtime.functions.standalone import StandaloneContext
+from toolkit.packs import ApiBody, ApiOperation, ApiParameter, ApiService, api_pack
 
 CONTENT = "toolkit.wire.content:ContentOutput"
 
@@ -33,8 +32,8 @@ def call(
     path: str = "/x",
     base: str = "/v1",
     headers: dict[str, str] | None = None,
-    parameters: dict[str, Parameter] | None = None,
-    body: Body | None = None,
+    parameters: dict[str, ApiParameter] | None = None,
+    body: ApiBody | None = None,
     accept: str = "application/json",
 ) -> Any:
     operation = ApiOperation(
@@ -47,7 +46,7 @@ def call(
 SHADES = ["a b", "c&d"]
 COLOUR = {"R": 100, "G": "x=y"}
 # Each row: how the parameter `c` is written, its value, what stands in the query.
-QUERIES: dict[str, tuple[Parameter, object, str]] = {
+QUERIES: dict[str, tuple[ApiParameter, object, str]] = {
     "a text": ({"in": "query"}, "a&b=c#d/é", "?c=a%26b%3Dc%23d%2F%C3%A9"),
     "a number": ({"in": "query"}, 1.5, "?c=1.5"),
     "a boolean": ({"in": "query"}, True, "?c=true"),
@@ -77,7 +76,7 @@ def test_queries(service: Service, ctx: StandaloneContext, case: str) -> None:
 
 
 # Each row: how the parameter `c` is written, its value, what stands in the path.
-PATHS: dict[str, tuple[Parameter, object, str]] = {
+PATHS: dict[str, tuple[ApiParameter, object, str]] = {
     "a text": ({"in": "path"}, "a/b?c#d", "a%2Fb%3Fc%23d"),
     "a number": ({"in": "path"}, 7, "7"),
     "a list": ({"in": "path"}, SHADES, "a%20b,c%26d"),
@@ -116,7 +115,7 @@ def test_values_that_would_lead_elsewhere(service: Service, ctx: StandaloneConte
 def test_dots_put_together_from_two_values(service: Service, ctx: StandaloneContext) -> None:
     with pytest.raises(InvalidArguments):
         call(service, ctx, {"a": ".", "b": "."}, path="/{a}{b}", parameters={"a": {"in": "path"}, "b": {"in": "path"}})
-    with pytest.raises(InvalidArguments, match="c: it stands in the path and must be given"):
+    with pytest.raises(InvalidArguments, match="c: it is part of the path and must be given"):
         call(service, ctx, {}, path="/{c}", parameters={"c": {"in": "path"}})
     assert service.seen == []
 
@@ -137,7 +136,7 @@ def test_no_value_changes_anything_but_its_own_place(
     from urllib.parse import parse_qsl, unquote
 
     service.forget()
-    parameters: dict[str, Parameter] = {"c": {"in": "path"}, "q": {"in": "query"}, "r": {"in": "query"}}
+    parameters: dict[str, ApiParameter] = {"c": {"in": "path"}, "q": {"in": "query"}, "r": {"in": "query"}}
     try:
         call(service, ctx, {"c": inner, "q": query, "r": "end"}, path="/x/{c}/y", parameters=parameters)
     except InvalidArguments:
@@ -153,7 +152,7 @@ def test_no_value_changes_anything_but_its_own_place(
 
 
 def test_headers_and_cookies(service: Service, ctx: StandaloneContext) -> None:
-    parameters: dict[str, Parameter] = {
+    parameters: dict[str, ApiParameter] = {
         "X-Id": {"in": "header"},
         "list": {"in": "header", "name": "X-List"},
         "Accept-Language": {"in": "header"},
@@ -187,13 +186,13 @@ def test_a_header_of_the_service_is_not_replaced_by_an_argument(
     service: Service, ctx: StandaloneContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PETS_TOKEN", "secret")
-    parameters: dict[str, Parameter] = {"h": {"in": "header", "name": "x-KEY"}}
+    parameters: dict[str, ApiParameter] = {"h": {"in": "header", "name": "x-KEY"}}
     call(service, ctx, {"h": "mine"}, parameters=parameters, headers={"X-Key": "Bearer ${PETS_TOKEN}/${}$"})
     assert service.last.headers["x-key"] == "Bearer secret/${}$"
 
 
 # Each row: media type, how parts are written, the value, content type and bytes as they arrive.
-BODIES: dict[str, tuple[Body, object, str, bytes]] = {
+BODIES: dict[str, tuple[ApiBody, object, str, bytes]] = {
     "JSON": (
         {"property": "body", "mediaType": "application/json"},
         {"a": [1, None, "é"]},
@@ -242,7 +241,7 @@ def test_bodies(service: Service, ctx: StandaloneContext, case: str) -> None:
 
 
 def test_parts(service: Service, ctx: StandaloneContext) -> None:
-    body: Body = {
+    body: ApiBody = {
         "property": "body",
         "mediaType": "multipart/form-data",
         "encoding": {"file": {"base64": True, "contentType": "image/png"}, "more": {"base64": True}},
@@ -266,14 +265,14 @@ def test_parts(service: Service, ctx: StandaloneContext) -> None:
 
 
 def test_what_is_no_base64(service: Service, ctx: StandaloneContext) -> None:
-    body: Body = {"property": "body", "mediaType": "application/pdf", "base64": True}
+    body: ApiBody = {"property": "body", "mediaType": "application/pdf", "base64": True}
     with pytest.raises(InvalidArguments, match="bytes must be given as base64"):
         call(service, ctx, {"body": "!!"}, method="post", body=body)
     assert service.seen == []
 
 
 def test_a_body_that_is_not_given(service: Service, ctx: StandaloneContext) -> None:
-    body: Body = {"property": "body", "mediaType": "application/json"}
+    body: ApiBody = {"property": "body", "mediaType": "application/json"}
     call(service, ctx, {}, method="post", body=body)
     assert (service.last.headers["content-length"], service.last.body) == ("0", b"")
     assert "content-type" not in service.last.headers
@@ -288,12 +287,15 @@ def test_methods(service: Service, ctx: StandaloneContext, method: str) -> None:
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
-    "method": ({"method": "trace", "path": "/x"}, "the method of an operation is one of"),
-    "path": ({"method": "get", "path": "x"}, "begins with a slash"),
+    "method": ({"method": "trace", "path": "/x"}, "the method of an operation must be one of"),
+    "path": ({"method": "get", "path": "x"}, "must start with a slash"),
     "place": ({"method": "get", "path": "/x", "parameters": {"a": {"in": "body"}}}, "'a' is in 'body'"),
-    "style": ({"method": "get", "path": "/x", "parameters": {"a": {"in": "path", "style": "form"}}}, "has no style"),
-    "template": ({"method": "get", "path": "/{a}"}, "needs {a}, which is no parameter"),
-    "output": ({"method": "get", "path": "/x", "output": "Output"}, "named as 'module:Class'"),
+    "style": (
+        {"method": "get", "path": "/x", "parameters": {"a": {"in": "path", "style": "form"}}},
+        "the style of the path parameter 'a' must be one of simple, label, matrix",
+    ),
+    "template": ({"method": "get", "path": "/{a}"}, "needs {a}, which is not a parameter"),
+    "output": ({"method": "get", "path": "/x", "output": "Output"}, "must be given as 'module:Class'"),
 }
 
 

@@ -16,10 +16,17 @@ import pytest
 from tests.packs.petshop import make_petshop
 from tests.packs.service import Answer, Service
 from tests.projects import run
-from toolkit import Rule, SecurityPolicy, ToolFailed, ToolkitContext, ToolkitError, ToolNotAllowed
+from toolkit import (
+    CancelSignal,
+    Network,
+    Rule,
+    SecurityPolicy,
+    ToolFailed,
+    ToolkitContext,
+    ToolkitError,
+    ToolNotAllowed,
+)
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolCancelled, ToolTimeout
-from toolkit.guard.net.network import Network
-from toolkit.runtime.context.signals import CancelSignal
 
 REX = {"id": 1, "name": "Rex", "weight": None}
 SECRET = "tok-4711-very-secret"
@@ -92,15 +99,15 @@ FAILURES: dict[str, tuple[Answer, str, str, bool]] = {
     "busy": (Answer(b"", 503), "HTTP_503", "the service 'shop' answered 503 Service Unavailable", True),
     "a status nobody knows": (Answer(b"x", 599), "HTTP_599", "the service 'shop' answered 599: x", False),
     "the token sent back": (Answer(f"bad token {SECRET}".encode(), 401), "HTTP_401", "the service 'shop' answered 401 Unauthorized: bad token [secret]", False),
-    "bytes": (Answer(b"\x00\x01", 500), "HTTP_500", "the service 'shop' answered 500 Internal Server Error: 2 bytes that are no text", True),
-    "a redirect": (Answer(b"", 302, headers={"Location": "http://127.0.0.1:1/"}), "HTTP_302", "the service 'shop' answered 302 Found: redirects are not followed; its url in the settings must be where it is now", False),
-    "a page": (Answer(b"<p>hello", content_type="text/html"), "REMOTE", "the service 'shop' answered text/html where its document promises JSON: <p>hello", True),
-    "the token as a type": (Answer(b"x", content_type=f"text/{SECRET}"), "REMOTE", "the service 'shop' answered text/[secret] where its document promises JSON: x", True),
-    "broken JSON": (Answer(b'{"id": 1'), "REMOTE", "the service 'shop' answered what is no JSON", True),
-    "JSON without end": (Answer(b"[" * 100_000), "REMOTE", "the service 'shop' answered what is no JSON", True),
-    "a lie": (Answer(b'{"name": 7}'), "INVALID_OUTPUT", "the service 'shop' answered what its own document rules out: id: Field required; name: Input should be a valid string", False),
-    "nothing": (Answer(b"", content_type=None), "INVALID_OUTPUT", "the service 'shop' answered what its own document rules out: the answer: ", False),
-    "too much": (Answer(b"[" + b"1," * (6 << 20) + b"1]"), "TOO_LARGE", "the service 'shop' answered more than 10485760 bytes", False),
+    "bytes": (Answer(b"\x00\x01", 500), "HTTP_500", "the service 'shop' answered 500 Internal Server Error: 2 bytes that are not text", True),
+    "a redirect": (Answer(b"", 302, headers={"Location": "http://127.0.0.1:1/"}), "HTTP_302", "the service 'shop' answered 302 Found: redirects are not followed; if it has moved, change its url in the settings", False),
+    "a page": (Answer(b"<p>hello", content_type="text/html"), "REMOTE", "the service 'shop' answered with text/html, but its OpenAPI document declares JSON: <p>hello", True),
+    "the token as a type": (Answer(b"x", content_type=f"text/{SECRET}"), "REMOTE", "the service 'shop' answered with text/[secret], but its OpenAPI document declares JSON: x", True),
+    "broken JSON": (Answer(b'{"id": 1'), "REMOTE", "the service 'shop' answered with text that is not JSON", True),
+    "JSON without end": (Answer(b"[" * 100_000), "REMOTE", "the service 'shop' answered with text that is not JSON", True),
+    "a lie": (Answer(b'{"name": 7}'), "INVALID_OUTPUT", "the service 'shop' sent an answer that its OpenAPI document does not allow: id: Field required; name: Input should be a valid string", False),
+    "nothing": (Answer(b"", content_type=None), "INVALID_OUTPUT", "the service 'shop' sent an answer that its OpenAPI document does not allow: the answer: ", False),
+    "too much": (Answer(b"[" + b"1," * (6 << 20) + b"1]"), "TOO_LARGE", "the service 'shop' answered with more than 10485760 bytes", False),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Imported functions: the tools of modules under the names an import gave them."""
+"""Imported functions: the tools of Python modules, under the names that an import gave them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from toolkit.runtime.workers import is_async
 
 
 class FunctionTools:
-    """Some tools of modules, found when a toolkit is built.
+    """Some tools of Python modules, loaded when a toolkit is built.
 
     :param sources: ``"module:*"`` or ``"module:REGISTRY"``.
-    :param names: what each tool is called here -> what it is called there; tools not named stay out.
+    :param names: the name of each tool in this project -> its name in the module; other tools are left out.
     """
 
     def __init__(self, sources: Iterable[str], names: Mapping[str, str]) -> None:
@@ -25,17 +25,17 @@ class FunctionTools:
         self.names: Final = dict(names)
 
     def as_pack(self) -> Pack:
-        there = {tool.name: tool for source in self.sources for tool in load_pack(source).tools}
+        tools = {tool.name: tool for source in self.sources for tool in load_pack(source).tools}
         for name in self.names.values():
-            if name not in there:
+            if name not in tools:
                 raise SetupError(
-                    f"{' and '.join(self.sources)} have no tool {name!r} any more.{nearest(name, there)}"
+                    f"there is no tool {name!r} in {' or '.join(self.sources)} any more.{nearest(name, tools)}"
                     f" Run `toolkit import` and `toolkit generate` again"
                 )
-        return Pack(tools=[_renamed(there[name], here) for here, name in self.names.items()])
+        return Pack(tools=[_rename(tools[name], own_name) for own_name, name in self.names.items()])
 
 
-def _renamed(tool: CodeTool, name: str) -> CodeTool:
+def _rename(tool: CodeTool, name: str) -> CodeTool:
     if tool.name == name:
         return tool
     if isinstance(tool, FunctionTool):

@@ -56,14 +56,14 @@ def import_mcp(settings: ImportSettings, root: Path) -> Imported:
 
 
 async def _listed(server: McpServer, root: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
-    from toolkit.packs.mcp.connection import McpLink, Reach
+    from toolkit.packs.mcp.connection import McpConnection, ServerAccess
 
     with ProcessGuard(str(root), mode="read-only") as guard:
-        link = McpLink(server)
+        connection = McpConnection(server)
         try:
-            return await link.list_tools(Reach(guard, Network()))
+            return await connection.list_tools(ServerAccess(guard, Network()))
         finally:
-            await link.close()
+            await connection.close()
 
 
 def _what_helps(settings: ImportSettings, error: ToolkitError) -> str:

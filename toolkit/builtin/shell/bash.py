@@ -1,11 +1,11 @@
-"""``bash``: shell text, in the sandbox, in a shell of its own."""
+"""``bash``: runs shell text in the sandbox, in a new shell."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.builtin.shell.result_text import report
-from toolkit.builtin.shell.run_command import run_listening
+from toolkit.builtin.shell.result_text import render_result
+from toolkit.builtin.shell.run_command import run_command
 from toolkit.generated import BashInput, BashOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
 
@@ -19,14 +19,14 @@ def run(args: BashInput, ctx: ToolContext) -> BashOutput:
             args.command,
             cwd=args.cwd,
             timeout=args.timeout_ms / 1000,
-            max_output=0,  # it is kept here, not there
+            max_output=0,  # run_command keeps the output
             network="network" in ctx.granted,
             on_output=on_output,
         )
 
-    ending = run_listening(ctx, args.description or args.command, args.max_output_bytes, start)
-    return BashOutput(command=args.command, **ending)
+    fields = run_command(ctx, args.description or args.command, args.max_output_bytes, start)
+    return BashOutput(command=args.command, **fields)
 
 
 def text(output: BashOutput) -> str:
-    return report(output)
+    return render_result(output)

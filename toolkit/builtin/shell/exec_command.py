@@ -1,12 +1,12 @@
-"""``exec_command``: one program with its arguments, in the sandbox."""
+"""``exec_command``: runs one program with its arguments in the sandbox."""
 
 from __future__ import annotations
 
 import shlex
 from typing import TYPE_CHECKING, Final, cast
 
-from toolkit.builtin.shell.result_text import report
-from toolkit.builtin.shell.run_command import run_listening
+from toolkit.builtin.shell.result_text import render_result
+from toolkit.builtin.shell.run_command import run_command
 from toolkit.errors import ToolFailed
 from toolkit.generated import ExecCommandInput, ExecCommandOutput
 from toolkit.runtime.context.toolkit_context import ToolContext
@@ -14,8 +14,8 @@ from toolkit.runtime.context.toolkit_context import ToolContext
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import OnOutput, ProcessResult
 
-# Words of a shell that are no programs, though they are often called like one.
-_SHELL_WORDS: Final = frozenset(
+# Shell builtins that are not programs, though models often call them like one.
+_SHELL_BUILTINS: Final = frozenset(
     ["alias", "cd", "eval", "exec", "export", "popd", "pushd", "set", "source", "type", "ulimit", "umask", "unset"]
 )
 
@@ -28,30 +28,30 @@ def run(args: ExecCommandInput, ctx: ToolContext) -> ExecCommandOutput:
             stdin=None if args.stdin is None else args.stdin.encode(),
             env=args.env or {},
             timeout=args.timeout_ms / 1000,
-            max_output=0,  # it is kept here, not there
+            max_output=0,  # run_command keeps the output
             network="network" in ctx.granted,
             on_output=on_output,
         )
 
     try:
-        ending = run_listening(ctx, shlex.join(args.command), args.max_output_bytes, start)
+        fields = run_command(ctx, shlex.join(args.command), args.max_output_bytes, start)
     except ToolFailed as error:
         if error.reason != "COMMAND_NOT_FOUND":
             raise
         near = cast("list[str]", error.details.get("near", []))
         raise ToolFailed(error.reason, error.message + _hint(args.command, near), near=near) from None
-    return ExecCommandOutput(command=args.command, **ending)
+    return ExecCommandOutput(command=args.command, **fields)
 
 
 def _hint(command: list[str], near: list[str]) -> str:
-    """The way out: most often shell text was given to something that is no shell."""
+    """What to do: most often shell text was given, and there is no shell."""
     program = command[0]
     if len(program.split()) > 1:
-        return "; give the program and each argument as an item of its own, and shell text to bash"
-    if program in _SHELL_WORDS:
-        return f"; {program} is a word of the shell: set cwd or env, or give shell text to bash"
+        return "; give the program and each argument as a separate item, or use bash for shell text"
+    if program in _SHELL_BUILTINS:
+        return f"; {program} is a shell builtin: set cwd or env, or use bash for shell text"
     return f". Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def text(output: ExecCommandOutput) -> str:
-    return report(output)
+    return render_result(output)

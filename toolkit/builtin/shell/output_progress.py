@@ -1,7 +1,7 @@
-"""Telling who watches a call what its command writes, while it runs.
+"""Reporting a command's output as progress events while it runs.
 
-Without a clock: output is told line by line at first, and the more has been told, the more comes together before the next
-piece goes out. So even a program that writes letter by letter makes a few hundred events of a megabyte.
+No clock is used: output is reported line by line at first, and the more has been reported, the more is collected before
+the next event. So even a program that writes letter by letter makes only a few hundred events per megabyte.
 """
 
 from __future__ import annotations
@@ -12,50 +12,50 @@ from toolkit.builtin.shell.output_buffer import STREAMS, Stream
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 PIECES: Final = 64
-"""A piece is at least this part of what was told before it."""
+"""A piece is at least this fraction (1/64) of what was reported before it."""
 MAX_PIECE: Final = 1 << 16
 LONG_LINE: Final = 80
-"""So much of a line is told before its end has come."""
-MAX_TOLD: Final = 1 << 24
-"""Past so many characters of a stream only their number is told, as who listens may be slower than the command."""
+"""A line of this many characters is reported before its end has come."""
+MAX_REPORTED: Final = 1 << 24
+"""After this many characters of a stream only their number is reported: a listener may be slower than the command."""
 COUNT_EVERY: Final = 1 << 20
 
 
-class Watcher:
-    """Tells one call's listeners: ``stream`` and ``text``, or past a limit ``stream`` and how many ``characters`` came."""
+class ProgressReporter:
+    """Reports to one call's listeners: ``stream`` and ``text``, or past a limit ``stream`` and the ``characters`` so far."""
 
     def __init__(self, ctx: ToolContext) -> None:
         self._ctx = ctx
-        self._streams = {name: _Told() for name in STREAMS}
+        self._streams = {name: _StreamProgress() for name in STREAMS}
 
-    def tell(self, stream: Stream, text: str) -> None:
-        told = self._streams[stream]
-        told.characters += len(text)
-        if told.sent >= MAX_TOLD:
-            if told.characters - told.counted >= COUNT_EVERY:
-                told.counted = told.characters
-                self._ctx.progress(stream=stream, characters=told.characters)
+    def report(self, stream: Stream, text: str) -> None:
+        state = self._streams[stream]
+        state.characters += len(text)
+        if state.sent >= MAX_REPORTED:
+            if state.characters - state.counted >= COUNT_EVERY:
+                state.counted = state.characters
+                self._ctx.progress(stream=stream, characters=state.characters)
             return
-        told.waiting.append(text)
-        waiting = told.characters - told.sent
-        if waiting >= min(MAX_PIECE, told.sent // PIECES) and ("\n" in text or waiting >= LONG_LINE):
+        state.waiting.append(text)
+        waiting = state.characters - state.sent
+        if waiting >= min(MAX_PIECE, state.sent // PIECES) and ("\n" in text or waiting >= LONG_LINE):
             self._send(stream)
 
     def finish(self) -> None:
-        """Tells what is waiting."""
+        """Report what is still waiting."""
         for stream in STREAMS:
             self._send(stream)
 
     def _send(self, stream: Stream) -> None:
-        told = self._streams[stream]
-        if told.waiting:
-            self._ctx.progress(stream=stream, text="".join(told.waiting))
-            told.waiting.clear()
-            told.sent = told.counted = told.characters
+        state = self._streams[stream]
+        if state.waiting:
+            self._ctx.progress(stream=stream, text="".join(state.waiting))
+            state.waiting.clear()
+            state.sent = state.counted = state.characters
 
 
-class _Told:
-    """How far one stream has been told."""
+class _StreamProgress:
+    """How much of one stream has been reported."""
 
     def __init__(self) -> None:
         self.waiting: list[str] = []

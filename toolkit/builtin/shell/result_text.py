@@ -1,4 +1,4 @@
-"""A command's end as a model reads it: how it ended only where that is news, its output, its errors, what to know."""
+"""A command's result as a model reads it: how it ended unless it succeeded, stdout, stderr, and a hint about the sandbox."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from toolkit.generated import BashOutput, ExecCommandOutput
 
-_LOOKED_AT: Final = 4096
+_SEARCHED: Final = 4096
 """How many characters at the end of each stream are searched for signs of the sandbox."""
 _REFUSED: Final = re.compile(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable|[Cc]onnection refused|"
@@ -18,18 +18,19 @@ _REFUSED: Final = re.compile(
 CommandOutput: TypeAlias = ExecCommandOutput | BashOutput
 
 
-def report(output: CommandOutput) -> str:
-    lines = _how_it_ended(output)
+def render_result(output: CommandOutput) -> str:
+    """The text of a result."""
+    lines = _exit_lines(output)
     if output.stdout:
         lines.append(output.stdout.removesuffix("\n"))
     if output.stderr:
         lines += ["[stderr]", output.stderr.removesuffix("\n")]
     if not output.stdout and not output.stderr:
         lines.append("[no output]")
-    return "\n".join([*lines, *_about_the_sandbox(output)])
+    return "\n".join([*lines, *_sandbox_hints(output)])
 
 
-def _how_it_ended(output: CommandOutput) -> list[str]:
+def _exit_lines(output: CommandOutput) -> list[str]:
     if output.timed_out:
         return ["[timed out and killed; raise timeout_ms if it needs longer]"]
     if output.signal is not None:
@@ -37,14 +38,14 @@ def _how_it_ended(output: CommandOutput) -> list[str]:
     return [f"[exit code {output.exit_code}]"] if output.exit_code else []
 
 
-def _about_the_sandbox(output: CommandOutput) -> list[str]:
-    """What may be the reason of a failure; where there is no sandbox, that."""
+def _sandbox_hints(output: CommandOutput) -> list[str]:
+    """A possible reason for a failure; or that there was no sandbox."""
     if output.sandbox == "none":
-        return ["[run without a sandbox]"]
+        return ["[ran without a sandbox]"]
     if not output.exit_code:
         return []
-    last_words = f"{output.stdout[-_LOOKED_AT:]}\n{output.stderr[-_LOOKED_AT:]}"
-    if not _REFUSED.search(last_words):
+    ends = f"{output.stdout[-_SEARCHED:]}\n{output.stderr[-_SEARCHED:]}"
+    if not _REFUSED.search(ends):
         return []
     offline = "" if output.network else "; there is no network"
     return [f"[sandbox: most places outside the workspace and $TMPDIR are read-only or hidden{offline}]"]

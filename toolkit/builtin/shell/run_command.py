@@ -1,12 +1,12 @@
-"""What ``exec_command`` and ``bash`` have in common: running the command while listening, and how it ended as data."""
+"""What ``exec_command`` and ``bash`` share: running the command while collecting its output, and the output fields."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
-from toolkit.builtin.shell.output_buffer import Collector
-from toolkit.builtin.shell.output_progress import Watcher
+from toolkit.builtin.shell.output_buffer import OutputCollector, shorten
+from toolkit.builtin.shell.output_progress import ProgressReporter
 from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.visible import escape_hidden
 
@@ -18,8 +18,8 @@ Start: TypeAlias = "Callable[[OnOutput], ProcessResult]"
 _MAX_TITLE: Final = 100
 
 
-class Ending(TypedDict):
-    """The fields both outputs have beside ``command``."""
+class CommandFields(TypedDict):
+    """The fields of both outputs besides ``command``."""
 
     cwd: str
     exit_code: int | None
@@ -34,24 +34,24 @@ class Ending(TypedDict):
     network: bool
 
 
-def run_listening(ctx: ToolContext, title: str, limit: int, start: Start) -> Ending:
-    """Runs what ``start`` runs, which tells its output to the function it is given."""
+def run_command(ctx: ToolContext, title: str, limit: int, start: Start) -> CommandFields:
+    """Run a command with ``start``, which passes its output to the function it is given, and keep ``limit`` bytes of it."""
     ctx.metadata(title=_on_one_line(title))
-    watcher = Watcher(ctx) if ctx.watched else None
-    collector = Collector(limit, None if watcher is None else watcher.tell, lambda: ctx.output)
+    reporter = ProgressReporter(ctx) if ctx.watched else None
+    collector = OutputCollector(limit, None if reporter is None else reporter.report, lambda: ctx.output)
     result = start(collector.add)
     collector.finish()
-    if watcher is not None:
-        watcher.finish()
-    stdout, stderr = collector.ends["stdout"], collector.ends["stderr"]
-    return Ending(
+    if reporter is not None:
+        reporter.finish()
+    stdout, stderr = collector.streams["stdout"], collector.streams["stderr"]
+    return CommandFields(
         cwd=escape_hidden(result.cwd),
         exit_code=result.exit_code,
         signal=result.signal_name,
-        stdout=stdout.text(),
-        stderr=stderr.text(),
-        stdout_truncated=stdout.is_cut,
-        stderr_truncated=stderr.is_cut,
+        stdout=shorten(stdout),
+        stderr=shorten(stderr),
+        stdout_truncated=stdout.is_truncated,
+        stderr_truncated=stderr.is_truncated,
         timed_out=result.timed_out,
         duration_ms=result.duration_ms,
         sandbox=result.tier,

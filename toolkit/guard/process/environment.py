@@ -1,8 +1,8 @@
 """The environment of a command: built from nothing, never copied from this process.
 
-Promise: a command sees only the names below and what its caller added, so no secret of the host is inherited.
-Variables that make a loader, shell or interpreter run other code are refused by name, in any case of letters.
-Limit: the list knows common programs; a program of the workspace may obey variables of its own.
+Promise: a command sees only the names below and what its caller added, so it inherits no secret of the host. Variables
+that make a loader, shell or interpreter run other code are refused by name, in upper or lower case. Limit: the list
+covers common programs; a program in the workspace may use variables of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from toolkit.errors import InvalidArguments, SandboxViolation
 from toolkit.guard.fs.path import display
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_MAX_VALUE_BYTES: Final = 100_000  # the kernel takes 128 KiB for one, name included
+_MAX_VALUE_BYTES: Final = 100_000  # the kernel allows 128 KiB for one variable, name included
 _MAX_VARIABLES: Final = 256
 
 _REFUSED: Final = frozenset(
@@ -35,7 +35,7 @@ _REFUSED: Final = frozenset(
         "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "SSLKEYLOGFILE",
     }
 )  # fmt: skip
-_REFUSED_BEGINNINGS: Final = (
+_REFUSED_PREFIXES: Final = (
     "LD_",
     "DYLD_",
     "GIT_",
@@ -52,10 +52,12 @@ _HARMLESS: Final = frozenset(
 )
 
 
-def build(additions: Mapping[str, str], *, path: str, home: str, tmp: str, trusted: bool = False) -> dict[str, str]:
-    """The whole environment of one command; ``additions`` that could take it over are ``SandboxViolation``.
+def build_environment(
+    additions: Mapping[str, str], *, path: str, home: str, tmp: str, trusted: bool = False
+) -> dict[str, str]:
+    """The whole environment of one command; ``additions`` that make programs run other code are ``SandboxViolation``.
 
-    Unless they are ``trusted``: named by whoever also chose the command, and chose to run it without a sandbox.
+    Unless they are ``trusted``: given by the person who chose the command and chose to run it without a sandbox.
     """
     if len(additions) > _MAX_VARIABLES:
         raise InvalidArguments(f"at most {_MAX_VARIABLES} environment variables may be given")
@@ -67,15 +69,15 @@ def build(additions: Mapping[str, str], *, path: str, home: str, tmp: str, trust
 
 def _check(name: object, value: object, *, trusted: bool) -> None:
     if not isinstance(name, str) or not isinstance(value, str):
-        raise InvalidArguments("environment variables are text: both name and value")
+        raise InvalidArguments("the names and values of environment variables must be strings")
     if not _NAME.fullmatch(name):
-        raise InvalidArguments(f"'{display(name[:80])}' is no name of an environment variable")
+        raise InvalidArguments(f"'{display(name[:80])}' is not a valid name for an environment variable")
     folded = name.upper()
-    if not trusted and name not in _HARMLESS and (folded in _REFUSED or folded.startswith(_REFUSED_BEGINNINGS)):
+    if not trusted and name not in _HARMLESS and (folded in _REFUSED or folded.startswith(_REFUSED_PREFIXES)):
         raise SandboxViolation(f"the environment variable {name} may not be set: it can make programs run other code")
     try:
         data = value.encode()
     except UnicodeEncodeError:
-        raise InvalidArguments(f"the value of {name} must not hold lone surrogates") from None
+        raise InvalidArguments(f"the value of {name} must not contain lone surrogates") from None
     if b"\0" in data or len(data) > _MAX_VALUE_BYTES:
         raise InvalidArguments(f"the value of {name} must be at most {_MAX_VALUE_BYTES} bytes, without NUL")

@@ -1,7 +1,7 @@
-"""This side of the fork server: starting it, handing it commands, and holding the leash of each.
+"""The agent's side of the fork server: starts it, sends it commands, and holds the socket to each command.
 
-Promise: a helper ends when this object is closed or this process ends, however it ends, and every command with it.
-May be used by several threads; starts no thread and runs no Python between fork and exec in this process.
+Promise: the fork server ends when its client is closed or this process ends, however it ends, and every command ends
+with it. May be used by several threads; starts no thread and runs no Python between fork and exec in this process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.guard.process.kernel.syscall import Unsupported
-from toolkit.guard.process.messages import Plan, Setup, encode
+from toolkit.guard.process.messages import CommandRequest, Setup, encode
 
 _PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[3])
 # Isolated: neither the environment nor the current directory decides what is imported. Ours comes last on the path.
@@ -29,48 +29,48 @@ _CODE: Final = (
 )
 
 
-class Job:
-    """One running command. ``notice`` becomes readable when there is something to hear of it.
+class CommandHandle:
+    """The socket to one command. ``poll_fd`` becomes readable when a report has come or the command has ended.
 
-    ``messages`` say how it went, the first one counts: ``status`` and what ``wait`` answers, or the step that failed,
-    the number of the error and its text.
+    The first of ``reports`` says how it went: ``status`` and the status that ``wait`` returned, or the step that
+    failed, its errno and a text. Closing the socket kills the command.
     """
 
-    def __init__(self, leash: socket.socket) -> None:
-        self._leash = leash
-        self.notice = leash.fileno()
-        self.messages: list[tuple[str, int, str]] = []
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.poll_fd = connection.fileno()
+        self.reports: list[tuple[str, int, str]] = []
 
-    def ended(self) -> bool:
-        """Whether all of its processes are gone; never waits."""
+    def has_ended(self) -> bool:
+        """Whether all of its processes are gone; reads reports, never waits."""
         while True:
             try:
-                message = self._leash.recv(1 << 16, socket.MSG_DONTWAIT)
+                report = self._connection.recv(1 << 16, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return False
             except OSError:
                 return True
-            if not message:
+            if not report:
                 return True
-            kind, number, text = message.decode().split(" ", 2)
-            self.messages.append((kind, int(number), text))
+            kind, number, text = report.decode().split(" ", 2)
+            self.reports.append((kind, int(number), text))
 
     def kill(self) -> None:
-        """Let go of the leash: everything the command started is killed, and then it has ``ended``."""
+        """Close our direction of the socket: everything the command started is killed, and then it ``has_ended``."""
         with contextlib.suppress(OSError):
-            self._leash.shutdown(socket.SHUT_WR)
+            self._connection.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        self._leash.close()
+        self._connection.close()
 
 
-class Helper:
+class ForkServerClient:
     """One fork server. The constructor returns when it is ready, or raises ``Unsupported`` with its reason."""
 
     def __init__(self, setup: Setup, workspace_fd: int) -> None:
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        numbers = (theirs.fileno(), workspace_fd)
-        with theirs:
+        self._control, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        numbers = (server_end.fileno(), workspace_fd)
+        with server_end:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _CODE, _PACKAGE_ROOT, *map(str, numbers)],
                 pass_fds=numbers,
@@ -79,41 +79,41 @@ class Helper:
                 stderr=subprocess.DEVNULL,
                 env={},
                 cwd="/",
-                start_new_session=True,  # what is typed at a terminal is meant for this process
+                start_new_session=True,  # keys typed at the terminal signal this process only
             )
         answer = b""
-        with contextlib.suppress(OSError):  # it is gone already
+        with contextlib.suppress(OSError):  # it has ended already
             self._control.send(encode(setup))
             answer = self._control.recv(1 << 16)
         if answer != b"ready":
             self.close()
-            raise Unsupported(answer.decode() or "the helper process ended")
+            raise Unsupported(answer.decode() or "the fork server ended")
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def start(self, plan: Plan, stdio: Sequence[int]) -> Job:
-        """Run ``plan`` with these three descriptors as its input, output and errors; ``OSError`` if it is gone."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, in_memory(encode(plan)) as text:
-            descriptors = array.array("i", [text, *stdio, theirs.fileno()])
+    def start(self, request: CommandRequest, stdio: Sequence[int]) -> CommandHandle:
+        """Run a command with these three descriptors as stdin, stdout and stderr; ``OSError`` if the server is gone."""
+        ours, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with server_end, memory_file(encode(request)) as text:
+            descriptors = array.array("i", [text, *stdio, server_end.fileno()])
             try:
                 self._control.sendmsg([b"+"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
             except OSError:
                 ours.close()
                 raise
-        return Job(ours)
+        return CommandHandle(ours)
 
     def close(self) -> None:
-        """End the helper and every command it runs; a second time does nothing."""
+        """End the fork server and every command it runs; a second time does nothing."""
         self._control.close()
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
 
 @contextlib.contextmanager
-def in_memory(data: bytes) -> Iterator[int]:
+def memory_file(data: bytes) -> Iterator[int]:
     """A descriptor from which ``data`` can be read, of any length."""
     with open(os.memfd_create("toolkit"), "w+b") if hasattr(os, "memfd_create") else tempfile.TemporaryFile() as file:
         file.write(data)

@@ -1,6 +1,7 @@
-"""What a command of the full tier sees of the machine, whoever builds it.
+"""What a command of the full tier sees of the machine, whether bubblewrap or our own code builds it.
 
-Beside this table, ``SYSTEM`` (``program.py``) holds the directories of programs. What is in neither is not there.
+Besides these tables, ``SYSTEM`` (``program.py``) lists the directories of programs. What is in neither does not exist
+for a command.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-# What programs look up there; the rest of /etc (shadow, keys, ...) is nobody's business.
+# What programs look up in /etc; the rest (shadow, keys, ...) stays hidden.
 ETC: Final = tuple(
     f"/etc/{name}"
     for name in (
@@ -65,11 +66,11 @@ TMP: Final = "/tmp"
 HOME: Final = "/tmp/home"
 TMP_BYTES: Final = 1 << 30
 
-# Where a repository says what to run: kept as it is, where it exists.
+# Where a repository configures what git runs: kept unchanged, where it exists.
 GIT_RUNS: Final = ("config", "hooks", "config.worktree")
 
 
-def make_folders() -> None:
-    """What commands expect in a ``/tmp`` that is new."""
+def make_tmp_folders() -> None:
+    """Make the directories that commands expect in a new ``/tmp``."""
     for folder in (HOME, f"{TMP}/.shm"):
         os.makedirs(folder, 0o700, exist_ok=True)

@@ -1,4 +1,8 @@
-"""What the helper is told: once about the workspace and its roots, then about each command."""
+"""What the agent's process sends to the fork server: the setup once, then one request for each command.
+
+What comes back for a command, a report, is written by the supervisor (``supervisor.send_report``) and read by
+``fork_server_client.CommandHandle``.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +16,21 @@ from toolkit.guard.process.program import is_below
 
 
 def identity(info: os.stat_result) -> list[int]:
-    """What tells a directory from any other that may get its name later."""
+    """Device and inode number, which tell a directory from another one that gets its name later."""
     return [info.st_dev, info.st_ino]
 
 
 def identities(paths: Iterable[str]) -> dict[str, list[int]]:
-    """Each of those that exist, with its identity."""
+    """The identity of each path that exists."""
     return {path: identity(os.stat(path)) for path in paths if os.path.exists(path)}
 
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Places a command may use beside the system's, by absolute path; writable ones win over the directories above them.
+    """Directories a command may use besides the system's, by absolute path; a writable one wins over those above it.
 
-    ``read`` and ``write`` keep the identity each had when the guard was made: one that lies in the workspace could be
-    replaced by a command, and the next one would be handed whatever its name leads to.
+    ``read`` and ``write`` keep the identity each directory had when the guard was made: a command could replace one
+    that lies in the workspace, and the next command would get whatever its name leads to.
     """
 
     workspace: str
@@ -42,8 +46,8 @@ class Roots:
                 found.append(path)
         return found
 
-    def check(self, path: str, info: os.stat_result) -> None:
-        """Refuse what has come to stand in for one of the roots."""
+    def refuse_replaced(self, path: str, info: os.stat_result) -> None:
+        """Raises ``Unsupported`` if ``path`` is a root and ``info`` is not of the directory it was."""
         known = self.write.get(path) or self.read.get(path)
         if known is not None and known != identity(info):
             raise Unsupported("a directory given as a root has been moved or replaced")
@@ -51,20 +55,20 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What holds for all commands of one helper; ``bubblewrap`` is its path, where it builds the full tier."""
+    """What holds for all commands of one fork server; ``bubblewrap`` is its path where it builds the full tier."""
 
     tier: str
     bubblewrap: str
     roots: Roots
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         return self.tier == "full"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """One command; ``cwd`` is relative to the workspace, ``home`` stands in for /tmp and HOME in the reduced tier."""
+class CommandRequest:
+    """One command to run; ``cwd`` is relative to the workspace, ``home`` is HOME and /tmp in the reduced tier."""
 
     argv: list[str]
     cwd: str
@@ -74,17 +78,17 @@ class Plan:
     home: str = ""
 
 
-def encode(message: Setup | Plan) -> bytes:
-    """The text that carries a message to the helper."""
+def encode(message: Setup | CommandRequest) -> bytes:
+    """The message as the fork server reads it."""
     return json.dumps(asdict(message)).encode()
 
 
-def read_setup(text: bytes) -> Setup:
-    """The other end of ``encode``."""
+def decode_setup(text: bytes) -> Setup:
+    """The setup from what ``encode`` wrote."""
     found = json.loads(text)
     return Setup(found["tier"], found["bubblewrap"], Roots(**found["roots"]))
 
 
-def read_plan(text: bytes) -> Plan:
-    """The other end of ``encode``."""
-    return Plan(**json.loads(text))
+def decode_request(text: bytes) -> CommandRequest:
+    """The request from what ``encode`` wrote."""
+    return CommandRequest(**json.loads(text))

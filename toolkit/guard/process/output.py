@@ -1,7 +1,7 @@
-"""Reading a command's output while it runs, until its end, its deadline or the caller's word.
+"""Reading a command's output in the agent's process, until the command ends, its time is up or the caller stops it.
 
-Promise: memory stays bounded whatever is written; on any way out, an exception of the caller's own functions
-included, the command and all it started are killed first.
+Promise: memory stays bounded however much is written; on every way out, exceptions of the caller's functions included,
+the command and everything it started are killed first.
 """
 
 from __future__ import annotations
@@ -10,36 +10,31 @@ import os
 import select
 import time
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import ToolFailed
 
-_TICK_MS: Final = 50
+if TYPE_CHECKING:
+    from toolkit.guard.process.command import Command
+
+_POLL_MS: Final = 50
 _CHUNK: Final = 1 << 16
 # More than a pipe holds: what is left after the end is read, what somebody goes on writing is not.
 _LAST_READS: Final = 32
-# A killed process that does not die hangs in the kernel (a dead network disk, say).
-_PATIENCE: Final = 60.0
+# A killed process that does not die hangs in the kernel, for example on a dead network disk.
+_KILL_SECONDS: Final = 60.0
 
 Sink = Callable[[bytes], None]
 
 
-class Running(Protocol):
-    """A command under way."""
+class HeadTail:
+    """The head and the tail of a stream of bytes: at most ``limit`` bytes together, however long the stream is.
 
-    @property
-    def notice(self) -> int | None:
-        """A descriptor that becomes readable when ``ended`` is worth asking, where there is one."""
-
-    def ended(self) -> bool:
-        """Whether it and all it started are gone; never waits."""
-
-    def kill(self) -> None:
-        """End all of it; returns before it has ``ended``."""
-
-
-class Capture:
-    """The head and the tail of a stream, at most ``limit`` bytes of it together."""
+    >>> stream = HeadTail(4)
+    >>> stream.add(b"abcdef")
+    >>> stream.parts(), stream.total, stream.is_truncated
+    ((b'ab', b'd', b'ef'), 6, True)
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -47,74 +42,91 @@ class Capture:
         self._tail = bytearray()
         self.total = 0
 
+    @property
+    def is_truncated(self) -> bool:
+        return self.total > self._limit
+
+    def fits(self, more: int) -> bool:
+        """Whether ``more`` bytes can be added without leaving anything out."""
+        return self.total + more <= self._limit
+
     def add(self, data: bytes) -> None:
         self.total += len(data)
         room = self._limit - self._limit // 2 - len(self._head)
-        self._head += data[: max(room, 0)]
-        self._tail += data[max(room, 0) :]
+        self._head += data[:room]
+        self._tail += data[room:]
         if len(self._tail) > self._limit + _CHUNK:  # not at every chunk: moving the rest costs its length
             self._trim()
 
-    @property
-    def truncated(self) -> bool:
-        return self.total > self._limit
+    def whole(self) -> bytes:
+        """The whole stream, as long as nothing was left out."""
+        return b"".join((self._head, self._tail))
+
+    def parts(self) -> tuple[bytes, bytes, bytes]:
+        """Of a truncated stream: its head, the one byte before its tail, and its tail."""
+        self._trim()
+        return bytes(self._head), bytes(self._tail[:1]), bytes(self._tail[1:])
 
     def data(self) -> bytes:
-        """What was kept; where something is missing, a line says how much."""
-        self._trim()
-        missing = self.total - len(self._head) - len(self._tail)
-        note = f"\n[... {missing} bytes left out ...]\n".encode() if missing else b""
-        return bytes(self._head) + note + bytes(self._tail)
+        """What was kept; where something is left out, a line says how much."""
+        if not self.is_truncated:
+            return self.whole()
+        head, _, tail = self.parts()
+        return head + f"\n[... {self.total - self._limit} bytes left out ...]\n".encode() + tail
 
     def _trim(self) -> None:
-        surplus = len(self._tail) - self._limit // 2
+        """Keep one byte more than the tail has: it tells whether the tail starts a line."""
+        surplus = len(self._tail) - self._limit // 2 - 1
         if surplus > 0:
             del self._tail[:surplus]
 
 
-def pump(running: Running, sinks: Mapping[int, Sink], timeout: float | None, check: Callable[[], None]) -> bool:
-    """Feed what comes out of each descriptor to its sink until the end; the answer says whether time ran out.
+def read_until_exit(
+    command: Command, sinks: Mapping[int, Sink], timeout: float | None, check: Callable[[], None]
+) -> bool:
+    """Pass what comes out of each descriptor to its sink until the command ends; returns whether time ran out.
 
-    ``check`` is asked at least every 50 ms or so and raises to end the command.
+    ``check`` is called about every 50 ms and raises to end the command.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     open_fds = dict(sinks)
     try:
-        while not running.ended():
+        while not command.has_ended():
             check()
             if deadline is not None and time.monotonic() >= deadline:
-                end(running, sinks)
+                _kill_and_wait(command, sinks)
                 return True
-            _wait(running, open_fds)
+            _wait(command, open_fds)
     except BaseException:
-        end(running, {})
+        _kill_and_wait(command, {})
         raise
-    _read_the_rest(open_fds)
+    _drain(open_fds)
     return False
 
 
-def end(running: Running, sinks: Mapping[int, Sink]) -> None:
-    """Kill, and come back when nothing is left."""
-    running.kill()
-    deadline = time.monotonic() + _PATIENCE
+def _kill_and_wait(command: Command, sinks: Mapping[int, Sink]) -> None:
+    """Kill the command, and return when nothing of it is left."""
+    command.kill()
+    deadline = time.monotonic() + _KILL_SECONDS
     open_fds = dict(sinks)
-    while not running.ended():
+    while not command.has_ended():
         if time.monotonic() > deadline:
-            raise ToolFailed("IO", "the command was killed but has not gone: it hangs in the system")
-        _wait(running, open_fds)
-    _read_the_rest(open_fds)
+            raise ToolFailed("IO", "the command was killed but has not ended: it hangs in the kernel")
+        _wait(command, open_fds)
+    _drain(open_fds)
 
 
-def _wait(running: Running, open_fds: dict[int, Sink]) -> None:
+def _wait(command: Command, open_fds: dict[int, Sink]) -> None:
     poller = select.poll()
-    for fd in open_fds if running.notice is None else (*open_fds, running.notice):
+    for fd in open_fds if command.poll_fd is None else (*open_fds, command.poll_fd):
         poller.register(fd, select.POLLIN)
-    for fd, _ in poller.poll(_TICK_MS):
+    for fd, _ in poller.poll(_POLL_MS):
         if fd in open_fds:
             _read(fd, open_fds)
 
 
-def _read_the_rest(open_fds: dict[int, Sink]) -> None:
+def _drain(open_fds: dict[int, Sink]) -> None:
+    """Read what is left in the pipes."""
     for fd in list(open_fds):
         for _ in range(_LAST_READS):
             if fd not in open_fds or not _read(fd, open_fds):
@@ -122,7 +134,7 @@ def _read_the_rest(open_fds: dict[int, Sink]) -> None:
 
 
 def _read(fd: int, open_fds: dict[int, Sink]) -> bool:
-    """Take one chunk; False when there is none now or none ever, which closes the account."""
+    """Read one chunk; False when there is none now, or at the end, which takes ``fd`` out of ``open_fds``."""
     try:
         data = os.read(fd, _CHUNK)
     except BlockingIOError:

@@ -1,8 +1,9 @@
-"""A HOME for one command, where no mount can give it one: a directory of its own that is gone afterwards.
+"""A private HOME for one command, for tiers without mounts: a directory of its own that is removed afterwards. Made in
+the agent's process.
 
 Promise: nobody else can read it, and what a command leaves there (trees of any depth, directories without any
-permission, links to other places) is removed without following a link. Limit: what cannot be removed stays, and so
-does all of it when this process is killed.
+permission, links to other places) is removed without following a link. Limit: what cannot be removed stays, and all of
+it stays when this process is killed.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from collections.abc import Iterator
 from typing import Final
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_MAX_ROUNDS: Final = 100_000  # one for each level; who goes on making new ones is not waited for
+_MAX_ROUNDS: Final = 100_000  # one for each level; a limit in case new ones keep being made
 
 
 @contextlib.contextmanager
 def private_home(state_dir: str | None) -> Iterator[str]:
-    """The real path of a new directory below ``state_dir``, which is made where it is missing."""
+    """The real path of a new directory below ``state_dir``, which is made if it is missing."""
     if state_dir is not None:
         os.makedirs(state_dir, 0o700, exist_ok=True)
     path = os.path.realpath(tempfile.mkdtemp(prefix="home-", dir=state_dir))
@@ -32,7 +33,7 @@ def private_home(state_dir: str | None) -> Iterator[str]:
 
 
 def _remove(path: str) -> None:
-    """Level by level: what is found below a directory is moved to the top, so that depth needs neither names nor stack."""
+    """Remove a tree level by level: children are moved to the top, so that depth needs neither long names nor stack."""
     top = os.open(path, _FOLDER)
     try:
         for _ in range(_MAX_ROUNDS):
@@ -40,7 +41,7 @@ def _remove(path: str) -> None:
             if not names:
                 break
             for name in names:
-                if not _removed(name, top):
+                if not _remove_file(name, top):
                     _lift_contents(name, top)
     finally:
         os.close(top)
@@ -51,15 +52,15 @@ def _lift_contents(name: str, top: int) -> None:
     folder = os.open(name, _FOLDER, dir_fd=top)
     try:
         for child in os.listdir(folder):
-            if not _removed(child, folder):
+            if not _remove_file(child, folder):
                 os.rename(child, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
     finally:
         os.close(folder)
     os.rmdir(name, dir_fd=top)
 
 
-def _removed(name: str, folder: int) -> bool:
-    """Remove what is no directory; a directory is made accessible instead."""
+def _remove_file(name: str, folder: int) -> bool:
+    """Remove what is not a directory; make a directory accessible instead, and return False."""
     try:
         os.unlink(name, dir_fd=folder)
     except OSError:

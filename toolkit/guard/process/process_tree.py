@@ -1,9 +1,11 @@
-"""Finding, counting and ending processes below one of ours, where no pid namespace does it.
+"""Finding, counting and killing processes below one of ours, where no pid namespace does it. The supervisor and the
+fork server of the reduced tier run this.
 
-Promise: when ``end_all`` returns, the calling process, being a subreaper, has no descendants left but those it was told
-to spare: what is stopped cannot fork, what forked before is found by the next look. Inside a fence (``landlock.fence``)
-one call of the kernel's kills them all at once, so that nothing can outrun it by forking. Limits: needs ``/proc``, and
-the caller must stay alive; without a fence, a program that takes a new number all the time may never be found.
+Promise: when ``kill_descendants`` returns, the calling process, which must be a subreaper, has no descendants left but
+those it was told to spare: a stopped process cannot fork, and what it forked before is found by the next look. With
+scoped signals (``landlock.scope_signals``) one system call kills them all at once, so nothing can escape by forking.
+Limits: needs ``/proc``, and the caller must stay alive; without scoped signals, a program that changes its pid all the
+time by forking may never be found.
 """
 
 from __future__ import annotations
@@ -18,16 +20,13 @@ _COUNT_AT_LEAST_EVERY: Final = 1.0
 
 
 def children(parent: int, spare: Collection[int] = ()) -> list[int]:
-    """Every process that ``parent`` has to reap, sooner or later, without those in ``spare``."""
-    return [pid for pid in _by_parent().get(parent, []) if pid not in spare]
+    """The child processes of ``parent``, without those in ``spare``."""
+    return [pid for pid in _children_by_parent().get(parent, []) if pid not in spare]
 
 
 def descendants(ancestor: int, spare: Collection[int] = ()) -> list[int]:
-    """Every process whose chain of parents leads to ``ancestor``; those that ended and wait to be reaped as well.
-
-    Those in ``spare`` are left out, and what is below them.
-    """
-    by_parent = _by_parent()
+    """Every process below ``ancestor``, zombies included; those in ``spare`` and below them are left out."""
+    by_parent = _children_by_parent()
     found: list[int] = []
     pending = [ancestor]
     while pending:
@@ -37,38 +36,39 @@ def descendants(ancestor: int, spare: Collection[int] = ()) -> list[int]:
     return found
 
 
-class Census:
-    """Whether the descendants of this process have become too many.
+class ProcessLimit:
+    """Whether this process has more descendants than ``limit``.
 
-    They are counted one by one only when the tasks of the whole machine, a single number, have grown as if they might
-    be, and once a second: others may have gone meanwhile.
+    Reading the number of tasks of the whole machine is cheap. The descendants are counted one by one only when that
+    number has grown by half the limit, and once a second, because other tasks may have ended at the same time.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._least = _tasks_of_the_machine()
-        self._counted = time.monotonic()
+        self._fewest = _count_system_tasks()
+        self._counted_at = time.monotonic()
 
-    def exceeded(self) -> bool:
-        tasks, now = _tasks_of_the_machine(), time.monotonic()
-        self._least = min(self._least, tasks)
-        if tasks - self._least < self._limit // 2 and now - self._counted < _COUNT_AT_LEAST_EVERY:
+    def is_exceeded(self) -> bool:
+        tasks, now = _count_system_tasks(), time.monotonic()
+        self._fewest = min(self._fewest, tasks)
+        if tasks - self._fewest < self._limit // 2 and now - self._counted_at < _COUNT_AT_LEAST_EVERY:
             return False
-        self._counted = now
+        self._counted_at = now
         return len(descendants(os.getpid())) > self._limit
 
 
-def end_all(spare: Collection[int] = (), *, fenced: bool = False, group: int = 0) -> None:
-    """Kill and reap everything below this process but what is in ``spare`` and below.
+def kill_descendants(spare: Collection[int] = (), *, signals_scoped: bool = False, group: int = 0) -> None:
+    """Kill and reap everything below this process, except what is in ``spare`` and below.
 
-    ``fenced``: signals of this process reach nobody else. ``group``: a process group most of them are likely in.
+    ``signals_scoped``: signals of this process reach only its descendants. ``group``: a process group that most of
+    them are likely in.
     """
     own = os.getpid()
-    if fenced:
+    if signals_scoped:
         _send(-1, signal.SIGKILL)
     elif group:
         _send(-group, signal.SIGKILL)
-    while _has_children():  # orphans come to a subreaper, so without children there are no descendants
+    while _has_children():  # orphans become children of a subreaper: without children there are no descendants
         stopped: set[int] = set()
         while new := set(descendants(own, spare)) - stopped:
             for pid in new:
@@ -79,7 +79,7 @@ def end_all(spare: Collection[int] = (), *, fenced: bool = False, group: int = 0
         for pid in stopped:
             _send(pid, signal.SIGKILL)
         for pid in children(own, spare):
-            os.waitpid(pid, 0)  # its own orphans come to us as it goes
+            os.waitpid(pid, 0)  # its orphans become our children
 
 
 def _has_children() -> bool:
@@ -90,23 +90,23 @@ def _has_children() -> bool:
     return True
 
 
-def _by_parent() -> dict[int, list[int]]:
+def _children_by_parent() -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
-            parent = _parent(name)
+            parent = _read_parent(name)
             if parent is not None:
                 found.setdefault(parent, []).append(int(name))
     return found
 
 
-def _parent(pid: str) -> int | None:
+def _read_parent(pid: str) -> int | None:
     try:
         fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return None  # it ended meanwhile
+        return None  # it has ended
     try:
-        # The name of the program stands in brackets and may hold anything, brackets too.
+        # The program name is in parentheses and may contain anything, parentheses too.
         return int(os.read(fd, 4096).rpartition(b")")[2].split(None, 2)[1])
     except (OSError, IndexError):
         return None
@@ -114,8 +114,8 @@ def _parent(pid: str) -> int | None:
         os.close(fd)
 
 
-def _tasks_of_the_machine() -> int:
-    """The total in ``/proc/loadavg``: running and, behind the slash, all; 0 where there is none."""
+def _count_system_tasks() -> int:
+    """The total in ``/proc/loadavg``, after the slash; 0 where there is none."""
     try:
         with open("/proc/loadavg", "rb") as file:
             return int(file.read().split()[3].partition(b"/")[2])
@@ -124,7 +124,7 @@ def _tasks_of_the_machine() -> int:
 
 
 def _send(target: int, number: signal.Signals) -> None:
-    """Signal a process, or, as the kernel reads negative numbers, many; those that ended meanwhile need none."""
+    """Signal a process, or many, as the kernel reads negative numbers; ignores those that have ended."""
     try:
         os.kill(target, number)
     except OSError:

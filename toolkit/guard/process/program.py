@@ -1,4 +1,4 @@
-"""Which file a command names, and where the running interpreter lives: nothing here is taken from the environment."""
+"""Which file a command names, and where the running interpreter lives. Nothing here is taken from the environment."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import stat
 import sys
 from typing import Final
 
-# Programs and what they load.
+# Programs and the libraries they load.
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 SYSTEM_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
-_MAX_LINKS: Final = 40  # as the kernel's
+_MAX_LINKS: Final = 40  # as in the kernel
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -20,19 +20,19 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def interpreter_roots() -> list[str]:
-    """The directories the running interpreter is made of, under every name it may be called by.
+    """The directories of the running interpreter, under every name it may be called by.
 
-    A virtual environment often leads to its interpreter through links, and those must lead somewhere inside, too.
-    Those below the system's own places are left out.
+    A virtual environment often refers to its interpreter through links, which must resolve inside the sandbox, too.
+    Directories below the system's own are left out.
     """
-    places = [sys.prefix, sys.base_prefix, *map(os.path.dirname, _hops(sys.executable))]
+    places = [sys.prefix, sys.base_prefix, *map(os.path.dirname, _follow_links(sys.executable))]
     found = {form(place) for place in places for form in (os.path.abspath, os.path.realpath)}
     new = {path for path in found if path != "/" and not any(is_below(path, place) for place in SYSTEM)}
     return sorted(path for path in new if not any(path != other and is_below(path, other) for other in new))
 
 
-def _hops(path: str) -> list[str]:
-    """``path`` and every name it leads to, link by link."""
+def _follow_links(path: str) -> list[str]:
+    """``path`` and every path it leads to, link by link."""
     hops = [path]
     while os.path.islink(hops[-1]) and len(hops) < _MAX_LINKS:
         hops.append(os.path.join(os.path.dirname(hops[-1]), os.readlink(hops[-1])))
@@ -40,7 +40,7 @@ def _hops(path: str) -> list[str]:
 
 
 def search_path(workspace: str) -> str:
-    """Where bare names are looked up: the system's places, then the interpreter's, unless the workspace holds it."""
+    """The PATH for bare names: the system's directories, then the interpreter's unless it is in the workspace."""
     own = os.path.abspath(os.path.dirname(sys.executable))
     return ":".join(SYSTEM_PATH if is_below(os.path.realpath(own), workspace) else (*SYSTEM_PATH, own))
 
@@ -49,7 +49,7 @@ def find(name: str, path: str, folder: str) -> str:
     """The file to run for ``name``: a bare name is searched on ``path``, one with a slash is relative to ``folder``.
 
     Promise: a bare name never means a file in the current directory. Raises ``FileNotFoundError`` or
-    ``PermissionError``, both without a path. Limit: says nothing about what the file is by the time it is run.
+    ``PermissionError``, both without a path. Limit: the file may be another one by the time it is run.
     """
     if "/" in name:
         candidates = [os.path.join(folder, name)]

@@ -1,12 +1,19 @@
-"""The connection to one MCP server, whichever loop or thread calls come from.
+"""The connection to one MCP server. Calls may come from any loop or thread.
 
 ::
 
-    a call (any loop) ── McpLink ── a loop in a thread of its own ── Life: one task that holds the session
+    a call (any loop) ── McpConnection ── its own event loop, in its own thread ── McpSession (one task in that loop)
 
-The session of the official client lives in one task, because what it opens must be closed where it was opened; calls are
-tasks beside it. A life that ended is followed by a new one when the next call comes, never by itself, and no call begins
-more than one.
+Who owns what:
+
+- The toolkit makes one ``McpConnection`` per server at the first call (``pack.py``) and closes it when it is closed.
+- The connection owns the event loop, its thread, the worker threads, and the current session. Requests run as tasks in
+  that loop, whichever loop the call came from.
+- The session (``session.py``) owns the server: the process or the HTTP client, and the official client's session. All of
+  it lives in one task, because the official client must close what it opened in the task that opened it.
+
+When the server dies, its session is over: calls under way fail with ``SERVER_DIED``, and the next call starts a new
+session. Nothing starts one on its own, and calls that come at the same time share one.
 """
 
 from __future__ import annotations
@@ -27,181 +34,186 @@ from mcp_types import (
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
-from toolkit.packs.mcp.session import Life, Reach, SessionOver
+from toolkit.packs.mcp.session import McpSession, ServerAccess, SessionExpired
 from toolkit.runtime.context.progress import logger
 from toolkit.runtime.workers import LoopThread, Workers
 
 if TYPE_CHECKING:
     from mcp import ClientSession
+    from mcp.shared.dispatcher import ProgressFnT
 
     from toolkit.packs.mcp.pack import McpServer
 
-__all__ = ["McpLink", "Reach"]
+__all__ = ["McpConnection", "ServerAccess"]
 
 T = TypeVar("T")
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
 MAX_PAGES: Final = 1000
-_PATIENCE: Final = 2.0
-"""Seconds a request, or word that it is cancelled, may take to be written, beyond those it has for its answer."""
+_WRITE_SECONDS: Final = 2.0
+"""Seconds that sending a request, or its cancellation, may take in addition to the time for its answer."""
 
-_MAX_UNHEARD: Final = 1000
-_MAX_WORDS: Final = 2000
+_MAX_PENDING_PROGRESS: Final = 1000
+_MAX_PROGRESS_TEXT: Final = 2000
 
 _ANSWER: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 
 
-class _Page(BaseModel):
-    """One page of tools, each as the server tells it."""
+class _ToolPage(BaseModel):
+    """One page of tools, each as the server describes it."""
 
     tools: list[dict[str, Any]]
     nextCursor: str | None = None
 
 
-class McpLink:
+class McpConnection:
     """One server, connected to at the first call. May be used from several loops and threads."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
         self._loop = LoopThread()
         self._workers = Workers()
-        self._life: Life | None = None
-        self._changing: asyncio.Lock | None = None
+        # Used only in the loop of this connection.
+        self._session: McpSession | None = None
+        self._session_lock: asyncio.Lock | None = None
 
     async def call(
         self,
         tool: str,
         arguments: Mapping[str, Any],
-        reach: Reach,
+        access: ServerAccess,
         *,
         timeout: float,
         on_progress: OnProgress | None = None,
     ) -> CallToolResult:
-        """What the server answers; whoever stops waiting for it lets the server know.
+        """The server's answer; cancelling this call cancels the request at the server.
 
         ``on_progress`` is called in the caller's loop.
         """
-        here = asyncio.get_running_loop()
-        sent = heard = 0  # each counted in one thread only
-
-        def hear(*words: Any) -> None:
-            nonlocal heard
-            heard += 1
-            assert on_progress is not None
-            on_progress(*words)
-
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
-            nonlocal sent
-            # Whoever listens more slowly than a server talks misses some of it, or memory would grow without end.
-            if sent - heard < _MAX_UNHEARD:
-                sent += 1
-                here.call_soon_threadsafe(hear, progress, total, message and message[:_MAX_WORDS])
-
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        forward = None if on_progress is None else _forward_progress(on_progress, asyncio.get_running_loop())
 
-        async def ask(session: ClientSession) -> CallToolResult | InputRequiredResult:
+        async def send(session: ClientSession) -> CallToolResult | InputRequiredResult:
             return await session.send_request(
-                request,
-                _ANSWER,
-                request_read_timeout_seconds=timeout,
-                progress_callback=None if on_progress is None else tell,
+                request, _ANSWER, request_read_timeout_seconds=timeout, progress_callback=forward
             )
 
-        result = await self._there(self._asked(ask, reach, timeout))
+        result = await self._run_in_loop(self._request(send, access, timeout))
         if isinstance(result, InputRequiredResult):
-            words = f"the MCP server {self._server.name!r} asks for input during a call, which is not offered"
-            raise ToolFailed("REMOTE", words, server=self._server.name)
+            raise self._remote_error("asks for input during a call, which is not supported")
         return result
 
-    async def list_tools(self, reach: Reach) -> tuple[dict[str, str], list[dict[str, Any]]]:
-        """Name and version of the server, and all of its tools, as it tells them."""
-        return await self._there(self._listed(reach))
+    async def list_tools(self, access: ServerAccess) -> tuple[dict[str, str], list[dict[str, Any]]]:
+        """Name and version of the server, and all of its tools, as it describes them."""
+        return await self._run_in_loop(self._list_tools(access))
 
     def without_secrets(self, text: str) -> str:
-        """The server's words without the values it was handed."""
-        return text if self._life is None else self._life.without_secrets(text)
+        """The text without the secret values that the server was given."""
+        return text if self._session is None else self._session.without_secrets(text)
 
     async def close(self) -> None:
-        """End the server and what belongs to it; come back when nothing of it is left."""
-        await self._there(self._end())
+        """End the session and the server, then the loop; returns when nothing of them is left."""
+        await self._run_in_loop(self._close_session())
         self._loop.close()
         self._workers.close()
 
-    async def _there(self, work: Awaitable[T]) -> T:
-        """Awaits ``work`` in the loop of the session; stops it when this task is cancelled."""
+    async def _run_in_loop(self, work: Awaitable[T]) -> T:
+        """Await ``work`` in the loop of this connection; cancel it there when the calling task is cancelled."""
         future, stop = self._loop.submit(work)
         waiting = asyncio.wrap_future(future)
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
             if waiting.cancelled():
-                # Not this task but the work was: its loop was closed under it.
+                # Not the calling task but the work was cancelled: its loop was closed.
                 raise ToolCancelled("the toolkit was closed") from None
             stop()
-            # Nobody asks what becomes of it.
+            # Nobody will look at the result, and asyncio would log an exception that nobody reads.
             waiting.add_done_callback(lambda done: None if done.cancelled() else done.exception())
             raise
 
-    async def _asked(self, ask: Callable[[ClientSession], Awaitable[T]], reach: Reach, timeout: float) -> T:
+    # -- from here on in the loop of this connection -------------------------------------------------------------------
+
+    async def _request(self, send: Callable[[ClientSession], Awaitable[T]], access: ServerAccess, timeout: float) -> T:
+        """Send a request to the current session; once more if the server has forgotten that session."""
         for attempt in (1, 2):
-            life = await self._alive(reach)
-            session = await life.ready()
+            session = await self._current_session(access)
+            client = await session.wait_until_ready()
             try:
-                async with asyncio.timeout(timeout + _PATIENCE):
-                    return await ask(session)
+                async with asyncio.timeout(timeout + _WRITE_SECONDS):
+                    return await send(client)
             except TimeoutError:
-                life.give_up()
-                words = f"the MCP server {self._server.name!r} does not read what it is sent"
-                raise ToolTimeout(words, details={"abandoned": False}) from None
+                session.retire()
+                message = f"the MCP server {self._server.name!r} does not read its input"
+                raise ToolTimeout(message, details={"abandoned": False}) from None
             except (MCPError, ValidationError, RuntimeError) as error:
-                named = await life.named(error)
-            if not isinstance(named, SessionOver):
-                raise named from None
-            life.give_up()
+                explained = await session.explain_error(error)
+            if not isinstance(explained, SessionExpired):
+                raise explained from None
+            session.retire()
             if attempt == 2:
                 break
-        raise ToolFailed("REMOTE", f"the MCP server {self._server.name!r} forgets its session at once")
+        raise ToolFailed("REMOTE", f"the MCP server {self._server.name!r} ends every new session at once")
 
-    async def _alive(self, reach: Reach) -> Life:
-        """The life of now, or a new one."""
-        if self._changing is None:
-            self._changing = asyncio.Lock()
-        async with self._changing:
-            if self._life is not None and self._life.over:
-                logger.warning("the MCP server %r ended, and is started again", self._server.name)
-                await self._life.end()
-                self._life = None
-            if self._life is None:
-                self._life = Life(self._server, reach, self._workers)
-            return self._life
+    async def _current_session(self, access: ServerAccess) -> McpSession:
+        """The session in use, or a new one if there is none or it is over."""
+        if self._session_lock is None:
+            self._session_lock = asyncio.Lock()
+        async with self._session_lock:
+            if self._session is not None and self._session.is_over:
+                logger.warning("the MCP server %r has ended and is started again", self._server.name)
+                await self._session.close()
+                self._session = None
+            if self._session is None:
+                self._session = McpSession(self._server, access, self._workers)
+            return self._session
 
-    async def _listed(self, reach: Reach) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    async def _list_tools(self, access: ServerAccess) -> tuple[dict[str, str], list[dict[str, Any]]]:
         tools: list[dict[str, Any]] = []
         seen: set[str] = set()
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             request = ListToolsRequest(params=PaginatedRequestParams(cursor=cursor))
 
-            async def ask(session: ClientSession, request: ListToolsRequest = request) -> _Page:
-                return await session.send_request(request, _Page, self._server.timeout)
+            async def send(session: ClientSession, request: ListToolsRequest = request) -> _ToolPage:
+                return await session.send_request(request, _ToolPage, self._server.timeout)
 
-            page = await self._asked(ask, reach, self._server.timeout)
+            page = await self._request(send, access, self._server.timeout)
             tools += page.tools
             cursor = page.nextCursor
             if cursor is None:
-                return await self._identity(reach), tools
+                return await self._identity(access), tools
             if cursor in seen:
-                raise self._endless("gives one page of its tools again and again")
+                raise self._remote_error("sends the same page of its tools again and again")
             seen.add(cursor)
-        raise self._endless(f"has more than {MAX_PAGES} pages of tools")
+        raise self._remote_error(f"has more than {MAX_PAGES} pages of tools")
 
-    async def _identity(self, reach: Reach) -> dict[str, str]:
-        info = (await (await self._alive(reach)).ready()).server_info
+    async def _identity(self, access: ServerAccess) -> dict[str, str]:
+        info = (await (await self._current_session(access)).wait_until_ready()).server_info
         return {} if info is None else {"name": info.name, "version": info.version}
 
-    def _endless(self, words: str) -> ToolFailed:
-        return ToolFailed("REMOTE", f"the MCP server {self._server.name!r} {words}", server=self._server.name)
+    async def _close_session(self) -> None:
+        if self._session is not None:
+            await self._session.close()
 
-    async def _end(self) -> None:
-        if self._life is not None:
-            await self._life.end()
+    def _remote_error(self, message: str) -> ToolFailed:
+        return ToolFailed("REMOTE", f"the MCP server {self._server.name!r} {message}", server=self._server.name)
+
+
+def _forward_progress(on_progress: OnProgress, loop: asyncio.AbstractEventLoop) -> ProgressFnT:
+    """A callback for the session's loop that calls ``on_progress`` in the caller's ``loop``."""
+    sent = received = 0  # each counted in one thread only
+
+    def receive(*event: Any) -> None:
+        nonlocal received
+        received += 1
+        on_progress(*event)
+
+    async def send(progress: float, total: float | None, message: str | None) -> None:
+        nonlocal sent
+        # A caller that is slower than the server misses events, or memory would grow without limit.
+        if sent - received < _MAX_PENDING_PROGRESS:
+            sent += 1
+            loop.call_soon_threadsafe(receive, progress, total, message and message[:_MAX_PROGRESS_TEXT])
+
+    return send

@@ -1,4 +1,4 @@
-"""What a server answered, as the output of its tool: the typed model, or text and media where it promised none."""
+"""A server's answer as the output of its tool: the typed model, or text and media where it declares no output schema."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ValidationError
 
 from toolkit.errors import ToolFailed
+from toolkit.packs.media import block_type
 from toolkit.runtime.context.toolkit_context import ToolContext
-from toolkit.wire.content import BlockType, ContentBlock, ContentOutput
+from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, CallToolResult, TextResourceContents
@@ -19,33 +20,34 @@ if TYPE_CHECKING:
     from toolkit.packs.mcp.pack import McpTool
 
 _MAX_ERROR_TEXT: Final = 20_000
-_WEB: Final = ("http://", "https://")
+_WEB_SCHEMES: Final = ("http://", "https://")
 
 
-def output_of(
+def read_output(
     result: CallToolResult,
     tool: McpTool,
     model: type[BaseModel],
     ctx: ToolContext,
     without_secrets: Callable[[str], str],
 ) -> object:
-    """The output of one call; ``ToolFailed`` where the server says that the tool failed, ``without_secrets``.
+    """The output of one call; raises ``ToolFailed``, ``without_secrets``, if the server reports that the tool failed.
 
-    What fits the model is given as one. What does not is given as it came: the road judges it, as its context says.
+    A value that fits the model is returned as one. A value that does not is returned as it came: the runner judges it by
+    ``output_check``.
     """
-    text, media = text_of(result.content), tuple(_media(result.content))
+    text, media = text_of(result.content), tuple(_media_blocks(result.content))
     if result.is_error:
-        said = text if text or result.structured_content is None else json.dumps(result.structured_content)
-        said = without_secrets(said)[:_MAX_ERROR_TEXT]
-        raise ToolFailed("TOOL_ERROR", said or "the tool failed, and its server does not say why")
+        message = text if text or result.structured_content is None else json.dumps(result.structured_content)
+        message = without_secrets(message)[:_MAX_ERROR_TEXT]
+        raise ToolFailed("TOOL_ERROR", message or "the tool failed, and the server gave no reason")
     if issubclass(model, ContentOutput):
-        given = {"text": text, "blocks": media, "structured": result.structured_content}
-        return model(**{name: value for name, value in given.items() if name == "text" or value})
+        fields = {"text": text, "blocks": media, "structured": result.structured_content}
+        return model(**{name: value for name, value in fields.items() if name == "text" or value})
     ctx.attach(*media)
     if result.structured_content is None:
-        return _from_text(text, tool, model, without_secrets)
-    value = _unwrapped(result.structured_content, tool)
-    if text and not _says_the_same(text, result.structured_content, value):
+        return _parse_text(text, tool, model, without_secrets)
+    value = _unwrap(result.structured_content, tool)
+    if text and not _repeats(text, result.structured_content, value):
         ctx.metadata(text=text)
     try:
         return model.model_validate(value)
@@ -54,28 +56,28 @@ def output_of(
 
 
 def text_of(content: Iterable[McpBlock]) -> str:
-    """Its plain text, whichever blocks stood between."""
+    """The plain text of all text blocks."""
     return "\n".join(block.text for block in content if block.type == "text")
 
 
-def _from_text(text: str, tool: McpTool, model: type[BaseModel], without_secrets: Callable[[str], str]) -> BaseModel:
-    """For servers that promise structured content and write it as text only."""
+def _parse_text(text: str, tool: McpTool, model: type[BaseModel], without_secrets: Callable[[str], str]) -> BaseModel:
+    """For servers that declare structured content and return it only as text."""
     try:
-        return model.model_validate(_unwrapped(json.loads(text), tool))
+        return model.model_validate(_unwrap(json.loads(text), tool))
     except (ValueError, RecursionError):  # a ValidationError is one as well
         raise ToolFailed(
             "INVALID_OUTPUT",
-            f"the server promises structured content for {tool.name!r} and gave text only, which is no such JSON",
+            f"the server declares structured content for {tool.name!r} but returned only text that is not such JSON",
             text=without_secrets(text)[:_MAX_ERROR_TEXT],
         ) from None
 
 
-def _unwrapped(value: object, tool: McpTool) -> object:
+def _unwrap(value: object, tool: McpTool) -> object:
     return value["result"] if tool.wraps_result and isinstance(value, dict) and "result" in value else value
 
 
-def _says_the_same(text: str, *values: object) -> bool:
-    """Whether the text is only the structured content again, which servers add for clients that cannot read that."""
+def _repeats(text: str, *values: object) -> bool:
+    """Whether the text only repeats the structured content, which servers do for clients that cannot read that."""
     if text in values:
         return True
     try:
@@ -84,32 +86,27 @@ def _says_the_same(text: str, *values: object) -> bool:
         return False
 
 
-def _media(content: Iterable[McpBlock]) -> Iterable[ContentBlock]:
+def _media_blocks(content: Iterable[McpBlock]) -> Iterable[ContentBlock]:
     for block in content:
         if block.type in ("image", "audio"):
             yield ContentBlock(block.type, block.mime_type, data=block.data)
         elif block.type == "resource_link":
-            yield _link(block)
+            yield _link_block(block)
         elif block.type == "resource":
-            yield _embedded(block.resource)
+            yield _embedded_block(block.resource)
 
 
-def _link(link: Any) -> ContentBlock:
-    """What providers could fetch is a document; an address only the server understands is told in words."""
-    if link.uri.startswith(_WEB):
+def _link_block(link: Any) -> ContentBlock:
+    """A link that providers could fetch is a document; one that only the server understands becomes a text."""
+    if link.uri.startswith(_WEB_SCHEMES):
         return ContentBlock("document", link.mime_type, url=link.uri)
-    words = ": ".join(filter(None, [link.title or link.name, link.description]))
-    return ContentBlock("text", text=f"[resource {link.uri}] {words}")
+    description = ": ".join(filter(None, [link.title or link.name, link.description]))
+    return ContentBlock("text", text=f"[resource {link.uri}] {description}")
 
 
-def _embedded(resource: TextResourceContents | BlobResourceContents) -> ContentBlock:
+def _embedded_block(resource: TextResourceContents | BlobResourceContents) -> ContentBlock:
     kind = resource.mime_type
     text = getattr(resource, "text", None)
     if text is not None:
         return ContentBlock("text", kind, text=f"[resource {resource.uri}]\n{text}")
-    return ContentBlock(_block_type(kind or ""), kind, data=getattr(resource, "blob", ""))
-
-
-def _block_type(media_type: str) -> BlockType:
-    family = media_type.partition("/")[0]
-    return "image" if family == "image" else "audio" if family == "audio" else "document"
+    return ContentBlock(block_type(kind or ""), kind, data=getattr(resource, "blob", ""))

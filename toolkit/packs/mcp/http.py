@@ -1,8 +1,8 @@
-"""Streamable HTTP to one configured origin: the official transport over a connection pool that goes nowhere else.
+"""Streamable HTTP to one configured origin: the official transport over a connection pool that connects nowhere else.
 
 Promise: every request is compared with the configured origin; its name is looked up once for each connection, judged by
-the context's ``Network`` and connected to at that address. Redirects are refused. Nothing is taken from the environment:
-no proxies, no ``.netrc``. What fails here fails one request, in words, and not the session.
+the context's ``Network``, and the connection goes to that address. Redirects are refused. Nothing is taken from the
+environment: no proxies, no ``.netrc``. A failure here fails one request with a clear error, not the whole session.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from toolkit.runtime.workers import Workers
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-FAILED_HERE: Final = -32099
-"""The code of errors that are ours, in the place of an answer; their data say which of our errors."""
+OWN_ERROR: Final = -32099
+"""The JSON-RPC code of our own errors, sent to the session in place of an answer; their data say which error it is."""
 
 _MAX_STREAM: Final = 8 * MAX_MESSAGE
-# A server may use the same code, and must not be believed: this never leaves the process.
-_OURS: Final = secrets.token_hex(16)
+# A server may use the same code and must not be believed: this mark never leaves the process.
+_OWN_MARK: Final = secrets.token_hex(16)
 
-_SECONDS_TO_CONNECT: Final = 30.0
-_IDLE: Final = 300.0
-_BETWEEN_STREAMS: Final = 0.1
+_CONNECT_SECONDS: Final = 30.0
+_IDLE_SECONDS: Final = 300.0
+_SECONDS_BETWEEN_STREAMS: Final = 0.1
 
 
 @asynccontextmanager
@@ -50,17 +50,17 @@ async def http_streams(
     client = httpx2.AsyncClient(
         transport=_OneOrigin(url, network.toward(url.host), workers),
         headers={**checked_headers(headers), "accept-encoding": "identity"},
-        timeout=httpx2.Timeout(_SECONDS_TO_CONNECT, read=_IDLE),
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_IDLE_SECONDS),
         trust_env=False,
     )
     async with client, streamable_http_client(url.text, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams:
         yield streams
 
 
-def failed_here(data: object, message: str) -> ToolkitError | None:
-    """The error of ours that an answer with the code ``FAILED_HERE`` stands for."""
+def read_own_error(data: object, message: str) -> ToolkitError | None:
+    """The error that ``_as_answer`` wrote into an answer with the code ``OWN_ERROR``; None if it is not ours."""
     match data:
-        case {"mark": mark} if mark != _OURS:
+        case {"mark": mark} if mark != _OWN_MARK:
             return None
         case {"mark": _, "code": "SANDBOX_VIOLATION"}:
             return SandboxViolation(message)
@@ -70,33 +70,35 @@ def failed_here(data: object, message: str) -> ToolkitError | None:
 
 
 class _OneOrigin(httpx2.AsyncBaseTransport):
+    """Sends requests to the configured origin only; its failures become answers to single requests."""
+
     def __init__(self, url: Url, network: Network, workers: Workers) -> None:
         self._url = url
         self._next_stream = 0.0
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=network.context if url.scheme == "https" else None,
-            network_backend=_Judged(url, network, workers),
+            network_backend=_GuardedBackend(url, network, workers),
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
             if _origin(request.url) != _origin(httpx2.URL(self._url.text)):
-                raise SandboxViolation("the session asks for another origin than the one configured")
+                raise SandboxViolation("the MCP session sent a request to an origin other than the configured one")
             if request.method == "GET":
                 await self._wait_for_turn()
-            return await self._answered(request)
+            return await self._send(request)
         except ToolkitError as error:
-            return _in_words(error)
+            return _as_answer(error)
         except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
-            return _in_words(ToolFailed("NETWORK", f"'{self._url.authority}': {_named(error)}"))
+            return _as_answer(ToolFailed("NETWORK", f"'{self._url.authority}': {_describe(error)}"))
 
     async def _wait_for_turn(self) -> None:
-        """A server says how soon its streams are opened again, which may be at once and for ever."""
+        """Limit how often streams are opened: a server decides that, and may ask for it at once and forever."""
         now = anyio.current_time()
-        self._next_stream = max(self._next_stream, now) + _BETWEEN_STREAMS
-        await anyio.sleep(self._next_stream - _BETWEEN_STREAMS - now)
+        self._next_stream = max(self._next_stream, now) + _SECONDS_BETWEEN_STREAMS
+        await anyio.sleep(self._next_stream - _SECONDS_BETWEEN_STREAMS - now)
 
-    async def _answered(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
         target = httpcore2.URL(
             scheme=request.url.raw_scheme,
             host=request.url.raw_host,
@@ -104,48 +106,50 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
             target=request.url.raw_path,
         )
         stream: Any = request.stream
-        asked = httpcore2.Request(
+        sent = httpcore2.Request(
             request.method, target, headers=request.headers.raw, content=stream, extensions=request.extensions
         )
-        answer = await self._pool.handle_async_request(asked)
+        answer = await self._pool.handle_async_request(sent)
         try:
             headers = httpx2.Headers(answer.headers)
-            if refusal := self._refusal(answer.status, headers, request):
+            if refusal := self._find_refusal(answer.status, headers):
                 raise refusal
             if headers.get("content-type", "").startswith("text/event-stream"):
-                return httpx2.Response(answer.status, headers=headers, stream=_Stream(answer))
-            body = await _body(answer)
+                return httpx2.Response(answer.status, headers=headers, stream=_LimitedStream(answer))
+            body = await _read_body(answer)
         except BaseException:
             await answer.aclose()
             raise
         await answer.aclose()
-        if answer.status >= 400 and not _is_rpc(body):
-            return self._without_words(answer.status, request)
+        if answer.status >= 400 and not _is_rpc_error(body):
+            return self._status_answer(answer.status, request)
         headers.pop("content-length", None)
         return httpx2.Response(answer.status, headers=headers, content=body)
 
-    def _refusal(self, status: int, headers: httpx2.Headers, request: httpx2.Request) -> ToolkitError | None:
+    def _find_refusal(self, status: int, headers: httpx2.Headers) -> ToolkitError | None:
         if 300 <= status < 400:
             place = _without_query(headers.get("location", "nowhere"))
             return SandboxViolation(
-                f"'{self._url.authority}' redirects to {place}, which is refused: the configured url is the only address; "
-                "if that is where the server is now, configure that one"
+                f"'{self._url.authority}' redirects to {place}, which is refused: only the configured url may be used; "
+                "if the server has moved, configure its new url"
             )
         if headers.get("content-encoding", "identity") != "identity":
-            return ToolFailed("REMOTE", f"'{self._url.authority}' packs its answer in a way that nobody asked for")
+            return ToolFailed("REMOTE", f"'{self._url.authority}' used an unrequested Content-Encoding")
         return None
 
-    def _without_words(self, status: int, request: httpx2.Request) -> httpx2.Response:
-        # With a session, 404 means that the session is over; the transport has a word of its own for that.
+    def _status_answer(self, status: int, request: httpx2.Request) -> httpx2.Response:
+        # With a session, 404 means that the session is over; the transport has its own error for that.
         if status == 404 and "mcp-session-id" in request.headers:
             return httpx2.Response(status)
-        return _in_words(ToolFailed("REMOTE", f"'{self._url.authority}' answered with the status {status}"), status)
+        return _as_answer(ToolFailed("REMOTE", f"'{self._url.authority}' answered with the status {status}"), status)
 
     async def aclose(self) -> None:
         await self._pool.aclose()
 
 
-class _Stream(httpx2.AsyncByteStream):
+class _LimitedStream(httpx2.AsyncByteStream):
+    """The events of an answer, up to a limit."""
+
     def __init__(self, answer: httpcore2.Response) -> None:
         self._answer = answer
 
@@ -153,16 +157,16 @@ class _Stream(httpx2.AsyncByteStream):
         left = _MAX_STREAM
         async for chunk in self._answer.aiter_stream():
             left -= len(chunk)
-            if left < 0:  # of a call that was given up, say: nobody would ever stop it
-                raise httpcore2.ReadError("the stream has no end")
+            if left < 0:  # for example of a cancelled call: nobody would ever stop it
+                raise httpcore2.ReadError("the stream is too long")
             yield chunk
 
     async def aclose(self) -> None:
         await self._answer.aclose()
 
 
-class _Judged(httpcore2.AnyIOBackend):
-    """Connects to addresses the guard has judged, one lookup for each connection."""
+class _GuardedBackend(httpcore2.AnyIOBackend):
+    """Connects only to addresses that the network guard permits, with one lookup for each connection."""
 
     def __init__(self, url: Url, network: Network, workers: Workers) -> None:
         self._url = url
@@ -179,7 +183,7 @@ class _Judged(httpcore2.AnyIOBackend):
     ) -> httpcore2.AsyncNetworkStream:
         import asyncio
 
-        deadline = Deadline(timeout or _SECONDS_TO_CONNECT, lambda: None)
+        deadline = Deadline(timeout or _CONNECT_SECONDS, lambda: None)
         look_up = partial(permitted, self._network, self._url.host, self._url.port, deadline)
         addresses = await asyncio.wrap_future(self._workers.submit(look_up))
         for number, address in enumerate(addresses, 1):
@@ -188,14 +192,14 @@ class _Judged(httpcore2.AnyIOBackend):
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 if number == len(addresses):
                     raise
-        raise AssertionError("the guard gives at least one address")
+        raise AssertionError("the guard returns at least one address")
 
 
 def _origin(url: httpx2.URL) -> tuple[str, bytes, int | None]:
     return url.scheme, url.raw_host, url.port
 
 
-async def _body(answer: httpcore2.Response) -> bytes:
+async def _read_body(answer: httpcore2.Response) -> bytes:
     pieces, size = list[bytes](), 0
     async for chunk in answer.aiter_stream():
         pieces.append(chunk)
@@ -205,7 +209,7 @@ async def _body(answer: httpcore2.Response) -> bytes:
     return b"".join(pieces)
 
 
-def _is_rpc(body: bytes) -> bool:
+def _is_rpc_error(body: bytes) -> bool:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -213,20 +217,20 @@ def _is_rpc(body: bytes) -> bool:
     return isinstance(found, dict) and "jsonrpc" in found and "error" in found
 
 
-def _in_words(error: ToolkitError, status: int = 502) -> httpx2.Response:
-    """An error of ours as the answer to one request: raised, it would end the whole session."""
-    data = {"mark": _OURS, "code": error.code, "reason": error.reason if isinstance(error, ToolFailed) else None}
-    told = {"code": FAILED_HERE, "message": error.message, "data": data}
-    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": 0, "error": told})
+def _as_answer(error: ToolkitError, status: int = 502) -> httpx2.Response:
+    """An error of ours as the answer to one request; raising it would end the whole session."""
+    data = {"mark": _OWN_MARK, "code": error.code, "reason": error.reason if isinstance(error, ToolFailed) else None}
+    content = {"code": OWN_ERROR, "message": error.message, "data": data}
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": 0, "error": content})
 
 
-def _named(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout):
         untrusted = "certificate" in str(error).lower()
         return "its certificate is refused" if untrusted else "no connection could be made"
     if isinstance(error, httpcore2.TimeoutException):
         return "no answer came in time"
-    return "the connection broke, or what came was no HTTP"
+    return "the connection broke, or the answer was not HTTP"
 
 
 def _without_query(location: str) -> str:

@@ -1,12 +1,14 @@
 """A pack whose handlers call an MCP server: ``mcp_pack(McpServer(...), {"fs_read": McpTool("read", "acme...:Output")})``.
 
-The server is connected to at the first call, shared by all calls, started again by the next call after it died, and
-closed with the toolkit. A stdio server runs in the process guard's sandbox: it sees the workspace, the system's programs
-read-only, and a private HOME and ``/tmp`` that last as long as it does; nothing of the environment but the variables
-named; no network unless ``network=True``. A server over HTTP is reached at its configured origin and nowhere else.
+The server is connected to at the first call and shared by all calls. If it dies, the next call starts it again. The
+toolkit closes it; ``connection.py`` says who owns what. A stdio server runs in the process guard's sandbox: it sees the
+workspace, the system's programs read-only, and a private HOME and ``/tmp`` that last as long as it does; of the
+environment only the named variables; no network unless ``network=True``. A server over HTTP is reached at its configured
+origin and nowhere else.
 
-A call that was under way when its server died is never repeated: nobody can know how far it came, and what a server says
-of its own tools (``idempotentHint``) must not widen what happens. It fails as ``TOOL_FAILED`` with ``SERVER_DIED``.
+A call that was under way when its server died is never repeated: nobody knows how far it came, and the hints that a
+server declares for its own tools (``idempotentHint``) must not widen what happens. It fails as ``TOOL_FAILED`` with
+``SERVER_DIED``.
 """
 
 from __future__ import annotations
@@ -26,22 +28,22 @@ from toolkit.runtime.catalog.catalog import BESIDE, NO_SANDBOX, Pack
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.packs.mcp.connection import McpLink
-    from toolkit.packs.mcp.session import Reach
+    from toolkit.packs.mcp.connection import McpConnection
+    from toolkit.packs.mcp.session import ServerAccess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """How a server is reached: by a command it is started with, or by the URL it answers at.
+    """How a server is reached: by the command that starts it, or by its URL.
 
-    :param name: what it is called in errors.
+    :param name: its name in errors.
     :param command: program and arguments, for a server over stdio; started in the workspace.
     :param url: for a server over HTTP.
-    :param env: names of variables that are handed on to the command.
-    :param headers: sent with every request; ``${NAME}`` stands for the variable of that name.
-    :param sandbox: False runs the command without a sandbox, which the audit log then says of every call.
+    :param env: names of environment variables that are passed to the command.
+    :param headers: sent with every request; ``${NAME}`` stands for the environment variable of that name.
+    :param sandbox: False runs the command without a sandbox; the audit log then says so for every call.
     :param network: whether the command may use the network.
-    :param timeout: seconds one call may take, and the start of the server.
+    :param timeout: seconds that one call, or the start of the server, may take.
 
     >>> McpServer(name="files", command=("mcp-server-filesystem", ".")).sandbox
     True
@@ -58,11 +60,11 @@ class McpServer:
 
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.url):
-            raise SetupError(f"the MCP server {self.name!r} needs a command or a url, and not both")
+            raise SetupError(f"the MCP server {self.name!r} needs a command or a url, not both")
         if isinstance(self.command, str) or isinstance(self.env, str):
-            raise SetupError(f"'command' and 'env' of the MCP server {self.name!r} are lists of texts")
+            raise SetupError(f"'command' and 'env' of the MCP server {self.name!r} must be lists of strings")
         if not self.timeout > 0:
-            raise SetupError(f"the timeout of the MCP server {self.name!r} is a number of seconds above 0")
+            raise SetupError(f"the timeout of the MCP server {self.name!r} must be a number of seconds greater than 0")
         if self.url:
             try:
                 Url.parse(self.url)
@@ -72,8 +74,8 @@ class McpServer:
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """One tool: its name at the server, where its output model is (``"module:Class"``), and whether the server wraps
-    the output as ``{"result": ...}``."""
+    """One tool: its name at the server, its output model (``"module:Class"``), and whether the server wraps the output
+    as ``{"result": ...}``."""
 
     name: str
     output: str
@@ -89,26 +91,26 @@ def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> Pack:
     ['fs_read']
     """
 
-    async def linked() -> AsyncIterator[McpLink]:
+    async def connect() -> AsyncIterator[McpConnection]:
         try:
-            from toolkit.packs.mcp.connection import McpLink
+            from toolkit.packs.mcp.connection import McpConnection
         except ImportError as error:
-            words = f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]'"
-            raise ToolFailed("NOT_CONFIGURED", words) from None
-        link = McpLink(server)
+            message = f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]'"
+            raise ToolFailed("NOT_CONFIGURED", message) from None
+        connection = McpConnection(server)
         try:
-            yield link
+            yield connection
         finally:
-            await link.close()
+            await connection.close()
 
-    key: DependencyKey[McpLink] = DependencyKey(f"mcp server {server.name}", linked, lifetime="run")
+    key: DependencyKey[McpConnection] = DependencyKey(f"mcp server {server.name}", connect, lifetime="run")
     return Pack({name: _Handler(server, tool, key) for name, tool in tools.items()})
 
 
 class _Handler:
     """Calls one tool of a server."""
 
-    def __init__(self, server: McpServer, tool: McpTool, key: DependencyKey[McpLink]) -> None:
+    def __init__(self, server: McpServer, tool: McpTool, key: DependencyKey[McpConnection]) -> None:
         self._server: Final = server
         self._tool: Final = tool
         self._key: Final = key
@@ -116,45 +118,47 @@ class _Handler:
         setattr(self, BESIDE, {"preview": self._preview, "sandbox": not self._opted_out})
 
     async def __call__(self, args: BaseModel, ctx: ToolContext) -> object:
-        link = await ctx.resolve_async(self._key)
-        from toolkit.packs.mcp.content import output_of
+        connection = await ctx.resolve_async(self._key)
+        from toolkit.packs.mcp.content import read_output
 
         if self._opted_out:
             ctx.metadata(sandbox=NO_SANDBOX)
         arguments = args.model_dump(mode="json", by_alias=True, exclude_unset=True)
         left = ctx.signal.remaining
-        result = await link.call(
+        result = await connection.call(
             self._tool.name,
             arguments,
-            self._reach(ctx),
+            self._access(ctx),
             timeout=self._server.timeout if left is None else min(left, self._server.timeout),
-            on_progress=_telling(ctx) if ctx.watched else None,
+            on_progress=_progress_reporter(ctx) if ctx.watched else None,
         )
-        return output_of(result, self._tool, self._output(), ctx, link.without_secrets)
+        return read_output(result, self._tool, self._output_model(), ctx, connection.without_secrets)
 
-    def _reach(self, ctx: ToolContext) -> Reach:
-        """As far as the tool may reach; the server outlives the call that starts it, and must not end with it."""
-        from toolkit.packs.mcp.session import Reach
+    def _access(self, ctx: ToolContext) -> ServerAccess:
+        """What the tool's context allows. The server outlives the call that starts it, so that call's check is left out."""
+        from toolkit.packs.mcp.session import ServerAccess
 
         network = ctx.net.network if self._server.url or self._server.network else None
-        return Reach(ctx.process.bound(_never), network) if self._server.command else Reach(network=network)
+        if not self._server.command:
+            return ServerAccess(network=network)
+        return ServerAccess(ctx.process.bound(_never_stop), network)
 
-    def _output(self) -> type[BaseModel]:
+    def _output_model(self) -> type[BaseModel]:
         module, _, name = self._tool.output.partition(":")
-        found: type[BaseModel] = getattr(importlib.import_module(module), name)
-        return found
+        model: type[BaseModel] = getattr(importlib.import_module(module), name)
+        return model
 
     def _preview(self, args: BaseModel, ctx: ToolContext) -> Preview:
         return Preview(argv=self._server.command) if self._server.command else Preview(url=self._server.url)
 
 
-def _never() -> None:
-    """Asked by a guard whether to stop."""
+def _never_stop() -> None:
+    """A guard's check that never ends anything."""
 
 
-def _telling(ctx: ToolContext) -> Callable[[float, float | None, str | None], None]:
-    def tell(progress: float, total: float | None, message: str | None) -> None:
+def _progress_reporter(ctx: ToolContext) -> Callable[[float, float | None, str | None], None]:
+    def report(progress: float, total: float | None, message: str | None) -> None:
         data = {"progress": progress} if total is None else {"progress": progress, "total": total}
         ctx.progress(title=message, **data)
 
-    return tell
+    return report

@@ -1,4 +1,10 @@
-"""One life of a server: from its start, or the first request to it, to its end, and what that end was."""
+"""One session with an MCP server: from its start, or the first request to it, until its end, and why it ended.
+
+``McpSession`` belongs to an ``McpConnection`` and lives in one task of that connection's loop. The task opens the
+transport (a process over stdio, or HTTP), connects the official client over it, waits until the session is to stop or
+the server is gone, and closes everything in reverse order. Whatever the reason, it keeps one error for the calls that
+are still waiting.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +25,9 @@ from toolkit.guard.fs.path import display
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.process.long_process import GRACE, LongProcess
 from toolkit.guard.variables import filled, read_variables, values_of
-from toolkit.packs.mcp.http import FAILED_HERE, failed_here, http_streams
-from toolkit.packs.mcp.stdio import Output, stdio_streams
+from toolkit.packs.hide_secrets import hide_secrets
+from toolkit.packs.mcp.http import OWN_ERROR, http_streams, read_own_error
+from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams
 from toolkit.runtime.workers import Workers
 
 if TYPE_CHECKING:
@@ -31,221 +38,226 @@ if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.packs.mcp.pack import McpServer
 
-_CLIENT: Final = Implementation(name="typed-toolkit", version="0.1.0")
-_SHOWN: Final = 2000
+_MAX_QUOTED: Final = 2000
 _MAX_PAGES: Final = 100
-_SHORTEST_SECRET: Final = 4
-_SESSION_OVER: Final = "Session terminated"  # the transport's own words for a session the server has forgotten
+_SESSION_TERMINATED: Final = "Session terminated"  # the transport's message for a session the server has forgotten
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """What a server is reached with: a command by the one, an address by the other."""
+class ServerAccess:
+    """What a server is reached with: ``process`` starts its command, ``network`` allows its address."""
 
     process: ProcessGuard | None = None
     network: Network | None = None
 
 
-class SessionOver(Exception):
-    """The server did not take the request, because it has forgotten the session: the one thing worth a second try."""
+class SessionExpired(Exception):
+    """The server refused the request because it has forgotten the session: the only case that is tried again."""
 
 
-class Life:
-    """Begun where a loop runs. ``ready`` gives the session, or raises why there is none; ``over`` says that it is no use
-    any more."""
+class McpSession:
+    """Made inside the connection's loop, where it starts its task at once.
 
-    def __init__(self, server: McpServer, reach: Reach, workers: Workers) -> None:
+    ``wait_until_ready`` returns the client's session, or raises why there is none. ``is_over`` means that it must not be
+    used any more; its owner still has to ``close`` it.
+    """
+
+    def __init__(self, server: McpServer, access: ServerAccess, workers: Workers) -> None:
         self._server = server
-        self._reach = reach
+        self._access = access
         self._workers = workers
-        self._gone = anyio.Event()
+        self._server_gone = anyio.Event()
         self._stop = anyio.Event()
         self._process: LongProcess | None = None
-        self._output: Output | None = None
+        self._reader: JsonRpcReader | None = None
         self._secrets: Mapping[str, str] = {}
         self._failure: ToolkitError | None = None
-        self._closed = False
-        self._patience = anyio.CancelScope(deadline=anyio.current_time() + server.timeout)
+        self._closed_by_owner = False
+        # Its deadline is first that of the start, then none, then that of the end.
+        self._time_limit = anyio.CancelScope(deadline=anyio.current_time() + server.timeout)
         self._ready: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live())
+        self._task = asyncio.create_task(self._run())
 
     @property
-    def over(self) -> bool:
-        return self._gone.is_set() or self._stop.is_set() or self._task.done()
+    def is_over(self) -> bool:
+        return self._server_gone.is_set() or self._stop.is_set() or self._task.done()
 
-    async def ready(self) -> ClientSession:
-        """The session, once the server has answered; whoever stops waiting does not end it for the others."""
+    async def wait_until_ready(self) -> ClientSession:
+        """The client's session, once the server has answered; a caller that is cancelled does not end it for others."""
         waiting: list[asyncio.Future[Any]] = [self._ready, self._task]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         if self._ready.done():
             return self._ready.result()
-        raise self._ended()
+        raise self._end_error()
 
-    def give_up(self) -> None:
-        """Let nobody use it any more."""
+    def retire(self) -> None:
+        """Let no new call use it; its task ends soon."""
         self._stop.set()
 
-    async def end(self) -> None:
-        """Close it, and come back when it is."""
-        self._closed = not self.over
-        self.give_up()
-        # Saying goodbye to a server over HTTP must not take longer than ending one that is a process.
-        self._patience.deadline = anyio.current_time() + GRACE
+    async def close(self) -> None:
+        """End the session and its server; returns when nothing of them is left."""
+        self._closed_by_owner = not self.is_over
+        self.retire()
+        # Ending an HTTP session must not take longer than ending a process.
+        self._time_limit.deadline = anyio.current_time() + GRACE
         await asyncio.wait({self._task})
 
-    async def named(self, error: Exception) -> ToolkitError | SessionOver:
-        """What went wrong in a request, in our words."""
+    async def explain_error(self, error: Exception) -> ToolkitError | SessionExpired:
+        """The error of ours for what a request raised."""
         if isinstance(error, ValidationError):
-            return ToolFailed(
-                "REMOTE",
-                f"{self._name} answered what the protocol does not know: {self._shown(_place(error))}",
-                server=self._server.name,
+            message = (
+                f"{self._name} sent an answer that is not valid in the protocol: {self._quote(_first_error(error))}"
             )
+            return ToolFailed("REMOTE", message, server=self._server.name)
         if not isinstance(error, MCPError):
-            return ToolFailed("REMOTE", f"{self._name} asks for more than a call: {self._shown(str(error))}")
-        if error.code == FAILED_HERE and (own := failed_here(error.error.data, self.without_secrets(error.message))):
+            return ToolFailed("REMOTE", f"{self._name} sent an unsupported request: {self._quote(str(error))}")
+        if error.code == OWN_ERROR and (own := self._own_error(error)):
             return own
-        if error.code == CONNECTION_CLOSED and (self.over or self._server.url):
-            await asyncio.wait({self._task}, timeout=None if self.over else 0)
-            return self._ended()
+        if error.code == CONNECTION_CLOSED and (self.is_over or self._server.url):
+            await asyncio.wait({self._task}, timeout=None if self.is_over else 0)
+            return self._end_error()
         if error.code == REQUEST_TIMEOUT:
-            return ToolTimeout(f"{self._name} gave no answer in time", details={"abandoned": False})
-        if self._server.url and error.message == _SESSION_OVER:
-            return SessionOver()
-        return ToolFailed("REMOTE", f"{self._name} refuses: {self._shown(error.message)}", rpc_code=error.code)
+            return ToolTimeout(f"{self._name} did not answer in time", details={"abandoned": False})
+        if self._server.url and error.message == _SESSION_TERMINATED:
+            return SessionExpired()
+        return ToolFailed(
+            "REMOTE", f"{self._name} refused the request: {self._quote(error.message)}", rpc_code=error.code
+        )
 
     def without_secrets(self, text: str) -> str:
-        """The text with the names of variables in the place of the values the server was handed."""
-        for name, value in self._secrets.items():
-            if len(value) >= _SHORTEST_SECRET:
-                text = text.replace(value, f"${{{name}}}")
-        return text
+        """The text with the names of variables in place of the values that the server was given."""
+        return hide_secrets(text, ((f"${{{name}}}", value) for name, value in self._secrets.items()))
 
     @property
     def _name(self) -> str:
         return f"the MCP server {self._server.name!r}"
 
-    async def _live(self) -> None:
+    # -- the task of the session ---------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
         try:
-            with self._patience:
-                async with self._session() as session:
-                    self._ready.set_result(session)
-                    self._patience.deadline = float("inf")
-                    await self._any(self._stop, self._gone)
+            with self._time_limit:
+                async with self._open_client() as client:
+                    self._ready.set_result(client)
+                    self._time_limit.deadline = float("inf")
+                    await _wait_for_any(self._stop, self._server_gone)
         except Exception as error:
-            self._failure = self._of(error)
+            self._failure = self._explain_end(error)
         finally:
             if self._failure is None:
-                self._failure = self._of(None)
+                self._failure = self._explain_end(None)
 
     @asynccontextmanager
-    async def _session(self) -> AsyncIterator[ClientSession]:
-        async with self._streams() as streams, Client(_given(streams), client_info=_CLIENT, cache=None) as client:
+    async def _open_client(self) -> AsyncIterator[ClientSession]:
+        async with (
+            self._open_transport() as streams,
+            Client(_transport(streams), client_info=_client_info(), cache=None) as client,
+        ):
             if self._server.url and client.session.discover_result is not None:
                 await _learn_headers(client.session)
             yield client.session
 
     @asynccontextmanager
-    async def _streams(self) -> AsyncIterator[TransportStreams]:
+    async def _open_transport(self) -> AsyncIterator[TransportStreams]:
         server = self._server
         if server.url:
             self._secrets = read_variables(server.headers.values(), self._name)
             headers = {name: filled(value, self._secrets) for name, value in server.headers.items()}
-            network = self._reach.network
+            network = self._access.network
             assert network is not None
             async with http_streams(Url.parse(server.url), headers, network, self._workers) as streams:
                 yield streams
             return
         self._secrets = values_of(server.env, self._name)
-        process = self._process = await self._started()
-        output = self._output = Output(process)
+        process = self._process = await self._start_process()
+        reader = self._reader = JsonRpcReader(process)
         try:
-            async with stdio_streams(process, output, self._gone) as streams:
+            async with stdio_streams(process, reader, self._server_gone) as streams:
                 yield streams
         finally:
             with anyio.CancelScope(shield=True):
                 await asyncio.wrap_future(self._workers.submit(process.close))
 
-    async def _started(self) -> LongProcess:
-        server, guard = self._server, self._reach.process
+    async def _start_process(self) -> LongProcess:
+        server, guard = self._server, self._access.process
         assert guard is not None
 
         def start() -> LongProcess:
             return guard.start(server.command, env=self._secrets, network=server.network, sandbox=server.sandbox)
 
         starting = asyncio.wrap_future(self._workers.submit(start))
-        with anyio.CancelScope(shield=True):  # or nobody would hold what was started
+        with anyio.CancelScope(shield=True):  # or nobody would close what was started
             await asyncio.wait({starting})
         return starting.result()
 
-    async def _any(self, *events: anyio.Event) -> None:
-        async with anyio.create_task_group() as tasks:
+    # -- why it ended --------------------------------------------------------------------------------------------------
 
-            async def wait(event: anyio.Event) -> None:
-                await event.wait()
-                tasks.cancel_scope.cancel()
+    def _end_error(self) -> ToolkitError:
+        """A new error for each call: the runner writes the name of the tool into it."""
+        if self._failure is None:
+            return ToolFailed("SERVER_DIED", f"{self._name} closed the connection during the call")
+        return copy(self._failure)
 
-            for event in events:
-                tasks.start_soon(wait, event)
-
-    # -- what its end was ----------------------------------------------------------------------------------------------
-
-    def _ended(self) -> ToolkitError:
-        """A new error for each call: the road writes the name of its tool into it."""
-        return copy(self._failure) if self._failure else ToolFailed("SERVER_DIED", f"{self._name} broke off the call")
-
-    def _of(self, error: Exception | None) -> ToolkitError:
-        cause = _first(error)
-        if self._closed:
+    def _explain_end(self, error: Exception | None) -> ToolkitError:
+        cause = _first_cause(error)
+        if self._closed_by_owner:
             return ToolCancelled("the toolkit was closed")
         if isinstance(cause, ToolkitError):
             return cause
-        if isinstance(cause, MCPError) and cause.code == FAILED_HERE:
-            own = failed_here(cause.error.data, self.without_secrets(cause.message))
-            if own is not None:
-                return own
+        if isinstance(cause, MCPError) and cause.code == OWN_ERROR and (own := self._own_error(cause)):
+            return own
         try:
-            how = self._how()
-        except ToolkitError as unknown:  # it never began, or its sandbox was killed from outside
+            notes = self._describe_exit()
+        except ToolkitError as unknown:  # it never started, or its sandbox was killed from outside
             if not self._ready.done():
                 return unknown
-            how = [unknown.message]
+            notes = [unknown.message]
         if self._ready.done():
-            return self._failed("SERVER_DIED", "ended during the call; whether it had any effect is not known", how)
-        if self._patience.cancelled_caught:
-            words = f"was not ready within {self._server.timeout:g} s"
-            return self._failed("SERVER_NOT_READY", words, how)
-        if self._gone.is_set():
-            return self._failed("SERVER_DIED", "ended before it was ready", how)
-        said = f": {self._shown(str(cause))}" if cause is not None else ""
-        return self._failed("SERVER_NOT_READY", f"does not speak the protocol{said}", how)
+            return self._failed(
+                "SERVER_DIED", "ended during the call; whether the call had an effect is unknown", notes
+            )
+        if self._time_limit.cancelled_caught:
+            return self._failed("SERVER_NOT_READY", f"was not ready within {self._server.timeout:g} s", notes)
+        if self._server_gone.is_set():
+            return self._failed("SERVER_DIED", "ended before it was ready", notes)
+        quoted = f": {self._quote(str(cause))}" if cause is not None else ""
+        return self._failed("SERVER_NOT_READY", f"does not speak the protocol{quoted}", notes)
 
-    def _how(self) -> list[str]:
-        """What is known of the end of a process; raises where it ended in no way of its own."""
+    def _describe_exit(self) -> list[str]:
+        """What is known about the end of the process; raises if it never started or was not ended by itself or by us."""
         if self._process is None:
             return []
-        ending = self._process.ending()
-        how = f"exit code {ending.exit_code}" if ending.exit_code is not None else f"signal {ending.signal}"
-        # One whose time was up was ended by us: how it took that tells nobody anything.
-        notes = [] if self._patience.cancelled_caught else [how]
-        if self._output is not None and self._output.complaint:
-            notes.append(self._shown(self._output.complaint))
-        if said := self._process.said().strip():
-            notes.append(f"the last it said: {self._shown(said)}")
+        outcome = self._process.outcome()
+        status = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else f"signal {outcome.signal}"
+        # One that was not ready in time was ended by us: its status says nothing.
+        notes = [] if self._time_limit.cancelled_caught else [status]
+        if self._reader is not None and self._reader.problem:
+            notes.append(self._quote(self._reader.problem))
+        if stderr := self._process.last_stderr().strip():
+            notes.append(f"the end of its stderr: {self._quote(stderr)}")
         return notes
 
-    def _failed(self, reason: str, words: str, notes: list[str]) -> ToolFailed:
-        behind = f" ({'; '.join(notes)})" if notes else ""
-        return ToolFailed(reason, f"{self._name} {words}{behind}", server=self._server.name)
+    def _own_error(self, error: MCPError) -> ToolkitError | None:
+        return read_own_error(error.error.data, self.without_secrets(error.message))
 
-    def _shown(self, text: str) -> str:
-        """The server's words, without the values it was handed."""
-        lines = map(display, self.without_secrets(text)[-_SHOWN:].splitlines())
+    def _failed(self, reason: str, message: str, notes: list[str]) -> ToolFailed:
+        suffix = f" ({'; '.join(notes)})" if notes else ""
+        return ToolFailed(reason, f"{self._name} {message}{suffix}", server=self._server.name)
+
+    def _quote(self, text: str) -> str:
+        """The end of the server's text, escaped and without the secret values it was given."""
+        lines = map(display, self.without_secrets(text)[-_MAX_QUOTED:].splitlines())
         return "\n".join(lines)
 
 
+def _client_info() -> Implementation:
+    from toolkit import __version__
+
+    return Implementation(name="typed-toolkit", version=__version__)
+
+
 async def _learn_headers(session: ClientSession) -> None:
-    """Newer servers want some arguments in headers, too, and say which ones in their list of tools."""
+    """Newer servers want some arguments in headers as well; their list of tools says which ones."""
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
@@ -254,18 +266,30 @@ async def _learn_headers(session: ClientSession) -> None:
             return
 
 
+async def _wait_for_any(*events: anyio.Event) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def wait(event: anyio.Event) -> None:
+            await event.wait()
+            tasks.cancel_scope.cancel()
+
+        for event in events:
+            tasks.start_soon(wait, event)
+
+
 @asynccontextmanager
-async def _given(streams: TransportStreams) -> AsyncIterator[TransportStreams]:
+async def _transport(streams: TransportStreams) -> AsyncIterator[TransportStreams]:
+    """Open streams in the form in which the official client takes a transport."""
     yield streams
 
 
-def _place(error: ValidationError) -> str:
-    """The first thing that was wrong, without the value."""
+def _first_error(error: ValidationError) -> str:
+    """Where the first mistake is and what it is, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return f"{'/'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-def _first(error: BaseException | None) -> BaseException | None:
+def _first_cause(error: BaseException | None) -> BaseException | None:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""What a service answered -> the output of a tool, or a failure that names the service."""
+"""A service's answer as the output of a tool, or as an error that names the service."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from toolkit.errors import SetupError, ToolFailed
+from toolkit.packs.hide_secrets import hide_secrets
+from toolkit.packs.media import block_type
 from toolkit.packs.openapi.body import is_json
 from toolkit.runtime.call.reader import Reader, refused_places
-from toolkit.wire.content import BlockType, ContentBlock, ContentOutput
+from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
     from toolkit.guard.net.exchange import Response
 
-_MAX_TOLD: Final = 2000
+_MAX_QUOTED: Final = 2000
 _MAX_ERRORS: Final = 50
-# Worth another try: too early, too often, or somebody on the way was not there.
-_PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-_SHORTEST_SECRET: Final = 4
+# Worth another try: too early, too often, or a server on the way was not available.
+_RETRIABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
-class Output:
-    """The output model of a tool, named as ``module:Class`` and imported when it is first needed."""
+class OutputModel:
+    """The output model of a tool, given as ``module:Class`` and imported when it is first needed."""
 
     def __init__(self, name: str) -> None:
         self._module, colon, self._class = name.partition(":")
         if not colon:
-            raise SetupError(f"an output is named as 'module:Class', not {name!r}")
+            raise SetupError(f"an output model must be given as 'module:Class', not {name!r}")
 
     @cached_property
     def reader(self) -> Reader:
@@ -44,85 +45,83 @@ class Output:
         return issubclass(self.reader.model, ContentOutput)
 
 
-def read_answer(owner: str, response: Response, output: Output, secrets: Iterable[str], *, enforce: bool) -> object:
-    """The output; ``secrets`` are kept out of what is said of a failure.
+def read_answer(
+    owner: str, response: Response, output: OutputModel, secrets: Iterable[str], *, enforce: bool
+) -> object:
+    """The output; ``secrets`` are kept out of error texts.
 
-    What the output schema refuses is an error with ``enforce``, else given as it came.
+    A value that the output schema refuses is an error with ``enforce``, otherwise returned as it came.
     """
     if not 200 <= response.status < 300:
-        raise _refused(owner, response, secrets)
+        raise _status_error(owner, response, secrets)
     if response.truncated:
         size = len(response.body)
-        raise ToolFailed("TOO_LARGE", f"{owner} answered more than {size} bytes", status=response.status)
+        raise ToolFailed("TOO_LARGE", f"{owner} answered with more than {size} bytes", status=response.status)
     if output.is_content:
-        return _content(response, output)
-    value = _json(owner, response, secrets)
+        return _read_content(response, output)
+    value = _read_json(owner, response, secrets)
     try:
         return output.reader.from_wire(value)
     except ValidationError as error:
         if enforce:
-            raise _untrue(owner, response, error) from None
+            raise _schema_error(owner, response, error) from None
         return value
 
 
-def _refused(owner: str, response: Response, secrets: Iterable[str]) -> ToolFailed:
+def _status_error(owner: str, response: Response, secrets: Iterable[str]) -> ToolFailed:
     try:
         phrase = f"{response.status} {HTTPStatus(response.status).phrase}"
     except ValueError:
         phrase = str(response.status)
     if 300 <= response.status < 400:
-        words = (
-            f"{owner} answered {phrase}: redirects are not followed; its url in the settings must be where it is now"
+        message = (
+            f"{owner} answered {phrase}: redirects are not followed; if it has moved, change its url in the settings"
         )
-        return ToolFailed(f"HTTP_{response.status}", words, status=response.status)
-    told = _told(response, secrets)
-    words = f"{owner} answered {phrase}: {told}" if told else f"{owner} answered {phrase}"
-    failed = ToolFailed(f"HTTP_{response.status}", words, status=response.status)
-    failed.retriable = response.status in _PASSING
+        return ToolFailed(f"HTTP_{response.status}", message, status=response.status)
+    quoted = _quote_body(response, secrets)
+    message = f"{owner} answered {phrase}: {quoted}" if quoted else f"{owner} answered {phrase}"
+    failed = ToolFailed(f"HTTP_{response.status}", message, status=response.status)
+    failed.retriable = response.status in _RETRIABLE
     return failed
 
 
-def _told(response: Response, secrets: Iterable[str]) -> str:
-    """The beginning of a body as text on which somebody can act, without what only the service may know."""
-    if b"\0" in response.body[:_MAX_TOLD]:
-        return f"{len(response.body)} bytes that are no text"
-    text = _without(secrets, response.text().strip())
-    return text if len(text) <= _MAX_TOLD else f"{text[:_MAX_TOLD]}... ({len(text)} characters)"
+def _quote_body(response: Response, secrets: Iterable[str]) -> str:
+    """The beginning of a body as text for an error, without secrets."""
+    if b"\0" in response.body[:_MAX_QUOTED]:
+        return f"{len(response.body)} bytes that are not text"
+    text = _without_secrets(response.text().strip(), secrets)
+    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}... ({len(text)} characters)"
 
 
-def _without(secrets: Iterable[str], text: str) -> str:
-    for secret in secrets:
-        # A short one would be found everywhere, and tell more by its gaps.
-        if len(secret) >= _SHORTEST_SECRET:
-            text = text.replace(secret, "[secret]")
-    return text
+def _without_secrets(text: str, secrets: Iterable[str]) -> str:
+    return hide_secrets(text, (("[secret]", value) for value in secrets))
 
 
-def _json(owner: str, response: Response, secrets: Iterable[str]) -> object:
+def _read_json(owner: str, response: Response, secrets: Iterable[str]) -> object:
     if not response.body.strip():
         return None
     if response.content_type and not is_json(response.content_type):
-        kind = _without(secrets, response.content_type)[:100]
-        words = f"{owner} answered {kind} where its document promises JSON"
-        raise ToolFailed("REMOTE", f"{words}: {_told(response, secrets)[:200]}", status=response.status)
+        kind = _without_secrets(response.content_type, secrets)[:100]
+        message = f"{owner} answered with {kind}, but its OpenAPI document declares JSON"
+        raise ToolFailed("REMOTE", f"{message}: {_quote_body(response, secrets)[:200]}", status=response.status)
     try:
         return from_json(response.body.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
     except ValueError:
-        raise ToolFailed("REMOTE", f"{owner} answered what is no JSON", status=response.status) from None
+        raise ToolFailed("REMOTE", f"{owner} answered with text that is not JSON", status=response.status) from None
 
 
-def _untrue(owner: str, response: Response, error: ValidationError) -> ToolFailed:
+def _schema_error(owner: str, response: Response, error: ValidationError) -> ToolFailed:
     return ToolFailed(
         "INVALID_OUTPUT",
-        f"{owner} answered what its own document rules out: {refused_places(error)}",
+        f"{owner} sent an answer that its OpenAPI document does not allow: {refused_places(error)}",
         status=response.status,
         errors=error.errors(include_input=False, include_url=False)[:_MAX_ERRORS],
         error_count=error.error_count(),
     )
 
 
-def _content(response: Response, output: Output) -> object:
-    """An answer whose document promises no JSON: text as it is, JSON also as data, anything else as media."""
+def _read_content(response: Response, output: OutputModel) -> object:
+    """An answer for which the document declares no JSON: text as it is, JSON also as data, anything else as media."""
     media_type = response.content_type.partition(";")[0].strip().lower()
     content: dict[str, Any] = {}
     if _is_text(media_type, response.body):
@@ -131,7 +130,7 @@ def _content(response: Response, output: Output) -> object:
             content = {**content, **_structured(response.body)}
     elif response.body:
         data = base64.b64encode(response.body).decode()
-        content["blocks"] = (ContentBlock(_block(media_type), media_type or "application/octet-stream", data=data),)
+        content["blocks"] = (ContentBlock(block_type(media_type), media_type or "application/octet-stream", data=data),)
     return output.reader.model(**content)
 
 
@@ -146,15 +145,10 @@ def _is_text(media_type: str, body: bytes) -> bool:
     family = media_type.partition("/")[0]
     if is_json(media_type) or family == "text" or media_type.endswith(("+xml", "/xml")):
         return True
-    if family in ("image", "audio", "video", "font") or b"\0" in body[:_MAX_TOLD]:
+    if family in ("image", "audio", "video", "font") or b"\0" in body[:_MAX_QUOTED]:
         return False
     try:
         body.decode()
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _block(media_type: str) -> BlockType:
-    family = media_type.partition("/")[0]
-    return "image" if family == "image" else "audio" if family == "audio" else "document"

@@ -1,8 +1,8 @@
-"""A pack of tools that are operations of a web service, as an OpenAPI document describes it.
+"""A pack whose tools are operations of a web service that an OpenAPI document describes.
 
-Promise: a call goes through the network guard to exactly the service's origin, wherever the set-up says that is; redirects
-are refused, ``deny_hosts`` of the context holds. Values of arguments cannot change the path nor add headers or parameters.
-What ``${NAME}`` stands for in a header is read when a call is made, and stands in no error, preview or audit line.
+Promise: a call goes through the network guard to exactly the service's configured origin; redirects are refused, and the
+``deny_hosts`` of the context applies. Values of arguments cannot change the path or add headers or parameters. The value
+of ``${NAME}`` in a header is read when a call is made, and appears in no error, preview or audit line.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from toolkit.errors import SetupError, ToolkitError
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
 from toolkit.guard.variables import filled, read_variables
-from toolkit.packs.openapi.answer import Output, read_answer
-from toolkit.packs.openapi.request import Body, Parameter, Request, build, check_parameters
+from toolkit.packs.openapi.answer import OutputModel, read_answer
+from toolkit.packs.openapi.request import ApiBody, ApiParameter, ServiceRequest, build_request, check_parameters
 from toolkit.runtime.catalog.catalog import BESIDE, Pack
 from toolkit.runtime.context.toolkit_context import ToolContext
 
@@ -28,11 +28,11 @@ _METHODS: Final = ("get", "head", "options", "post", "put", "patch", "delete")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiService:
-    """Where a service is, and what is sent with every call of it.
+    """Where a service is, and what is sent with every call.
 
-    :param name: what messages call it.
-    :param url: its address; paths of operations are below that.
-    :param headers: sent with every call; ``${NAME}`` in a value is a variable of the environment.
+    :param name: its name in errors.
+    :param url: its address; the paths of operations are below it.
+    :param headers: sent with every call; ``${NAME}`` in a value stands for the environment variable of that name.
     :param timeout: seconds for one call.
 
     >>> ApiService(name="pets", url="https://pets.example.org/v1").owner
@@ -53,9 +53,9 @@ class ApiService:
         except ToolkitError as error:
             raise SetupError(f"{self.owner}: {error.message}") from None
         if "?" in url.target:
-            raise SetupError(f"{self.owner}: its url must not have a query; send what it wants in 'headers'")
+            raise SetupError(f"{self.owner}: its url must not have a query; use 'headers' instead")
         if not self.timeout > 0:
-            raise SetupError(f"{self.owner}: 'timeout' must be a number of seconds above 0")
+            raise SetupError(f"{self.owner}: 'timeout' must be a number of seconds greater than 0")
 
     @property
     def owner(self) -> str:
@@ -63,57 +63,57 @@ class ApiService:
 
     @property
     def base(self) -> str:
-        """The path that paths of operations are below."""
+        """The path of the url, which the paths of operations are appended to."""
         return Url.parse(self.url).target.rstrip("/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiOperation:
-    """How one operation is called. An argument that no parameter names and that is not the body is not sent.
+    """How one operation is called. An argument that is neither a parameter nor the body is not sent.
 
     :param path: below the service's url, with parameters as ``{name}``.
-    :param parameters: by argument: where it goes, in OpenAPI's words.
+    :param parameters: for each argument, where it goes, with OpenAPI's keys.
     :param body: which argument is the body, and its media type.
-    :param accept: the media types to ask for.
+    :param accept: the value of the ``Accept`` header.
     :param output: the output model, as ``module:Class``.
     """
 
     method: str
     path: str
     output: str
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    body: Body | None = None
+    parameters: Mapping[str, ApiParameter] = field(default_factory=dict)
+    body: ApiBody | None = None
     accept: str = "application/json"
 
     def __post_init__(self) -> None:
         if self.method not in _METHODS:
-            raise SetupError(f"the method of an operation is one of {', '.join(_METHODS)}, not {self.method!r}")
+            raise SetupError(f"the method of an operation must be one of {', '.join(_METHODS)}, not {self.method!r}")
         check_parameters(self.path, self.parameters)
 
 
 def api_pack(service: ApiService, operations: Mapping[str, ApiOperation]) -> Pack:
-    """Handlers for tools by name, each an operation of ``service``.
+    """The handlers of tools, by name; each calls one operation of ``service``.
 
     >>> pets = ApiService(name="pets", url="https://pets.example.org/v1")
     >>> listing = ApiOperation(method="get", path="/pets", output="toolkit.wire.content:ContentOutput")
     >>> list(api_pack(pets, {"list_pets": listing}).handlers)
     ['list_pets']
     """
-    return Pack({name: _handler(service, operation) for name, operation in operations.items()})
+    return Pack({name: _make_handler(service, operation) for name, operation in operations.items()})
 
 
-def _handler(service: ApiService, operation: ApiOperation) -> Callable[..., Any]:
-    output = Output(operation.output)
+def _make_handler(service: ApiService, operation: ApiOperation) -> Callable[..., Any]:
+    output = OutputModel(operation.output)
 
     def run(args: BaseModel, ctx: ToolContext) -> object:
         ctx.metadata(title=f"{operation.method.upper()} {operation.path}")
-        request = _request(service, operation, args)
+        request = _build_request(service, operation, args)
         variables = read_variables(service.headers.values(), service.owner)
         own = {name: filled(text, variables) for name, text in service.headers.items()}
         response = ctx.net.service(service.url).send(
             request.target,
             method=operation.method.upper(),
-            headers=_merged({"accept": operation.accept}, request.headers, own),
+            headers=_merge_headers({"accept": operation.accept}, request.headers, own),
             body=request.body,
             timeout=service.timeout,
             max_bytes=MAX_BYTES,
@@ -123,19 +123,19 @@ def _handler(service: ApiService, operation: ApiOperation) -> Callable[..., Any]
 
     def preview(args: BaseModel, ctx: ToolContext) -> Preview:
         try:
-            return Preview(url=Url.parse(service.url).origin + _request(service, operation, args).target)
-        except ToolkitError:  # the call will tell; rules on hosts need only to know where it would go
+            return Preview(url=Url.parse(service.url).origin + _build_request(service, operation, args).target)
+        except ToolkitError:  # the call itself reports it; rules on hosts need only the host
             return Preview(url=service.url)
 
     setattr(run, BESIDE, {"preview": preview})
     return run
 
 
-def _request(service: ApiService, operation: ApiOperation, args: BaseModel) -> Request:
+def _build_request(service: ApiService, operation: ApiOperation, args: BaseModel) -> ServiceRequest:
     arguments = args.__pydantic_serializer__.to_python(args, mode="json", by_alias=True, exclude_unset=True)
-    return build(service.base, operation.path, operation.parameters, operation.body, arguments)
+    return build_request(service.base, operation.path, operation.parameters, operation.body, arguments)
 
 
-def _merged(*headers: Mapping[str, str]) -> dict[str, str]:
-    """All headers, names in lower case; later ones win, so that no argument can take the place of the service's own."""
+def _merge_headers(*headers: Mapping[str, str]) -> dict[str, str]:
+    """All headers, names in lower case; later ones win, so that no argument can replace the service's own."""
     return {name.lower(): value for each in headers for name, value in each.items()}

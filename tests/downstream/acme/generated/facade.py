@@ -96,13 +96,13 @@ class Tools:
         max_output_bytes: int = 1048576,
         description: str | Omit = OMIT,
     ) -> BashOutput:
-        """Run shell text with bash in the sandbox of the workspace and wait for its end; every call starts a new shell.
+        """Run shell text with bash in the sandbox of the workspace and wait until it ends; every call starts a new shell.
 
-        :param command: The text bash runs.
+        :param command: The shell text to run.
         :param cwd: Directory to run it in, relative to the workspace.
-        :param timeout_ms: After how many milliseconds it is killed.
-        :param max_output_bytes: How many bytes of stdout, and of stderr, to return at most; of more, beginning and end are kept.
-        :param description: What the command does, in five to ten words, for people who watch.
+        :param timeout_ms: Milliseconds after which it is killed.
+        :param max_output_bytes: Maximum number of bytes to return of stdout, and of stderr; longer output keeps its head and tail.
+        :param description: What the command does, in five to ten words, for people watching.
         """
         return self._call("bash", {
             "command": command,
@@ -178,14 +178,14 @@ class Tools:
         max_output_bytes: int = 1048576,
         env: dict[str, str] | Omit = OMIT,
     ) -> ExecCommandOutput:
-        """Run one program with its arguments, without a shell, in the sandbox of the workspace, and wait for its end.
+        """Run one program with its arguments, without a shell, in the sandbox of the workspace, and wait until it ends.
 
-        :param command: The program, then each of its arguments as an item of its own.
+        :param command: The program, then each of its arguments as a separate item.
         :param cwd: Directory to run it in, relative to the workspace.
-        :param stdin: Text it can read as its input; without it the input is empty.
-        :param timeout_ms: After how many milliseconds it is killed.
-        :param max_output_bytes: How many bytes of stdout, and of stderr, to return at most; of more, beginning and end are kept.
-        :param env: Environment variables to add. Those that make programs load other code, such as LD_PRELOAD, are refused.
+        :param stdin: Text for its standard input; empty if not given.
+        :param timeout_ms: Milliseconds after which it is killed.
+        :param max_output_bytes: Maximum number of bytes to return of stdout, and of stderr; longer output keeps its head and tail.
+        :param env: Environment variables to add. Variables that make programs load other code, such as LD_PRELOAD, are refused.
         """
         return self._call("exec_command", {
             "command": command,

@@ -1,13 +1,14 @@
-"""The full tier built by bubblewrap, for machines that grant namespaces to it and not to us.
+"""The full tier built by bubblewrap, for machines that allow namespaces to it and not to us. The fork server runs this.
 
-Bubblewrap makes the namespaces and mounts; the keeper it starts inside (``carried.py``) is ours, as are limits,
-Landlock and seccomp. It is started anew for each command, because only bubblewrap itself can make namespaces there.
+Bubblewrap makes the namespaces and mounts; the supervisor it starts inside (``bubblewrap_main.py``) is ours, as are
+limits, Landlock and seccomp. Bubblewrap is started for each command, because only it can make namespaces there.
 
-Promise: the same as our own, kept by other means where bubblewrap takes names and not handles. What it mounted is
-compared with what was meant before the command starts; and a name below the workspace is mounted on only while every
-command under way has it mounted, too, and so cannot put a link in its place. Its program is one that only root can
-change. Limits: a command of another guard on the same workspace could still swap such a name while a command starts,
-and have bubblewrap make or empty a file of that name elsewhere; uid 0 can change the mode of the five devices.
+Promise: the same as the full tier we build ourselves, kept by other means because bubblewrap takes paths and not
+handles. What it mounted is compared with what was meant before the command starts; and a path below the workspace is
+mounted only while every running command has it mounted, too, and so cannot put a link in its place. Only root can change
+the bubblewrap program. Limits: a command of another guard on the same workspace could still replace such a path while a
+command starts, and have bubblewrap make or empty a file of that name elsewhere; uid 0 can change the mode of the five
+devices.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from typing import Final
 
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.process.host_view import DEV_LINKS, DEVICES, ETC, GIT_RUNS, TMP, TMP_BYTES
-from toolkit.guard.process.kernel import bubblewrap_main as carried
+from toolkit.guard.process.kernel import bubblewrap_main
 from toolkit.guard.process.kernel.syscall import PR_SET_CHILD_SUBREAPER, Unsupported, prctl
-from toolkit.guard.process.messages import Plan, Setup, identity
+from toolkit.guard.process.messages import CommandRequest, Setup, identity
 from toolkit.guard.process.process_tree import children
 from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, is_below
-from toolkit.guard.process.supervisor import tell
+from toolkit.guard.process.supervisor import send_report
 
 _NAME: Final = "bwrap"
-_MAX_NOTES: Final = 4096
+_MAX_PRINTED: Final = 4096
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _ALWAYS: Final = (
@@ -42,34 +43,34 @@ _ALWAYS: Final = (
     "--hostname", "sandbox", "--new-session", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL",
 )  # fmt: skip
 
-# Our own modules as the helper has them: inside, their files may be missing, or be the workspace's. Loading ``typing``
-# would take a third of the whole start; nothing of it means anything once the code runs.
+# Our own modules come from the memory of the fork server: inside, their files may be missing, or be the workspace's.
+# Loading ``typing`` would take a third of the whole start, and nothing of it matters once the code runs.
 _START: Final = f"""
 import _frozen_importlib, marshal, os, sys
 CODE = marshal.loads(os.pread(int(sys.argv[1]), 1 << 24, 0))
-class Carried:
+class FromMemory:
     def find_spec(name, path=None, target=None):
-        return _frozen_importlib.ModuleSpec(name, Carried, is_package=CODE[name][0]) if name in CODE else None
+        return _frozen_importlib.ModuleSpec(name, FromMemory, is_package=CODE[name][0]) if name in CODE else None
     def create_module(spec):
         return None
     def exec_module(module):
         exec(CODE[module.__name__][1], module.__dict__)
-class Meaningless:
+class FakeTyping:
     TYPE_CHECKING = False
     def __getattr__(self, name):
         return self
     def __getitem__(self, key):
         return self
-sys.meta_path.insert(0, Carried)
-sys.modules["typing"] = Meaningless()
-from {carried.__name__} import main
+sys.meta_path.insert(0, FromMemory)
+sys.modules["typing"] = FakeTyping()
+from {bubblewrap_main.__name__} import main
 main(int(sys.argv[2]))
 """
 
 
 def find(avoid: Sequence[str]) -> str:
-    """Where bubblewrap is: on the system's own path, outside of every directory in ``avoid``, and root's alone."""
-    why = "it is not installed in the system's own places"
+    """The path of bubblewrap: on the system's own path, outside every directory in ``avoid``, writable only by root."""
+    why = "it is not installed in the system's own directories"
     for place in SYSTEM_PATH:
         candidate = os.path.join(place, _NAME)
         real = os.path.realpath(candidate)
@@ -77,8 +78,8 @@ def find(avoid: Sequence[str]) -> str:
             continue
         if any(is_below(path, folder) for path in (candidate, real) for folder in avoid):
             why = "it lies in the workspace or one of its roots"
-        elif not all(map(_is_roots_alone, {*_with_parents(candidate), *_with_parents(real)})):
-            why = "others than root could have changed it"
+        elif not all(map(_only_root_writes, {*_with_parents(candidate), *_with_parents(real)})):
+            why = "users other than root could have changed it"
         else:
             return real
     raise Unsupported(why)
@@ -91,131 +92,135 @@ def _with_parents(path: str) -> list[str]:
     return found
 
 
-def _is_roots_alone(path: str) -> bool:
+def _only_root_writes(path: str) -> bool:
     info = os.stat(path)
     return info.st_uid == 0 and not info.st_mode & _OTHERS_WRITE
 
 
 @dataclass(frozen=True, slots=True)
 class _Mount:
-    """A directory or file below the workspace or of it: where it is now, what it is, where the command finds it."""
+    """A root, or a directory or file below the workspace: where it is now, its identity, and how it is mounted."""
 
     source: str
-    known: list[int]
+    identity: list[int]
     read_only: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _UnderWay:
-    notes: int  # what bubblewrap has to say
-    repository: frozenset[str]  # names of the repository that are mounts of their own for this command
+class _RunningCommand:
+    stderr_file: int  # a memory file with what bubblewrap prints
+    repository: frozenset[str]  # paths in the repository that are mounts of their own for this command
 
 
-class Bubblewrap:
-    """Starts keepers inside bubblewrap, one for each command."""
+class BubblewrapStarter:
+    """Starts supervisors inside bubblewrap, one for each command."""
 
     def __init__(self, setup: Setup, workspace_fd: int, server: int) -> None:
         self._setup = setup
         self._workspace_fd = workspace_fd
         self._server = server
-        self._code = _in_memory(_our_code())
-        self._system = _system(with_size=not os.stat(setup.bubblewrap).st_mode & stat.S_ISUID)
+        self._code = _make_memory_file(_loaded_code())
+        self._system = _system_steps(with_size=not os.stat(setup.bubblewrap).st_mode & stat.S_ISUID)
         self._files = [path for path in ETC if os.path.isfile(path)]
-        self._under_way: dict[int, _UnderWay] = {}
-        prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)  # a keeper whose bubblewrap was killed comes to us
+        self._running: dict[int, _RunningCommand] = {}
+        prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)  # a supervisor whose bubblewrap was killed becomes our child
 
-    def start(self, plan: Plan, stdio: list[int], job: int, foreign: list[int]) -> int:
-        """Start bubblewrap; nothing is inherited but what is named here."""
-        repository = self._repository() if self._setup.roots.workspace_writable and not plan.read_only else {}
-        mounts = {**self._roots(plan), **repository}
-        notes = _in_memory(b"")
+    def start(self, request: CommandRequest, stdio: list[int], client: int, foreign: list[int]) -> int:
+        """Start bubblewrap and return its pid; it inherits only the descriptors named here."""
+        writable = self._setup.roots.workspace_writable and not request.read_only
+        repository = self._repository_mounts() if writable else {}
+        mounts = {**self._root_mounts(request), **repository}
+        stderr_file = _make_memory_file(b"")
         try:
             with contextlib.ExitStack() as stack:
-                files = {path: _until(stack, os.open(path, os.O_RDONLY | os.O_CLOEXEC)) for path in self._files}
-                message = _until(stack, _in_memory(self._message(plan, stdio, job, mounts)))
+                files = {path: _close_with(stack, os.open(path, os.O_RDONLY | os.O_CLOEXEC)) for path in self._files}
+                message = _close_with(stack, _make_memory_file(self._message(request, stdio, client, mounts)))
                 pid = self._spawn(
                     [
-                        *([] if plan.network else ["--unshare-net"]),
-                        *_mounting({**self._system, **_copying(files)}, mounts),
+                        *([] if request.network else ["--unshare-net"]),
+                        *_mount_options({**self._system, **_copy_steps(files)}, mounts),
                         *("--", sys.executable, "-I", "-S", "-c", _START, str(self._code), str(message)),
                     ],
-                    [*stdio, job, self._server, self._code, message, *files.values()],
-                    notes,
+                    [*stdio, client, self._server, self._code, message, *files.values()],
+                    stderr_file,
                 )
         except OSError:
-            os.close(notes)
+            os.close(stderr_file)
             raise
-        self._under_way[pid] = _UnderWay(notes, frozenset(repository))
+        self._running[pid] = _RunningCommand(stderr_file, frozenset(repository))
         return pid
 
-    def _spawn(self, arguments: list[str], descriptors: list[int], notes: int) -> int:
-        keep = [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in descriptors]  # onto itself: no longer closed by exec
+    def _spawn(self, arguments: list[str], descriptors: list[int], stderr_file: int) -> int:
+        keep = [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in descriptors]  # onto itself, so that exec does not close it
         return os.posix_spawn(
             self._setup.bubblewrap,
             [_NAME, *_ALWAYS, *arguments],
             {},
-            file_actions=[*keep, (os.POSIX_SPAWN_DUP2, notes, 2)],
+            file_actions=[*keep, (os.POSIX_SPAWN_DUP2, stderr_file, 2)],
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
         )
 
-    def ended(self, pid: int, job: int, killed: bool) -> None:
-        """Bubblewrap goes after its keeper, unless somebody killed it: then the keeper is dying, and is ours now."""
-        under_way = self._under_way.pop(pid)
+    def clean_up(self, pid: int, client: int, killed: bool) -> None:
+        """Bubblewrap ends after its supervisor, unless it was killed: then the supervisor is dying and is our child."""
+        command = self._running.pop(pid)
         if killed:
-            for orphan in children(os.getpid(), self._under_way):
+            for orphan in children(os.getpid(), self._running):
                 os.waitpid(orphan, 0)
-        notes = os.pread(under_way.notes, _MAX_NOTES, 0)
-        os.close(under_way.notes)
-        if notes:  # too late to matter where the keeper has spoken
-            tell(job, "setup", text=f"bubblewrap: {_without_paths(notes)}")
+        printed = os.pread(command.stderr_file, _MAX_PRINTED, 0)
+        os.close(command.stderr_file)
+        if printed:  # ignored if the supervisor has reported: the first report counts
+            send_report(client, "setup", text=f"bubblewrap: {_last_line_without_paths(printed)}")
 
-    def _message(self, plan: Plan, stdio: list[int], job: int, mounts: dict[str, _Mount]) -> bytes:
+    def _message(self, request: CommandRequest, stdio: list[int], client: int, mounts: dict[str, _Mount]) -> bytes:
+        """What ``bubblewrap_main`` reads."""
         message = {
             "roots": asdict(self._setup.roots),
-            "plan": asdict(plan),
+            "request": asdict(request),
             "stdio": stdio,
-            "job": job,
+            "client": client,
             "server": self._server,
-            "mounts": {place: mount.known for place, mount in mounts.items()},
+            "mounts": {place: mount.identity for place, mount in mounts.items()},
         }
         return marshal.dumps(message)
 
-    def _roots(self, plan: Plan) -> dict[str, _Mount]:
+    def _root_mounts(self, request: CommandRequest) -> dict[str, _Mount]:
         roots = self._setup.roots
         for path in (*roots.read, *roots.write):
-            roots.check(path, os.stat(path))
-        read_only = plan.read_only or not roots.workspace_writable
-        mounts = {path: _Mount(path, known, True) for path, known in roots.read.items() if not self._comes_along(path)}
+            roots.refuse_replaced(path, os.stat(path))
+        read_only = request.read_only or not roots.workspace_writable
+        mounts = {
+            path: _Mount(path, known, True) for path, known in roots.read.items() if not self._is_link_in_root(path)
+        }
         mounts |= {path: _Mount(path, known, read_only) for path, known in roots.write.items()}
         handle = f"/proc/self/fd/{self._workspace_fd}"  # the same directory, whatever its name is by now
         return {**mounts, roots.workspace: _Mount(os.readlink(handle), identity(os.stat(handle)), read_only)}
 
-    def _comes_along(self, path: str) -> bool:
-        """Whether it is a link in another root, and so there with that, to a root that has a name of its own."""
+    def _is_link_in_root(self, path: str) -> bool:
+        """Whether it is a link in another root, which is mounted with that root; its target is a root of its own."""
         roots = self._setup.roots
         others = (roots.workspace, *roots.read, *roots.write)
         return os.path.islink(path) and any(is_below(path, other) for other in others if other != path)
 
-    def _repository(self) -> dict[str, _Mount]:
-        """What is kept of a repository, by its place: as ``namespaces`` does it, but see the promise above."""
+    def _repository_mounts(self) -> dict[str, _Mount]:
+        """The protected parts of a repository, by path: as in ``namespaces``, but see the promise above."""
         workspace = os.readlink(f"/proc/self/fd/{self._workspace_fd}")
         mounts: dict[str, _Mount] = {}
         for name in (".git", *(f".git/{name}" for name in GIT_RUNS)):
             try:
                 handle = open_beneath(self._workspace_fd, name, HANDLE, openat2)
             except OSError:
-                continue  # missing, or leading outside, which is read-only anyway
+                continue  # missing, or leads outside, where everything is read-only anyway
             source = os.readlink(f"/proc/self/fd/{handle}")
             if is_below(source, workspace):
                 place = self._setup.roots.workspace + source.removeprefix(workspace)
                 mounts[place] = _Mount(source, identity(os.fstat(handle)), name != ".git")
             os.close(handle)
-        kept = [place for place in mounts if all(place in other.repository for other in self._under_way.values())]
+        kept = [place for place in mounts if all(place in other.repository for other in self._running.values())]
         return {place: mounts[place] for place in kept}
 
 
-def _system(*, with_size: bool) -> dict[str, list[str]]:
-    """What is the same for all commands, by its place."""
+def _system_steps(*, with_size: bool) -> dict[str, list[str]]:
+    """The options for what is the same for all commands, by path."""
     steps: dict[str, list[str]] = {"/proc": ["--proc", "/proc", "--remount-ro", "/proc"]}
     for path in (*SYSTEM, *ETC):
         if path in SYSTEM and os.path.islink(path):
@@ -225,35 +230,37 @@ def _system(*, with_size: bool) -> dict[str, list[str]]:
     steps |= {path: ["--dev-bind", path, path] for path in DEVICES}
     links = {"/var/tmp": TMP, **{f"/dev/{name}": target for name, target in DEV_LINKS.items()}}
     steps |= {path: ["--symlink", target, path] for path, target in links.items()}
-    size = ["--size", str(TMP_BYTES)] if with_size else []  # refused to a bubblewrap that is set-user-id
+    size = ["--size", str(TMP_BYTES)] if with_size else []  # a set-user-id bubblewrap refuses it
     return {**steps, TMP: ["--perms", "1777", *size, "--tmpfs", TMP]}
 
 
-def _copying(files: dict[str, int]) -> dict[str, list[str]]:
-    """Small files are copied, by descriptor: a mount for each would take as long as all the rest."""
+def _copy_steps(files: dict[str, int]) -> dict[str, list[str]]:
+    """The options that copy small files, by path: a mount for each would take as long as all the rest."""
     return {path: ["--perms", "0444", "--file", str(fd), path] for path, fd in files.items()}
 
 
-def _mounting(system: dict[str, list[str]], mounts: dict[str, _Mount]) -> list[str]:
-    """All mounts, outermost first."""
-    # Where a root lies below a place that is a link otherwise, it is a directory.
-    steps = {place: step for place, step in system.items() if step[0] != "--symlink" or not _holds(place, mounts)}
+def _mount_options(system: dict[str, list[str]], mounts: dict[str, _Mount]) -> list[str]:
+    """The options for all mounts, outermost first."""
+    # A path that is usually a link becomes a directory where a root lies below it.
+    steps = {
+        place: step for place, step in system.items() if step[0] != "--symlink" or not _contains_any(place, mounts)
+    }
     for place, mount in mounts.items():
         steps[place] = ["--ro-bind" if mount.read_only else "--bind", mount.source, place]
         for parent in _with_parents(place)[1:]:
             around = max((root for root in mounts if is_below(parent, root)), key=len, default=parent)
             if around != parent and not mounts[around].read_only:
-                # A mount of its own, too, or a command could move it and put a link there that bubblewrap follows.
+                # Also a mount of its own, or a command could replace it by a link that bubblewrap follows.
                 steps[parent] = ["--bind", parent, parent]
     return [*(word for place in sorted(steps) for word in steps[place]), "--remount-ro", "/"]
 
 
-def _holds(folder: str, places: Iterable[str]) -> bool:
+def _contains_any(folder: str, places: Iterable[str]) -> bool:
     return any(is_below(place, folder) for place in places)
 
 
-def _our_code() -> bytes:
-    """Every module of ours this process has loaded: whether it is a package, and its code."""
+def _loaded_code() -> bytes:
+    """Every module of ours that this process has loaded: whether it is a package, and its code."""
     found = {}
     for name in [name for name in sys.modules if name.partition(".")[0] == "toolkit"]:
         spec = sys.modules[name].__spec__
@@ -262,7 +269,7 @@ def _our_code() -> bytes:
     return marshal.dumps(found)
 
 
-def _in_memory(data: bytes) -> int:
+def _make_memory_file(data: bytes) -> int:
     fd = os.memfd_create("toolkit")
     with open(fd, "wb", closefd=False) as file:
         file.write(data)
@@ -270,12 +277,12 @@ def _in_memory(data: bytes) -> int:
     return fd
 
 
-def _until(stack: contextlib.ExitStack, fd: int) -> int:
+def _close_with(stack: contextlib.ExitStack, fd: int) -> int:
     stack.callback(os.close, fd)
     return fd
 
 
-def _without_paths(notes: bytes) -> str:
-    """The last line of what bubblewrap, or Python, complained of; names of the host are nobody's business."""
-    line = notes.decode(errors="replace").rstrip().rpartition("\n")[2].removeprefix(f"{_NAME}: ")
+def _last_line_without_paths(printed: bytes) -> str:
+    """The last line that bubblewrap, or Python, printed; paths of the host are not shown."""
+    line = printed.decode(errors="replace").rstrip().rpartition("\n")[2].removeprefix(f"{_NAME}: ")
     return re.sub(r"/\S+", "(a path)", line)[:200]

@@ -1,7 +1,7 @@
-"""What bubblewrap starts: the keeper of one command, as first process of its namespaces.
+"""The program that bubblewrap starts: the supervisor of one command, as first process of its namespaces.
 
-Everything it needs comes with it (``bubblewrap.py``); nothing of ours is read from a file that a command could write.
-It is started anew for each command, so it and all it imports load as little as they can.
+Everything it needs comes with it (``bubblewrap.py``); none of our code is read from a file that a command could write.
+It is started again for each command, so it and everything it imports must load fast.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ import signal
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from toolkit.guard.process.host_view import make_folders
+from toolkit.guard.process.host_view import make_tmp_folders
 from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, Unsupported, prctl
-from toolkit.guard.process.supervisor import Keeper
+from toolkit.guard.process.supervisor import Supervisor
 
 
 def main(message_fd: int) -> NoReturn:
-    """Keep the command the message tells of."""
+    """Supervise the command in the message."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     prctl("dumpable", PR_SET_DUMPABLE, 0)  # the command must not look into this process
     with open(message_fd, "rb") as file:
         message = marshal.loads(file.read())
-    setup = _plain({"full": True, "roots": _plain(message["roots"])})
-    keeper = Keeper(setup, _plain(message["plan"]), -1, message["job"], message["server"], {})
-    keeper.run(message["stdio"], lambda: _make_private(message["mounts"]))
+    setup = _namespace({"is_full": True, "roots": _namespace(message["roots"])})
+    supervisor = Supervisor(setup, _namespace(message["request"]), -1, message["client"], message["server"], {})
+    supervisor.run(message["stdio"], lambda: _check_mounts(message["mounts"]))
 
 
-def _plain(values: dict[str, object]) -> Any:
-    """The same attributes as the class in ``plan.py``, whose making takes longer than all the rest."""
+def _namespace(values: dict[str, object]) -> Any:
+    """The same attributes as the dataclass in ``messages.py``, which takes longer to import than all the rest."""
     return SimpleNamespace(**values)
 
 
-def _make_private(mounts: dict[str, list[int]]) -> bool:
-    """Compare what was mounted with what was meant; the processes are then ours to count."""
+def _check_mounts(mounts: dict[str, list[int]]) -> bool:
+    """Refuse mounts that are not of the directories that were meant; False: the kernel does not limit processes."""
     for place, known in mounts.items():
         info = os.lstat(place)
         if [info.st_dev, info.st_ino] != known:
-            raise Unsupported("what should have been mounted was moved or replaced meanwhile")
-    make_folders()
+            raise Unsupported("a directory was moved or replaced while it was being mounted")
+    make_tmp_folders()
     return False

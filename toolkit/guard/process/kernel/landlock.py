@@ -1,8 +1,9 @@
-"""Landlock: the kernel denies every file, TCP port and outside process that no rule names.
+"""Landlock: the kernel denies every file, TCP port and outside process that no rule names. A supervisor, or the command
+process before it runs its program, calls this on itself.
 
 Promise: survives ``exec``, holds for uid 0, and cannot be widened. Limits: descriptors opened before stay open;
-metadata (``stat``, ``chmod``, ``utime``) and, up to ABI 7, UDP and socket files are outside of it; ABI 4 and 5 do
-not keep signals and abstract sockets inside. Mounts and the seccomp filter carry what it leaves open.
+metadata (``stat``, ``chmod``, ``utime``) and, up to ABI 7, UDP and socket files are not covered; ABI 4 and 5 do not
+keep signals and abstract sockets inside. Mounts and the seccomp filter cover what it leaves open.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ TRUNCATE: Final = 1 << 14
 IOCTL_DEV: Final = 1 << 15
 
 READ: Final = EXECUTE | READ_FILE | READ_DIR
-# Device nodes are never made, and no device but the harmless ones is ever asked for more than reading.
+# Device nodes are never made, and only the harmless devices get more than reading.
 WRITE: Final = (
     READ
     | WRITE_FILE
@@ -59,7 +60,7 @@ _BIND_TCP_AND_CONNECT_TCP: Final = 0b11
 _SCOPE_SIGNAL: Final = 0b10
 _SCOPE_ABSTRACT_UNIX_AND_SIGNAL: Final = 0b11
 
-# What each version of the interface added to the file rights; what a kernel does not know may not be asked of it.
+# The file rights each ABI version added; a kernel refuses rights it does not know.
 _FILE_RIGHTS: Final = ((1, REFER - 1), (2, REFER), (3, TRUNCATE), (5, IOCTL_DEV))
 _ABI_WITH_TCP: Final = 4
 _ABI_WITH_SCOPES: Final = 6
@@ -75,12 +76,12 @@ class _PathBeneathAttr(ctypes.Structure):
 
 
 def abi() -> int:
-    """The version of Landlock this kernel offers; ``OSError`` where there is none."""
+    """The Landlock ABI version of this kernel; ``OSError`` where there is none."""
     return syscall("Landlock", _CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
 
 
 def restrict(rules: Iterable[tuple[int, int]], *, network: bool) -> None:
-    """Leave this process only what ``rules`` name: pairs of a descriptor and the rights at and below it.
+    """Restrict this process to what ``rules`` name: pairs of a descriptor and the rights at and below it.
 
     Without ``network``, TCP is denied too, as far as the kernel can (ABI 4). Needs ``no_new_privs``.
     """
@@ -91,16 +92,16 @@ def restrict(rules: Iterable[tuple[int, int]], *, network: bool) -> None:
     _enforce(_RulesetAttr(known, tcp, scopes), [(fd, rights & known) for fd, rights in rules])
 
 
-def fence() -> bool:
-    """Let signals of this process, and of all it will start, reach nobody but themselves; nothing else changes.
+def scope_signals() -> bool:
+    """Let signals of this process, and of all it will start, reach only these processes; nothing else changes.
 
-    False where the kernel cannot (before ABI 6). Needs ``no_new_privs``. That it holds is tried on the parent process,
-    because who trusts in it may signal everybody.
+    False where the kernel cannot (before ABI 6). Needs ``no_new_privs``. Tested on the parent process before returning
+    True, because a caller that relies on it may signal every process.
     """
     if abi() < _ABI_WITH_SCOPES:
         return False
     root = os.open("/", os.O_PATH | os.O_CLOEXEC)
-    # Moves between directories are denied to whoever does not ask for them, so they are asked for, everywhere.
+    # A ruleset denies moves between directories unless it handles and allows them, so they are allowed everywhere.
     _enforce(_RulesetAttr(REFER, 0, _SCOPE_SIGNAL), [(root, REFER)])
     os.close(root)
     try:
@@ -119,6 +120,6 @@ def _enforce(attr: _RulesetAttr, rules: Iterable[tuple[int, int]]) -> None:
     os.close(ruleset)
 
 
-def for_file(rights: int) -> int:
-    """The part of ``rights`` a rule on a single file may carry."""
+def file_rights(rights: int) -> int:
+    """The part of ``rights`` that a rule on a single file may have."""
     return rights & _FILE_ONLY

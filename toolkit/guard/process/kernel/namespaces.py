@@ -1,12 +1,12 @@
-"""A file system, process list and network of the command's own, made of user, mount, pid, net, ipc and uts namespaces.
+"""The command's own file system, process list and network: user, mount, pid, net, ipc and uts namespaces.
 
-``enter`` is done once per fork server: it leaves a root directory that holds system programs, the given roots and
-nothing else of the host. ``CHILD`` are the namespaces each command is cloned into; ``make_private`` then gives it
-its own ``/proc`` and ``/tmp``.
+The fork server calls ``enter`` once: it leaves a root directory that contains system programs, the given roots and
+nothing else of the host. ``CHILD`` are the namespaces each command is cloned into; there its supervisor calls
+``mount_private`` for its own ``/proc`` and ``/tmp``.
 
-Promise: what is not listed here is not there, neither to read nor to ``stat``; everything is read-only but ``/tmp``
-and the writable roots; set-user-id bits and device nodes have no effect. Limit: a file system mounted below a root
-belongs to that root.
+Promise: what is not listed here does not exist for a command, neither to read nor to ``stat``; everything is read-only
+but ``/tmp`` and the writable roots; set-user-id bits and device nodes have no effect. Limit: a file system mounted below
+a root belongs to that root.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import stat
 from typing import Final
 
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, openat2
-from toolkit.guard.process.host_view import DEV_LINKS, DEVICES, ETC, GIT_RUNS, TMP, TMP_BYTES, make_folders
+from toolkit.guard.process.host_view import DEV_LINKS, DEVICES, ETC, GIT_RUNS, TMP, TMP_BYTES, make_tmp_folders
 from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, forbid_new_capabilities, prctl, syscall
 from toolkit.guard.process.messages import Roots
 from toolkit.guard.process.program import SYSTEM
@@ -66,12 +66,12 @@ class _MountAttr(ctypes.Structure):
 
 def enter(roots: Roots, workspace_fd: int) -> None:
     """Move this process into a user and mount namespace of its own, with a new root directory."""
-    os.fchdir(workspace_fd)  # the kernel takes the current directory along, whatever its name means by now
+    os.fchdir(workspace_fd)  # the current directory stays the same, whatever its name leads to by now
     _new_user()
     _set_attributes(_AT_FDCWD, "/", 0, propagation=_MS_PRIVATE)
     syscall("host name", _SETHOSTNAME, b"sandbox", 7)
-    trees = _take(roots)
-    _mount("tmpfs", "/usr", 0, b"mode=0755,size=16m")  # any directory will do: it soon is the root
+    trees = _clone_trees(roots)
+    _mount("tmpfs", "/usr", 0, b"mode=0755,size=16m")  # any directory will do: it becomes the root
     os.chdir("/usr")
     for path in trees:
         _attach(trees[path], path[1:])
@@ -83,20 +83,20 @@ def enter(roots: Roots, workspace_fd: int) -> None:
     forbid_new_capabilities()
 
 
-def make_private(roots: Roots, *, read_only: bool, processes: int) -> bool:
-    """Give the first process of new namespaces its own /proc and /tmp; says whether ``processes`` is now a limit.
+def mount_private(roots: Roots, *, read_only: bool, processes: int) -> bool:
+    """Give the first process of new namespaces its own /proc and /tmp; returns whether ``processes`` is now a limit.
 
-    Limit: kernels before 6.14 cannot bound the processes of a namespace by themselves.
+    Limit: kernels before 6.14 cannot limit the processes of a namespace by themselves.
     """
     _mount("proc", "/proc", _NOSUID | _NODEV | _NOEXEC, None)
     limited = _limit_processes(processes)
     # uid 0 owns the switches of the whole machine below /proc/sys, capabilities or not.
     _set_attributes(_AT_FDCWD, "/proc", _RDONLY, recursive=False)
-    hidden = {path: _clone_tree(path) for path in roots.outermost_below(TMP)}  # with those below, wherever they are now
+    hidden = {path: _clone_tree(path) for path in roots.outermost_below(TMP)}  # with the mounts below them
     _mount("tmpfs", TMP, _NOSUID | _NODEV, _TMPFS)
     for path, tree in hidden.items():
         _attach(tree, path)
-    make_folders()
+    make_tmp_folders()
     if read_only:
         for path in (roots.workspace, *roots.write):
             _set_attributes(_AT_FDCWD, path, _RDONLY)
@@ -108,7 +108,7 @@ def make_private(roots: Roots, *, read_only: bool, processes: int) -> bool:
 def _new_user() -> None:
     uid, gid = os.geteuid(), os.getegid()
     syscall("new user namespace", _UNSHARE, _NEWUSER | _NEWNS | _NEWUTS | _NEWIPC)
-    # A new user namespace hides /proc/self from the process; what it needs is two writes.
+    # /proc/self cannot be written in a new user namespace while the process is not dumpable.
     prctl("dumpable", PR_SET_DUMPABLE, 1)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         try:
@@ -120,9 +120,11 @@ def _new_user() -> None:
     prctl("dumpable", PR_SET_DUMPABLE, 0)
 
 
-def _take(roots: Roots) -> dict[str, int]:
-    """A detached copy of everything the new root will hold, by its place there, outermost first."""
-    trees: dict[str, int] = {"/proc": _clone_tree("/proc")}  # the kernel mounts a new one only where an old one shows
+def _clone_trees(roots: Roots) -> dict[str, int]:
+    """A detached copy of every mount of the new root, by its path there, outermost first."""
+    trees: dict[str, int] = {
+        "/proc": _clone_tree("/proc")
+    }  # the kernel allows a new one only where an old one is visible
     reading = [*(path for path in SYSTEM if not os.path.islink(path)), *ETC, *roots.read]
     for path in reading:
         if os.path.exists(path):
@@ -140,13 +142,13 @@ def _take(roots: Roots) -> dict[str, int]:
 
 
 def _make_links() -> None:
-    for path in SYSTEM:  # a link among them (/bin -> usr/bin) is a link again
+    for path in SYSTEM:  # a link among them (/bin -> usr/bin) stays a link
         if os.path.islink(path):
             os.symlink(os.readlink(path), path[1:])
     for folder in ("tmp", "var", "dev"):
         os.makedirs(folder, exist_ok=True)
     for name, target in {"var/tmp": TMP, **{f"dev/{name}": target for name, target in DEV_LINKS.items()}}.items():
-        if not os.path.lexists(name):  # a root given by the caller may be there
+        if not os.path.lexists(name):  # a root of the caller may be there
             os.symlink(target, name)
 
 
@@ -162,7 +164,7 @@ def _limit_processes(limit: int) -> bool:
 def _protect_repository(workspace: str) -> None:
     """Keep ``.git/config`` and ``.git/hooks`` as they are: read-only mounts, below a ``.git`` that cannot be moved.
 
-    Limit: where one of them is a link, what it leads to is kept, but the link itself can be replaced.
+    Limit: where one of them is a link, its target is kept, but the link itself can be replaced.
     """
     root = os.open(workspace, HANDLE | os.O_DIRECTORY)
     if _mount_onto_itself(root, ".git", 0):
@@ -172,7 +174,7 @@ def _protect_repository(workspace: str) -> None:
 
 
 def _mount_onto_itself(root: int, path: str, attributes: int) -> bool:
-    """Make ``path`` a mount of its own; False where it is missing or leads outside, which is read-only anyway."""
+    """Make ``path`` a mount of its own; False where it is missing or leads outside, where everything is read-only anyway."""
     try:
         place = open_beneath(root, path, HANDLE, openat2)
     except OSError:
@@ -187,7 +189,7 @@ def _mount_onto_itself(root: int, path: str, attributes: int) -> bool:
 
 def _clone_root(path: str, roots: Roots) -> int:
     tree = _clone_tree(path)
-    roots.check(path, os.fstat(tree))
+    roots.refuse_replaced(path, os.fstat(tree))
     return tree
 
 
@@ -196,7 +198,7 @@ def _clone_tree(path: str) -> int:
 
 
 def _attach(tree: int, path: str) -> None:
-    """Mount a detached tree at ``path``, making the mount point where it is missing, and give up the handle."""
+    """Mount a detached tree at ``path``, making the mount point if it is missing, and close the handle."""
     if stat.S_ISDIR(os.fstat(tree).st_mode):
         os.makedirs(path, exist_ok=True)
     elif not os.path.exists(path):
@@ -207,7 +209,7 @@ def _attach(tree: int, path: str) -> None:
 
 
 def _mount(kind: str, path: str, attributes: int, options: bytes | None) -> None:
-    # The old call's first four flags have the numbers of the attributes.
+    # The first four flags of mount(2) have the same numbers as the mount attributes.
     syscall(f"mount a new {kind}", _MOUNT, kind.encode(), path.encode(), kind.encode(), attributes, options)
 
 

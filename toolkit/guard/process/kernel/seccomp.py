@@ -1,8 +1,9 @@
-"""The system call filter: what no command needs, and what would reach around the other walls.
+"""The system call filter: refuses calls that no command needs and calls that would go around the other restrictions.
+A supervisor, or the command process before it runs its program, installs it for itself.
 
-Promise: the calls below fail with ``EPERM`` in the command and all it starts, for good; a foreign architecture
-(32 bit, x32) cannot be used to spell them differently. Limits: it sees numbers, not what pointers point to, so
-paths and addresses are the business of mounts, Landlock and the network namespace. Everything not named passes.
+Promise: the calls below fail with ``EPERM`` in the command and all it starts, for good; a foreign architecture (32 bit,
+x32) cannot be used to make them under other numbers. Limits: it sees numbers, not what pointers point to, so paths and
+addresses are left to mounts, Landlock and the network namespace. Everything not named is allowed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _SET_MODE_FILTER: Final = 1
 _AUDIT_ARCH: Final = (0xC000003E, 0xC00000B7)
 _X32_BIT: Final = 0x40000000
 
-# Refused whatever the arguments. (x86_64, aarch64); None where the machine has no such call.
+# Refused whatever the arguments. (x86_64, aarch64); None where the architecture has no such call.
 REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     # other processes
     "ptrace": (101, 117),
@@ -31,7 +32,7 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "process_madvise": (440, 440),
     "pidfd_getfd": (438, 438),
     "kcmp": (312, 272),
-    # a second way to make any call, unseen by this filter
+    # a second way to make any call, which this filter does not see
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
@@ -81,7 +82,7 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "setns": (308, 268),
 }
 
-# Judged by an argument.
+# Decided by an argument.
 CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
     "clone": (56, 220),
     "clone3": (435, 435),
@@ -112,11 +113,11 @@ _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, v
 
 @functools.cache
 def program(column: int, *, network: bool) -> bytes:
-    """The filter for the machine in ``column`` of the tables, as the kernel reads it."""
+    """The filter program for the architecture in ``column`` of the tables, as the kernel reads it."""
     code: list[_Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_IF_EQUAL, 1, 0, _AUDIT_ARCH[column]),
-        _answer(_KILL_PROCESS),
+        _return(_KILL_PROCESS),
         (_LOAD, 0, 0, _NUMBER_AT),
         (_IF_AT_LEAST, 0, 1, _X32_BIT),
         _refuse(),
@@ -125,18 +126,18 @@ def program(column: int, *, network: bool) -> bytes:
         number = numbers[column]
         if number is not None:
             code += [(_IF_EQUAL, 0, 1, number), _refuse()]
-    # Its flags lie in memory, where the filter cannot look; every C library falls back to clone.
+    # Its flags are in memory, where the filter cannot look; every C library falls back to clone.
     code += _on("clone3", column, [_refuse(errno.ENOSYS)])
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
-    code += _on("socket", column, _families(_ONLINE_FAMILIES if network else ()))
-    code += _on("socketpair", column, _families((_AF_UNIX,)))
-    code.append(_answer(_ALLOW))
+    code += _on("socket", column, _allow_families(_ONLINE_FAMILIES if network else ()))
+    code += _on("socketpair", column, _allow_families((_AF_UNIX,)))
+    code.append(_return(_ALLOW))
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
 
 
 def install(*, network: bool) -> None:
-    """Filter this process and all it will start. Needs ``no_new_privs``."""
+    """Install the filter for this process and all it will start. Needs ``no_new_privs``."""
     code = program(machine(), network=network)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
@@ -144,13 +145,13 @@ def install(*, network: bool) -> None:
 
 
 def _on(name: str, column: int, body: Sequence[_Instruction]) -> list[_Instruction]:
-    """``body`` runs only for that call; what it does not answer itself passes."""
-    whole = [*body, _answer(_ALLOW)]
+    """``body`` runs only for that call; what it does not decide is allowed."""
+    whole = [*body, _return(_ALLOW)]
     return [(_IF_EQUAL, 0, len(whole), CONDITIONAL[name][column]), *whole]
 
 
 def _load_argument(index: int) -> _Instruction:
-    """The lower half of an argument: all that the kernel itself looks at in those that are judged here."""
+    """The lower half of an argument: the kernel itself looks at no more of those that are decided here."""
     return (_LOAD, 0, 0, 16 + 8 * index)
 
 
@@ -158,17 +159,17 @@ def _refuse_values(values: Sequence[int]) -> list[_Instruction]:
     return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _refuse())]
 
 
-def _families(allowed: Sequence[int]) -> list[_Instruction]:
+def _allow_families(allowed: Sequence[int]) -> list[_Instruction]:
     return [
         _load_argument(0),
-        *(step for family in allowed for step in ((_IF_EQUAL, 0, 1, family), _answer(_ALLOW))),
+        *(step for family in allowed for step in ((_IF_EQUAL, 0, 1, family), _return(_ALLOW))),
         _refuse(),
     ]
 
 
 def _refuse(number: int = errno.EPERM) -> _Instruction:
-    return _answer(_ERROR | number)
+    return _return(_ERROR | number)
 
 
-def _answer(value: int) -> _Instruction:
+def _return(value: int) -> _Instruction:
     return (_RETURN, 0, 0, value)

@@ -1,7 +1,7 @@
-"""Linux system calls the standard library has no name for, made through ``ctypes``.
+"""Linux system calls that the standard library does not have, made through ``ctypes``.
 
-Everything speaks ``OSError`` and names the step that failed, because that text becomes the reason why a machine
-gives no sandbox. Numbers are those of x86_64 and aarch64; other machines are refused by ``machine``.
+Every failure is an ``OSError`` that names the step, because that text becomes the reason why a machine has no sandbox.
+Numbers are those of x86_64 and aarch64; ``machine`` refuses other architectures.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _syscall.restype = ctypes.c_long
 
 
 class Unsupported(Exception):
-    """This machine cannot do what was asked; the text says why."""
+    """This machine cannot do what was asked; the message says why."""
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, without the path an ``OSError`` may carry: the text is shown."""
+    """Why something failed, without the path an ``OSError`` may carry: the text is shown to callers."""
     return (error.strerror or "unknown error").lower() if isinstance(error, OSError) else str(error)
 
 
 @functools.cache
 def machine() -> int:
-    """The column of this machine in a table of numbers."""
+    """The column of this machine in the tables of system call numbers."""
     name = os.uname().machine
     if sys.platform != "linux" or name not in MACHINES or ctypes.sizeof(ctypes.c_void_p) != 8:
         raise Unsupported(f"the sandbox needs Linux on {' or '.join(MACHINES)}, not {sys.platform} on {name}")
@@ -57,9 +57,9 @@ def machine() -> int:
 
 
 def syscall(what: str, numbers: tuple[int, int] | int, *arguments: object) -> int:
-    """Make one call; a failure is an ``OSError`` whose text starts with ``what``."""
+    """Make one system call; a failure is an ``OSError`` whose message starts with ``what``."""
     number = numbers if isinstance(numbers, int) else numbers[machine()]
-    # A bare Python number would be passed as a C int, and the upper half of the register be left to chance.
+    # A bare Python number would be passed as a C int, which leaves the upper half of the register undefined.
     values: list[Any] = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     result: int = _syscall(ctypes.c_long(number), *values)
     if result < 0:
@@ -74,22 +74,22 @@ def prctl(what: str, option: int, value: int = 0) -> int:
 
 
 def clone(flags: int) -> int:
-    """A fork into new namespaces: 0 in the child, its number in the caller.
+    """Fork into new namespaces: returns 0 in the child, its pid in the caller.
 
-    Limit: Python's own after-fork work is skipped, which is safe only in a program with a single thread.
+    Limit: skips Python's own work after a fork, which is safe only in a process with a single thread.
     """
     return syscall("new namespaces", _CLONE, flags, 0, 0, 0, 0)
 
 
 def mark_descriptors_for_closing(first: int) -> None:
-    """Every descriptor from ``first`` on is closed when a program is started, whoever opened it."""
+    """Close every descriptor from ``first`` on when a program is started, whoever opened it."""
     syscall("close_range", _CLOSE_RANGE, first, 0xFFFFFFFF, _CLOSE_RANGE_CLOEXEC)
 
 
 def forbid_new_capabilities() -> None:
     """No program started from here on gets a capability, not even as uid 0; those held now stay until dropped.
 
-    Does nothing where the process holds none and so cannot gain any: ``no_new_privs`` is what holds there.
+    Does nothing where the process holds none: there ``no_new_privs`` keeps it from gaining any.
     """
     for capability in range(_LAST_CAPABILITY + 1):
         try:
@@ -103,12 +103,12 @@ def forbid_new_capabilities() -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, for good once ``no_new_privs`` is set."""
+    """Drop every capability, for good once ``no_new_privs`` is set."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
     syscall("drop capabilities", _CAPSET, ctypes.byref(header), ctypes.byref(nothing))
 
 
 def forbid_new_privileges() -> None:
-    """setuid programs and file capabilities give nothing from here on; cannot be taken back."""
+    """setuid programs and file capabilities have no effect from here on; cannot be undone."""
     prctl("no_new_privs", PR_SET_NO_NEW_PRIVS, 1)

@@ -1,0 +1,154 @@
+"""One command, in the sandbox or without one, as the agent's process sees it: whether it has ended, how, and why not.
+
+``Sandbox.start`` makes them. How a command ended is the same data either way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.guard.fs.path import display
+from toolkit.guard.process.fork_server_client import CommandHandle
+from toolkit.guard.process.messages import CommandRequest
+
+_MAX_COMPARED_NAME: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class CommandExit:
+    """How a command ended: either ``exit_code`` or ``signal`` is set; ``note`` is from the sandbox, for the reader."""
+
+    exit_code: int | None
+    signal: int | None
+    note: str = ""
+
+    @classmethod
+    def from_wait_status(cls, status: int, note: str = "") -> CommandExit:
+        """From the status that ``wait`` returns."""
+        code = os.waitstatus_to_exitcode(status)
+        return cls(None, -code, note) if code < 0 else cls(code, None, note)
+
+
+class Command(Protocol):
+    """A command that was started and may have ended."""
+
+    @property
+    def poll_fd(self) -> int | None:
+        """A descriptor that becomes readable when ``has_ended`` may have changed; None where there is none."""
+
+    def has_ended(self) -> bool:
+        """Whether it and everything it started are gone; never waits."""
+
+    def kill(self) -> None:
+        """Kill it and everything it started; returns before it ``has_ended``."""
+
+    def outcome(self) -> CommandExit:
+        """How it ended, once it has; raises the reason if it never started."""
+
+    def close(self) -> None:
+        """Release its descriptors."""
+
+
+class SandboxedCommand:
+    """A command in the sandbox: all of it is gone when the fork server closes its socket."""
+
+    def __init__(self, handle: CommandHandle, request: CommandRequest) -> None:
+        self._handle = handle
+        self._request = request
+        self._killed = False
+        self.poll_fd: int | None = handle.poll_fd
+
+    def has_ended(self) -> bool:
+        return self._handle.has_ended()
+
+    def kill(self) -> None:
+        self._killed = True
+        self._handle.kill()
+
+    def outcome(self) -> CommandExit:
+        match self._handle.reports[:1]:
+            case [("status", status, note)]:
+                return CommandExit.from_wait_status(status, note)
+            case [("find", number, _)]:
+                raise program_not_found(self._request, number)
+            case [("exec", number, _)]:
+                raise program_not_started(self._request.argv[0], number)
+            case [("cwd", _, _)]:
+                raise ToolFailed("NOT_DIRECTORY", "the working directory changed while the command was being started")
+            case [("setup", _, why)]:
+                raise ToolNotAllowed(f"the command was not run: its sandbox could not be built ({why})")
+        if self._killed:
+            return CommandExit(None, signal.SIGKILL)
+        raise ToolFailed("IO", "the sandbox ended before the command did: it was killed from outside")
+
+    def close(self) -> None:
+        self._handle.close()
+
+
+class UnsandboxedCommand:
+    """A command without a sandbox. Limit: processes that left its process group are not killed."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.poll_fd: int | None = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
+
+    def has_ended(self) -> bool:
+        if self._process.poll() is None:
+            return False
+        self.kill()  # what it left in the background
+        return True
+
+    def kill(self) -> None:
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def outcome(self) -> CommandExit:
+        code = self._process.returncode
+        return CommandExit(None, -code) if code < 0 else CommandExit(code, None)
+
+    def close(self) -> None:
+        if self.poll_fd is not None:
+            os.close(self.poll_fd)
+
+
+def program_not_found(request: CommandRequest, number: int | None) -> ToolkitError:
+    """The error for a program that ``program.find`` did not find; ``number`` is its errno."""
+    name = request.argv[0]
+    if number != errno.ENOENT:
+        return program_not_started(name, errno.EACCES)
+    message = f"{_shown_name(name)} does not exist, or cannot be seen from inside the sandbox"
+    return ToolFailed("COMMAND_NOT_FOUND", message, near=_near_names(name, request.env["PATH"]))
+
+
+def program_not_started(name: str, number: int | None) -> ToolkitError:
+    """The error for a program that exists and could not be started; ``number`` is the errno."""
+    if number == errno.E2BIG:
+        return InvalidArguments("the arguments and the environment are too long for one command")
+    shown = _shown_name(name)
+    if number == errno.ENOENT:
+        return ToolFailed("NOT_EXECUTABLE", f"{shown} needs an interpreter that does not exist here")
+    return ToolFailed("NOT_EXECUTABLE", f"{shown} cannot be run: {os.strerror(number or errno.EACCES).lower()}")
+
+
+def _shown_name(name: str) -> str:
+    """An absolute path is not shown: it would reveal paths of the host."""
+    return "the program" if name.startswith("/") else f"'{display(name)}'"
+
+
+def _near_names(name: str, path: str) -> list[str]:
+    """Names on ``path`` that resemble a missing one; none for a name with a slash."""
+    if "/" in name or len(name) > _MAX_COMPARED_NAME:
+        return []
+    names: set[str] = set()
+    for place in path.split(":"):
+        with contextlib.suppress(OSError):
+            names.update(os.listdir(place))
+    return difflib.get_close_matches(name, sorted(names), cutoff=0.75)
