@@ -32,7 +32,7 @@ from toolkit.adapters.bedrock import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.bedrock.blobs import boto3_messages
+from toolkit.adapters.bedrock.boto3_bytes import boto3_messages
 from toolkit.adapters.bedrock.decode import decode_system
 from toolkit.adapters.bedrock.encode import split_system
 from toolkit.wire.alias import alias

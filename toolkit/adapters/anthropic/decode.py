@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from toolkit.adapters.anthropic.content import decode_part
 from toolkit.adapters.anthropic.encode import PROVIDER, WRITER, encode_tools
-from toolkit.adapters.anthropic.media import decode_part
 from toolkit.adapters.argument_text import call_from_text, compact
 from toolkit.adapters.blocks.decode import BlockReader, decode_turns, read_answer, read_said, to_send_again
 from toolkit.adapters.lossless import residue

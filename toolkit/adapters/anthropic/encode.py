@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.anthropic.media import encode_part
+from toolkit.adapters.anthropic.content import encode_part
 from toolkit.adapters.argument_text import compact
 from toolkit.adapters.blocks.encode import BlockWriter, encode_turns, said
 from toolkit.adapters.lossless import own, restored

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from toolkit.adapters.argument_text import call_from_text, compact
+from toolkit.adapters.bedrock.content import decode_part
 from toolkit.adapters.bedrock.encode import PROVIDER, WRITER, encode_tools
-from toolkit.adapters.bedrock.media import decode_part
 from toolkit.adapters.blocks.decode import BlockReader, decode_turns, read_answer, read_said, to_send_again
 from toolkit.adapters.lossless import residue
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object

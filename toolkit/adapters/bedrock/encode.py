@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from toolkit.adapters.argument_text import compact
-from toolkit.adapters.bedrock.media import encode_part
+from toolkit.adapters.bedrock.content import encode_part
 from toolkit.adapters.blocks.encode import BlockWriter, arranged, encode_turns
 from toolkit.adapters.lossless import own, restored
 from toolkit.adapters.plain_json import JsonDict, plain

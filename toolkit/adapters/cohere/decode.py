@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from toolkit.adapters.argument_text import call_from_text
+from toolkit.adapters.cohere.content import decode_parts, decode_said
 from toolkit.adapters.cohere.encode import PROVIDER, encode_call, encode_message, encode_tools
-from toolkit.adapters.cohere.parts import decode_parts, decode_said
 from toolkit.adapters.lossless import own, residue
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.wire.call import ToolCall

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from toolkit.adapters.argument_text import arguments_text, compact
-from toolkit.adapters.cohere.parts import encode_parts, encode_said
+from toolkit.adapters.cohere.content import encode_parts, encode_said
 from toolkit.adapters.lossless import own, restored
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import provider_name

@@ -6,9 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
-from toolkit.adapters.gemini.encode import encode_tools
-from toolkit.adapters.gemini.key_case import camel, respelled, spelling_of
-from toolkit.adapters.gemini.parts import (
+from toolkit.adapters.gemini.content import (
     PROVIDER,
     call_of,
     call_part,
@@ -17,6 +15,8 @@ from toolkit.adapters.gemini.parts import (
     result_of,
     result_part,
 )
+from toolkit.adapters.gemini.encode import encode_tools
+from toolkit.adapters.gemini.key_case import camel, respelled, spelling_of
 from toolkit.adapters.gemini.schema import from_openapi
 from toolkit.adapters.lossless import residue
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.gemini.key_case import respelled
-from toolkit.adapters.gemini.parts import (
+from toolkit.adapters.gemini.content import (
     PROVIDER,
     call_part,
     is_signed,
@@ -20,6 +19,7 @@ from toolkit.adapters.gemini.parts import (
     sent_name,
     unsigned,
 )
+from toolkit.adapters.gemini.key_case import respelled
 from toolkit.adapters.gemini.result_order import paired
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.lossless import own, restored

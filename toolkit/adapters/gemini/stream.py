@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolkit.adapters.argument_text import compact
+from toolkit.adapters.gemini.content import PROVIDER
 from toolkit.adapters.gemini.decode import decode_response
 from toolkit.adapters.gemini.key_case import camel
 from toolkit.adapters.gemini.partial_arguments import put_partial
-from toolkit.adapters.gemini.parts import PROVIDER
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from toolkit.adapters.argument_text import call_from_text
+from toolkit.adapters.langchain.content import decode_blocks, decode_layout, text_of
 from toolkit.adapters.langchain.encode import PROVIDER, encode_call, encode_message, encode_tools
-from toolkit.adapters.langchain.parts import decode_blocks, decode_layout, text_of
 from toolkit.adapters.lossless import own, residue
 from toolkit.adapters.plain_json import JsonDict, plain, plain_object
 from toolkit.wire.call import ToolCall

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.argument_text import compact
-from toolkit.adapters.langchain.parts import encode_blocks, encode_layout
+from toolkit.adapters.langchain.content import encode_blocks, encode_layout
 from toolkit.adapters.lossless import own, restored
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import provider_name

@@ -6,9 +6,9 @@ import dataclasses
 from typing import Any
 
 from toolkit.adapters.argument_text import compact
+from toolkit.adapters.langchain.content import grow_content, text_of
 from toolkit.adapters.langchain.decode import finished, message_json
 from toolkit.adapters.langchain.encode import PROVIDER
-from toolkit.adapters.langchain.parts import grow_content, text_of
 from toolkit.adapters.lossless import own
 from toolkit.adapters.plain_json import JsonDict, plain_object
 from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces

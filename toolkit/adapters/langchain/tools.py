@@ -9,9 +9,9 @@ from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toolkit.adapters.langchain.content import decode_blocks, text_of
 from toolkit.adapters.langchain.decode import message_json
 from toolkit.adapters.langchain.encode import result_content
-from toolkit.adapters.langchain.parts import decode_blocks, text_of
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.wire.call import ToolCall

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from toolkit.adapters.argument_text import call_from_text
 from toolkit.adapters.lossless import own, residue
+from toolkit.adapters.openai_chat.content import decode_parts, text_of
 from toolkit.adapters.openai_chat.encode import PROVIDER, encode_call, encode_message, encode_tools, sent_name
-from toolkit.adapters.openai_chat.parts import decode_parts, text_of
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.adapters.strict.adapter import marked_as_sent, original_calls
 from toolkit.wire.call import ToolCall

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from toolkit.adapters.argument_text import arguments_text, compact
 from toolkit.adapters.lossless import own, restored
-from toolkit.adapters.openai_chat.parts import encode_parts
+from toolkit.adapters.openai_chat.content import encode_parts
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import provider_name
 from toolkit.adapters.strict.adapter import strict_receipt

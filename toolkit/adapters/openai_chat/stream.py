@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from toolkit.adapters.openai_chat.content import text_of
 from toolkit.adapters.openai_chat.decode import decode_usage, finished
 from toolkit.adapters.openai_chat.encode import PROVIDER
-from toolkit.adapters.openai_chat.parts import text_of
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces
 from toolkit.wire.call import ToolCall

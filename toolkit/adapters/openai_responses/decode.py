@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from toolkit.adapters.argument_text import call_from_text
 from toolkit.adapters.lossless import own, residue
+from toolkit.adapters.openai_responses.content import decode_parts, text_of
 from toolkit.adapters.openai_responses.encode import (
     PROVIDER,
     encode_call,
@@ -16,7 +17,6 @@ from toolkit.adapters.openai_responses.encode import (
     encode_tools,
     sent_name,
 )
-from toolkit.adapters.openai_responses.parts import decode_parts, text_of
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.adapters.strict.adapter import marked_as_sent, original_calls
 from toolkit.wire.call import ToolCall

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from toolkit.adapters.openai_responses.content import text_of
 from toolkit.adapters.openai_responses.decode import decode_response
 from toolkit.adapters.openai_responses.encode import PROVIDER
-from toolkit.adapters.openai_responses.parts import text_of
 from toolkit.adapters.plain_json import JsonDict, plain, plain_object
 from toolkit.wire.query import QueryResult
 

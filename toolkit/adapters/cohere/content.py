@@ -7,7 +7,7 @@ from typing import Any
 
 from toolkit.adapters.blocks.media_note import media_note
 from toolkit.adapters.lossless import residue, restored
-from toolkit.adapters.openai_chat.parts import decode_part
+from toolkit.adapters.openai_chat.content import decode_part
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from toolkit.adapters.lossless import residue, restored
-from toolkit.adapters.openai_chat.parts import decode_part, encode_part
+from toolkit.adapters.openai_chat.content import decode_part, encode_part
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import BlockType, ContentBlock
