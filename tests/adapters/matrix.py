@@ -146,7 +146,7 @@ def media(block: ContentBlock) -> Callable[[Adapter], str]:
         turn = AssistantToolCallMessage("", [ToolCall("c1", "f", {})])
         answer = ToolResultMessage(ToolResult("c1", "f", "multimodal", (block,)))
         told = json.dumps(adapter.encode_messages([QUESTION, turn, answer]))
-        if "not shown, this model cannot be given it" in told:
+        if "omitted, this model does not accept it" in told:
             return "a note instead"
         return "yes" if str(block.data or block.url) in told else NO
 

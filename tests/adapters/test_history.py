@@ -32,7 +32,7 @@ ROWS: dict[str, tuple[list[ChatMessage], list[ChatMessage], list[str]]] = {
     "a call without result": ([called("a"), said()], [called("a"), lost("a"), said()], ["message 0: call without result ('a')"]),
     "one of two results at the end": ([called("a", "b"), result("a")], [called("a", "b"), result("a"), lost("b")], ["message 0: call without result ('b')"]),
     "a result without call": ([said(), result("a")], [said()], ["message 1: result without call ('a')"]),
-    "a result twice": ([called("a"), result("a", "1"), result("a", "2")], [called("a"), result("a", "1")], ["message 2: result twice ('a')"]),
+    "a result twice": ([called("a"), result("a", "1"), result("a", "2")], [called("a"), result("a", "1")], ["message 2: duplicate result ('a')"]),
     "a result too late": ([called("a"), said(), result("a")], [called("a"), result("a"), said()], ["message 2: result out of place ('a')"]),
     "a result too early": ([result("a"), called("a"), said()], [called("a"), result("a"), said()], ["message 0: result out of place ('a')"]),
     "results in another order": ([called("a", "b"), result("b"), result("a")], [called("a", "b"), result("a"), result("b")], []),

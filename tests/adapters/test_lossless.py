@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.adapters.lossless import residue, restored
+from toolkit import ToolCall
+from toolkit.adapters.lossless import (
+    add_difference,
+    forget_difference,
+    has_difference,
+    keep_difference,
+    keep_parts,
+    provider_metadata,
+    restore,
+    restore_parts,
+)
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | st.text(max_size=3),
@@ -17,14 +27,13 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(JSON, JSON)
-def test_what_came_is_put_back_exactly(raw: Any, made: Any) -> None:
-    left = residue(raw, made)
-    back = restored(made, json.loads(json.dumps(left)))
-    assert json.dumps(back, sort_keys=True) == json.dumps(raw, sort_keys=True)
+def test_what_was_received_is_restored_exactly(received: Any, encoded: Any) -> None:
+    kept = json.loads(json.dumps(add_difference({}, received, encoded)))
+    assert json.dumps(restore(encoded, kept), sort_keys=True) == json.dumps(received, sort_keys=True)
 
 
 @pytest.mark.parametrize(
-    ("raw", "made", "changed", "expected"),
+    ("received", "encoded", "changed", "expected"),
     [
         pytest.param({"t": ["hi"], "x": 1}, {"t": "hi"}, {"t": "new"}, {"t": "new", "x": 1}, id="a changed text"),
         pytest.param({"l": [{"a": 1, "k": 0}]}, {"l": [{"a": 1}]}, {"l": [{"a": 2}]}, {"l": [{"a": 2, "k": 0}]}, id="a changed leaf"),
@@ -34,5 +43,26 @@ def test_what_came_is_put_back_exactly(raw: Any, made: Any) -> None:
         pytest.param({"a": {"b": 1}}, {"a": {}}, {"a": 3}, {"a": 3}, id="another kind of value"),
     ],
 )  # fmt: skip
-def test_a_change_of_the_neutral_value_holds(raw: Any, made: Any, changed: Any, expected: Any) -> None:
-    assert restored(changed, residue(raw, made)) == expected
+def test_a_change_of_the_neutral_value_wins(received: Any, encoded: Any, changed: Any, expected: Any) -> None:
+    assert restore(changed, add_difference({}, received, encoded)) == expected
+
+
+def test_equal_values_store_nothing() -> None:
+    call = ToolCall("1", "f", {}, {"acme": {}})
+    assert not has_difference(add_difference({}, {"a": 1}, {"a": 1}))
+    assert keep_difference(call, "acme", {"a": 1}, {"a": 1}).metadata == {}
+
+
+def test_a_difference_is_stored_next_to_what_else_is_in_the_metadata() -> None:
+    call = ToolCall("1", "f", {}, {"acme": {"type": "custom"}, "other": 1})
+    kept = keep_difference(call, "acme", {"a": 1}, {})
+    assert restore({}, provider_metadata(kept.metadata, "acme")) == {"a": 1}
+    assert provider_metadata(kept.metadata, "acme")["type"] == "custom" and kept.metadata["other"] == 1
+    assert forget_difference(kept, "acme") == call
+
+
+def test_native_parts_keep_their_places() -> None:
+    received = [{"native": 1}, {"text": "a", "cache": True}, {"native": 2}, {"text": "b"}]
+    kept = json.loads(json.dumps(keep_parts(received, [None, {"text": "a"}, None, {"text": "b"}])))
+    assert restore_parts([{"text": "a"}, {"text": "b"}], kept) == received
+    assert restore_parts([{"text": "c"}], kept) == [{"native": 1}, {"text": "c", "cache": True}, {"native": 2}]

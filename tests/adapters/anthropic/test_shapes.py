@@ -35,7 +35,7 @@ from toolkit.adapters.anthropic import (
 )
 from toolkit.adapters.anthropic.decode import decode_system
 from toolkit.adapters.anthropic.encode import split_system
-from toolkit.adapters.lossless import own
+from toolkit.adapters.lossless import provider_metadata
 from toolkit.wire.alias import alias
 from toolkit.wire.choice import NativeChoice
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
@@ -158,7 +158,7 @@ PICTURE = ContentBlock("image", "image/png", data="AA==")
         ("data", {"é": [1]}, {"content": '{"é":[1]}'}),
         ("error", "TOOL_FAILED: no", {"content": "TOOL_FAILED: no", "is_error": True}),
         ("multimodal", (ContentBlock("text", text="see"), PICTURE), {"content": [text("see"), {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}]}),
-        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), {"content": [text("[audio/wav, 3 bytes: not shown, this model cannot be given it]")]}),
+        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), {"content": [text("[audio/wav, 3 bytes: omitted, this model does not accept it]")]}),
         ("multimodal", (ContentBlock("document", "text/csv", data="YSxi"),), {"content": [{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a,b"}}]}),
         ("multimodal", (ContentBlock("document", data="AA=="),), {"content": [{"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "AA=="}}]}),
     ],
@@ -181,7 +181,7 @@ def test_arguments_that_are_no_json_object_go_back_wrapped(broken: str) -> None:
     assert message == answer(use("1", {"INVALID_JSON": broken}))
 
 
-@pytest.mark.parametrize("raw", ["", "  ", "{}", " {} ", None])
+@pytest.mark.parametrize("raw", ["", "  ", "{}", " {} ", "{ }", '{"removed": 1}', None])
 def test_no_arguments_are_an_empty_object(raw: str | None) -> None:
     [message] = encode_messages([AssistantToolCallMessage("", [ToolCall("1", "add", {}, raw_arguments=raw)])])
     assert message == answer(use("1", {}))
@@ -267,7 +267,7 @@ def test_changed_results_are_what_is_sent() -> None:
 
 
 def test_another_providers_metadata_is_ignored() -> None:
-    message = TextMessage("user", "hi", {"openai_chat": {"layout": [{"native": {"x": 1}}], "residue": {"put": 1}}})
+    message = TextMessage("user", "hi", {"openai_chat": {"layout": [{"native": {"x": 1}}], "difference": {"put": 1}}})
     assert encode_messages([message]) == [{"role": "user", "content": "hi"}]
 
 
@@ -297,7 +297,7 @@ def test_why_it_stopped(word: str | None, calls: bool, expected: str) -> None:
     content = [text("x"), use("1", {})] if calls else [text("x")]
     found = decode_response({**MESSAGE, "content": content, "stop_reason": word})
     assert found.finish_reason == expected
-    assert own(found.metadata, "anthropic")["finish_reason"] == word
+    assert provider_metadata(found.metadata, "anthropic")["finish_reason"] == word
 
 
 def test_what_an_answer_tells_beside_its_content() -> None:

@@ -145,7 +145,7 @@ def test_results_are_right_after_their_calls(messages: list[ChatMessage], expect
         ("error", "TOOL_FAILED: no", [text("TOOL_FAILED: no")], "error"),
         ("text", "", [], None),
         ("multimodal", (ContentBlock("text", text="see"), PICTURE), [text("see"), IMAGE], None),
-        ("multimodal", (ContentBlock("image", url="https://x/y"), ContentBlock("document", file_id="f")), [text("[image at https://x/y: not shown, this model cannot be given it]"), text("[document at f: not shown, this model cannot be given it]")], None),
+        ("multimodal", (ContentBlock("image", url="https://x/y"), ContentBlock("document", file_id="f")), [text("[image at https://x/y: omitted, this model does not accept it]"), text("[document at f: omitted, this model does not accept it]")], None),
         ("multimodal", (ContentBlock("image", data="AA=="), ContentBlock("audio", "audio/x-wav", data="AA==")), [IMAGE, {"audio": {"format": "wav", "source": {"bytes": "AA=="}}}], None),
         ("multimodal", (ContentBlock("image", "image/jpeg", url="s3://b/k"),), [{"image": {"format": "jpeg", "source": {"s3Location": {"uri": "s3://b/k"}}}}], None),
     ],
@@ -178,6 +178,12 @@ def test_names_and_ids_that_would_be_refused() -> None:
 def test_arguments_that_are_no_json_object_go_back_wrapped() -> None:
     [message] = encode_messages([AssistantToolCallMessage("", [ToolCall("1", "add", {}, raw_arguments='{"a": ')])])
     assert message == answer(use("1", {"INVALID_JSON": '{"a": '}))
+
+
+@pytest.mark.parametrize("raw", ["", "{ }", '{"removed": 1}', None])
+def test_no_arguments_are_an_empty_object(raw: str | None) -> None:
+    [message] = encode_messages([AssistantToolCallMessage("", [ToolCall("1", "add", {}, raw_arguments=raw)])])
+    assert message == answer(use("1", {}))
 
 
 def test_bytes_for_boto3() -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.test_calls_in_pieces import SHAPES
+from tests.adapters.test_streamed_calls import SHAPES
 from toolkit import ContentBlock, JsonObject, NamedTool, TextMessage, ToolCall, ToolDefinition, ToolResult
 from toolkit.adapters.cohere import (
     Accumulator,
@@ -26,7 +26,7 @@ from toolkit.adapters.cohere import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.lossless import own
+from toolkit.adapters.lossless import provider_metadata
 from toolkit.wire.alias import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
 
@@ -92,7 +92,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came(event: Any) -> Non
     result = fed(content_event("delta", 0, text="so far"), *map(call_event, pieces), event).result()
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [call.arguments for call in result.tool_calls] == [{"x": 1}, {}]
-    assert ("cut" in own(result.metadata, "cohere")) == (event is None)
+    assert ("cut" in provider_metadata(result.metadata, "cohere")) == (event is None)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     raw = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}] if calls else []
     result = decode_response({"message": {"role": "assistant", "tool_calls": raw}, "finish_reason": word})
     assert result.finish_reason == expected
-    assert own(result.metadata, "cohere")["finish_reason"] == word
+    assert provider_metadata(result.metadata, "cohere")["finish_reason"] == word
 
 
 @pytest.mark.parametrize("body", [{}, {"message": "invalid api token"}, None, "text", []])
@@ -126,7 +126,7 @@ def test_an_answer_that_is_none_is_an_error(body: Any) -> None:
         ("data", {"é": [1]}, '{"é":[1]}'),
         ("error", "no", '{"error":"no"}'),
         ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", "image/png", data="AA==")), [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]),
-        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), [{"type": "text", "text": "[audio/wav, 3 bytes: not shown, this model cannot be given it]"}]),
+        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), [{"type": "text", "text": "[audio/wav, 3 bytes: omitted, this model does not accept it]"}]),
     ],
 )  # fmt: skip
 def test_results(kind: Any, value: Any, content: Any) -> None:
@@ -188,7 +188,7 @@ def test_definitions_and_choices() -> None:
     assert encode_tools([made])[0]["function"]["name"] == alias("math.factorial")
     for choice in ("auto", "none", "required"):
         assert decode_choice(encode_choice(choice)) == choice
-    with pytest.raises(ValueError, match="send that tool alone"):
+    with pytest.raises(ValueError, match="send 'f' alone, with tool_choice='required'"):
         encode_choice(NamedTool("f"))
 
 

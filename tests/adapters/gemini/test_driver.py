@@ -26,7 +26,7 @@ from toolkit import (
     ToolResultMessage,
 )
 from toolkit.adapters.gemini import AsyncGeminiDriver, GeminiDriver, decode_response, encode_messages
-from toolkit.adapters.gemini.key_case import camel
+from toolkit.adapters.gemini.key_case import to_camel_case
 
 # Base64 has two alphabets; these bytes are written differently in each.
 SIGNATURE = "+/+/"
@@ -101,7 +101,7 @@ def test_asks_and_is_answered(kind: str) -> None:
     method = "streamGenerateContent?alt=sse" if "stream" in kind else "generateContent"
     assert asked.path.endswith(f"/models/{MODEL}:{method}")
     # The SDK writes some keys in its own way; the service takes both.
-    assert camel(asked.body) == {
+    assert to_camel_case(asked.body) == {
         "systemInstruction": {"role": "user", "parts": [{"text": "be short\n\nbe kind"}]},
         "contents": [
             {"role": "user", "parts": [{"text": "hello"}]},
@@ -126,7 +126,7 @@ def test_what_was_answered_goes_back_to_the_same_bytes(kind: str) -> None:
         ]
         queried(server.url, "query", QueryOptions(messages=answers))
 
-    _, model, results, said = camel(server.requests[1].body)["contents"]
+    _, model, results, said = to_camel_case(server.requests[1].body)["contents"]
     call = model["parts"][-1]
     assert model["parts"][0]["thought"] is True
     assert call["functionCall"] == CALL["functionCall"]

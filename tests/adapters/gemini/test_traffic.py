@@ -18,7 +18,7 @@ from toolkit.adapters.gemini import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.gemini.key_case import camel
+from toolkit.adapters.gemini.key_case import to_camel_case
 from toolkit.wire.codec import from_json, to_json
 from toolkit.wire.message import ToolResultMessage
 from toolkit.wire.query import QueryResult
@@ -75,7 +75,7 @@ def test_an_answer_goes_into_the_next_request_as_it_really_did(recorded: list[Ex
     for exchange, after in turns(recorded):
         ours = [part for part in encode_messages([answered(exchange).message()])[0]["parts"] if "functionCall" in part]
         contents = (after.request or {}).get("contents", ())
-        sent = [part for content in contents for part in map(camel, content["parts"]) if "functionCall" in part]
+        sent = [part for content in contents for part in map(to_camel_case, content["parts"]) if "functionCall" in part]
         for part in ours:
             same = [one for one in sent if _call(one) == _call(part)]
             if same:

@@ -113,9 +113,9 @@ def test_a_server_that_never_answers(kind: str) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (QueryOptions(timeout=1), "takes its timeout when it is made"),
-        (QueryOptions(tool_choice="required"), "cannot be made to call a tool"),
-        (QueryOptions(tool_choice=NamedTool("add")), "cannot be made to call a tool"),
+        (QueryOptions(timeout=1), "takes its timeout when it is created"),
+        (QueryOptions(tool_choice="required"), "cannot require a tool call"),
+        (QueryOptions(tool_choice=NamedTool("add")), "cannot require a tool call"),
     ],
 )
 def test_what_cannot_be_said_is_not_sent(kind: str, options: QueryOptions, told: str) -> None:

@@ -25,7 +25,7 @@ from toolkit import (
     ToolResultMessage,
 )
 from toolkit.adapters import langchain
-from toolkit.adapters.lossless import own
+from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.ollama import (
     Accumulator,
     decode_choice,
@@ -97,7 +97,7 @@ def test_results_go_out_in_the_order_of_the_calls() -> None:
 
 def test_what_would_be_ambiguous_is_refused() -> None:
     first, turn, one, two, _, last = decode_messages(CONVERSATION)
-    with pytest.raises(ValueError, match="could not tell whose result is whose"):
+    with pytest.raises(ValueError, match="no ids to tell which result belongs to which call"):
         encode_messages([first, turn, one, two, last])
 
 
@@ -118,8 +118,8 @@ def test_made_ids_are_never_sent() -> None:
         ("data", {"é": [1]}, '{"é":[1]}', None),
         ("error", "no", '{"error":"no"}', None),
         ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", "image/png", data="AA==")), "see", ["AA=="]),
-        ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", url="https://x/y.png")), "see\n[image at https://x/y.png: not shown, this model cannot be given it]", None),
-        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), "[audio/wav, 3 bytes: not shown, this model cannot be given it]", None),
+        ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", url="https://x/y.png")), "see\n[image at https://x/y.png: omitted, this model does not accept it]", None),
+        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), "[audio/wav, 3 bytes: omitted, this model does not accept it]", None),
     ],
 )  # fmt: skip
 def test_results(kind: Any, value: Any, content: Any, images: Any) -> None:
@@ -183,7 +183,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
     result = answer.result()
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [one.arguments for one in result.tool_calls] == [{"a": 1}]
-    assert own(result.metadata, "ollama")["cut"] is True
+    assert provider_metadata(result.metadata, "ollama")["cut"] is True
 
 
 def test_definitions_and_choices() -> None:
@@ -195,7 +195,7 @@ def test_definitions_and_choices() -> None:
     assert decode_choice(None) == "auto"
     assert encode_choice(NativeChoice("ollama", {"x": 1})) == {"x": 1}
     for choice in ("required", NamedTool("f")):
-        with pytest.raises(ValueError, match="send that tool alone"):
+        with pytest.raises(ValueError, match="send only the tool to be called"):
             encode_choice(choice)
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from tests.adapters.test_calls_in_pieces import SHAPES
+from tests.adapters.test_streamed_calls import SHAPES
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -24,7 +24,7 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
 )
-from toolkit.adapters.lossless import own
+from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.openai_chat import (
     Accumulator,
     decode_choice,
@@ -86,7 +86,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     result = decode_response({"choices": [{"message": message, "finish_reason": word}]})
 
     assert result.finish_reason == expected
-    assert own(result.metadata, "openai_chat")["finish_reason"] == word
+    assert provider_metadata(result.metadata, "openai_chat")["finish_reason"] == word
 
 
 def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
@@ -97,7 +97,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
 
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [call.arguments for call in result.tool_calls] == [{"x": 1}, {}]
-    assert own(result.metadata, "openai_chat")["cut"] is True
+    assert provider_metadata(result.metadata, "openai_chat")["cut"] is True
 
 
 @pytest.mark.parametrize(

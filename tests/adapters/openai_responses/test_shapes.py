@@ -27,7 +27,7 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
 )
-from toolkit.adapters.lossless import own
+from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.openai_responses import (
     Accumulator,
     decode_choice,
@@ -116,7 +116,7 @@ def test_hostile_streams(shape: str) -> None:
     events, expected = SHAPES[shape]
     cut = streamed({"type": "response.created", "response": {}}, *events)
     assert [(one.id, one.name, one.raw_arguments) for one in cut.tool_calls] == expected
-    assert (cut.finish_reason, own(cut.metadata, "openai_responses")["cut"]) == ("error", True)
+    assert (cut.finish_reason, provider_metadata(cut.metadata, "openai_responses")["cut"]) == ("error", True)
 
     whole = streamed(*events, last(), "[DONE]")
     assert whole.tool_calls == cut.tool_calls, "also where the last event forgets what came"
@@ -185,14 +185,14 @@ def test_text_is_told_once_however_it_comes(events: list[Event]) -> None:
 def test_why_it_stopped(event: Event, reason: str, word: str) -> None:
     for result in (streamed(event), decode_response(event["response"])):
         assert result.finish_reason == reason
-        assert own(result.metadata, "openai_responses")["finish_reason"] == word
+        assert provider_metadata(result.metadata, "openai_responses")["finish_reason"] == word
 
 
 def test_an_error_in_the_stream_keeps_what_came() -> None:
     trouble = {"type": "error", "code": "server_error", "message": "no"}
     result = streamed(text_delta(0, "so"), done(1, **call("a", "{}")), trouble)
     assert (result.content, result.finish_reason, len(result.tool_calls)) == ("so", "error", 1)
-    assert own(result.metadata, "openai_responses")["error"] == {"code": "server_error", "message": "no"}
+    assert provider_metadata(result.metadata, "openai_responses")["error"] == {"code": "server_error", "message": "no"}
 
 
 @pytest.mark.parametrize("body", [{}, {"error": {"message": "no"}}, {"output": None}, "text", None, []])
