@@ -1,4 +1,4 @@
-"""The neutral middle format: what travels between a provider, the toolkit and its caller, whichever provider that is.
+"""The neutral format: the values that pass between any provider, the toolkit and its caller.
 
 >>> from toolkit.wire import ToolCall, from_json, to_json
 >>> from_json(to_json(ToolCall("1", "add", {"a": 1}))) == ToolCall("1", "add", {"a": 1})
