@@ -25,7 +25,7 @@ from toolkit import (
     ToolResultMessage,
     Usage,
 )
-from toolkit.wire.alias import alias, is_plain
+from toolkit.wire.aliases import alias, is_plain
 from toolkit.wire.codec import from_json, to_json
 from toolkit.wire.message import AssistantToolCallMessage
 

@@ -6,7 +6,7 @@ import re
 from re import Pattern
 from typing import Final
 
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 
 OPENAI_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What OpenAI accepts as the name of a tool, and those who follow it."""

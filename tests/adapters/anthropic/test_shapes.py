@@ -36,7 +36,7 @@ from toolkit.adapters.anthropic import (
 from toolkit.adapters.anthropic.decode import decode_system
 from toolkit.adapters.anthropic.encode import split_system
 from toolkit.adapters.lossless import provider_metadata
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 from toolkit.wire.choice import NativeChoice
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 

@@ -35,7 +35,7 @@ from toolkit.adapters.bedrock import (
 from toolkit.adapters.bedrock.boto3_bytes import boto3_messages
 from toolkit.adapters.bedrock.decode import decode_system
 from toolkit.adapters.bedrock.encode import split_system
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 
 REASONING = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}}

@@ -27,7 +27,7 @@ from toolkit.adapters.cohere import (
     encode_tools,
 )
 from toolkit.adapters.lossless import provider_metadata
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
 
 END = {"type": "message-end", "delta": {"finish_reason": "COMPLETE", "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 5.0}}}}  # fmt: skip

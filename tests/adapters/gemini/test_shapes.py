@@ -38,7 +38,7 @@ from toolkit.adapters.gemini import (
 from toolkit.adapters.gemini.key_case import to_snake_case
 from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.provider_names import MADE_ID
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 
 Part = dict[str, Any]

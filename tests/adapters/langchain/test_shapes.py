@@ -29,7 +29,7 @@ from toolkit.adapters.langchain import (
     encode_tools,
 )
 from toolkit.adapters.lossless import provider_metadata
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
 
 PICTURE = ContentBlock("image", "image/png", data="AA==")

@@ -36,7 +36,7 @@ from toolkit.adapters.ollama import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 from toolkit.wire.codec import from_json, to_json
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 

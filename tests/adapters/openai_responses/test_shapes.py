@@ -38,7 +38,7 @@ from toolkit.adapters.openai_responses import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
 
 Event = dict[str, Any]
