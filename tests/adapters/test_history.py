@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit import TextMessage, ToolCall, ToolResult, ToolResultMessage
-from toolkit.adapters.history import LOST_RESULT, repair_history, validate_history
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit import TextMessage, ToolCall, ToolResult, ToolResultMessage, repair_history, validate_history
+from toolkit.adapters.history import LOST_RESULT
+from toolkit.wire import AssistantToolCallMessage, ChatMessage
 
 
 def said(text: str = "hi") -> TextMessage:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolkit.adapters.argument_text import arguments_text, call_from_text
 from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces
-from toolkit.wire.call import ToolCall
+from toolkit.wire import ToolCall
 
 
 def piece(

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from toolkit.wire.call import ToolCall
+from toolkit.wire import ToolCall
 
 
 @dataclass(frozen=True, slots=True)

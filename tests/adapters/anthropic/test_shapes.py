@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.adapters.metadata import metadata_of
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -28,17 +29,14 @@ from toolkit.adapters.anthropic import (
     decode_choice,
     decode_messages,
     decode_response,
+    decode_system,
     decode_tools,
     encode_choice,
     encode_messages,
     encode_tools,
+    split_system,
 )
-from toolkit.adapters.anthropic.decode import decode_system
-from toolkit.adapters.anthropic.encode import split_system
-from toolkit.adapters.lossless import provider_metadata
-from toolkit.wire.aliases import alias
-from toolkit.wire.choice import NativeChoice
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, NativeChoice, alias
 
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
 REDACTED = {"type": "redacted_thinking", "data": "b3BhcXVl"}
@@ -297,7 +295,7 @@ def test_why_it_stopped(word: str | None, calls: bool, expected: str) -> None:
     content = [text("x"), use("1", {})] if calls else [text("x")]
     found = decode_response({**MESSAGE, "content": content, "stop_reason": word})
     assert found.finish_reason == expected
-    assert provider_metadata(found.metadata, "anthropic")["finish_reason"] == word
+    assert metadata_of(found, "anthropic")["finish_reason"] == word
 
 
 def test_what_an_answer_tells_beside_its_content() -> None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.adapters.metadata import metadata_of
 from toolkit import QueryResult
 from toolkit.adapters.anthropic import Accumulator, decode_response, encode_messages
-from toolkit.adapters.lossless import provider_metadata
 
 START: dict[str, Any] = {"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None, "usage": {"input_tokens": 3, "output_tokens": 1, "cache_read_input_tokens": 2}}}  # fmt: skip
 STOP = {"type": "message_stop"}
@@ -159,7 +159,7 @@ def test_a_stream_that_is_cut_keeps_what_came() -> None:
     result = fed(*events)
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [(one.arguments, one.raw_arguments) for one in result.tool_calls] == [({"x": 1}, '{"x":1}'), ({}, '{"y"')]
-    assert provider_metadata(result.metadata, "anthropic")["cut"] is True
+    assert metadata_of(result, "anthropic")["cut"] is True
 
 
 @pytest.mark.parametrize("came", [[], [piece(1, "")], [piece(1, " ")]], ids=["nothing", "an empty piece", "a space"])
@@ -175,7 +175,7 @@ def test_an_error_in_the_stream() -> None:
     error = {"type": "overloaded_error", "message": "Overloaded"}
     result = fed(START, start(0, type="text", text="so"), {"type": "error", "error": error}, *ended("end_turn"))
     assert (result.content, result.finish_reason) == ("so", "error")
-    assert provider_metadata(result.metadata, "anthropic")["error"] == error
+    assert metadata_of(result, "anthropic")["error"] == error
 
 
 @pytest.mark.parametrize("event", ["[DONE]", None, {}, [], {"type": None}, {"data": "[DONE]"}, {"type": "content_block_delta"}, delta(7, "something_new_delta", x=1), {"type": "content_block_start", "index": 0}, {"type": "message_start"}, {"type": "message_delta"}])  # fmt: skip

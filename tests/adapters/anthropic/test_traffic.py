@@ -17,17 +17,22 @@ from toolkit.adapters.anthropic import (
     decode_choice,
     decode_messages,
     decode_response,
+    decode_system,
     decode_tools,
     encode_choice,
     encode_messages,
     encode_tools,
+    split_system,
 )
-from toolkit.adapters.anthropic.decode import decode_system
-from toolkit.adapters.anthropic.encode import split_system
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
-from toolkit.wire.query import QueryResult
-from toolkit.wire.result import ToolResult
+from toolkit.wire import (
+    AssistantToolCallMessage,
+    ChatMessage,
+    QueryResult,
+    ToolResult,
+    ToolResultMessage,
+    from_json,
+    to_json,
+)
 
 
 @pytest.fixture

@@ -24,19 +24,18 @@ from toolkit import (
     ToolResultMessage,
 )
 from toolkit.adapters.bedrock import (
+    boto3_messages,
     decode_choice,
     decode_messages,
     decode_response,
+    decode_system,
     decode_tools,
     encode_choice,
     encode_messages,
     encode_tools,
+    split_system,
 )
-from toolkit.adapters.bedrock.boto3_bytes import boto3_messages
-from toolkit.adapters.bedrock.decode import decode_system
-from toolkit.adapters.bedrock.encode import split_system
-from toolkit.wire.aliases import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, alias
 
 REASONING = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}}
 REDACTED = {"reasoningContent": {"redactedContent": "b3BhcXVl"}}

@@ -13,17 +13,14 @@ from toolkit.adapters.bedrock import (
     decode_choice,
     decode_messages,
     decode_response,
+    decode_system,
     decode_tools,
     encode_choice,
     encode_messages,
     encode_tools,
+    split_system,
 )
-from toolkit.adapters.bedrock.decode import decode_system
-from toolkit.adapters.bedrock.encode import split_system
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import ToolResultMessage
-from toolkit.wire.query import QueryResult
-from toolkit.wire.result import ToolResult
+from toolkit.wire import QueryResult, ToolResult, ToolResultMessage, from_json, to_json
 
 # The corpus notes these as calls. Bedrock itself ran them (``type: server_tool_use``), and their results stand in the
 # same answer: whoever ran them again would be refused.

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.adapters.metadata import metadata_of
 from tests.adapters.test_streamed_calls import SHAPES
 from toolkit import ContentBlock, JsonObject, NamedTool, TextMessage, ToolCall, ToolDefinition, ToolResult
 from toolkit.adapters.cohere import (
@@ -26,9 +27,7 @@ from toolkit.adapters.cohere import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.lossless import provider_metadata
-from toolkit.wire.aliases import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, ToolResultMessage, alias
 
 END = {"type": "message-end", "delta": {"finish_reason": "COMPLETE", "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 5.0}}}}  # fmt: skip
 
@@ -92,7 +91,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came(event: Any) -> Non
     result = fed(content_event("delta", 0, text="so far"), *map(call_event, pieces), event).result()
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [call.arguments for call in result.tool_calls] == [{"x": 1}, {}]
-    assert ("cut" in provider_metadata(result.metadata, "cohere")) == (event is None)
+    assert ("cut" in metadata_of(result, "cohere")) == (event is None)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     raw = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}] if calls else []
     result = decode_response({"message": {"role": "assistant", "tool_calls": raw}, "finish_reason": word})
     assert result.finish_reason == expected
-    assert provider_metadata(result.metadata, "cohere")["finish_reason"] == word
+    assert metadata_of(result, "cohere")["finish_reason"] == word
 
 
 @pytest.mark.parametrize("body", [{}, {"message": "invalid api token"}, None, "text", []])

@@ -13,6 +13,7 @@ from google.genai import types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.adapters.metadata import metadata_of
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -36,10 +37,8 @@ from toolkit.adapters.gemini import (
     encode_tools,
 )
 from toolkit.adapters.gemini.key_case import to_snake_case
-from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.provider_names import MADE_ID
-from toolkit.wire.aliases import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, alias
 
 Part = dict[str, Any]
 
@@ -197,7 +196,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     body = answer_of(*([call()] if calls else []), word=word)
     for result in (decode_response(body), streamed(body)):
         assert result.finish_reason == expected
-        assert provider_metadata(result.metadata, "gemini")["finish_reason"] == word
+        assert metadata_of(result, "gemini")["finish_reason"] == word
 
 
 @pytest.mark.parametrize("read", [decode_response, streamed])

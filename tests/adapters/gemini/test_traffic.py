@@ -19,9 +19,7 @@ from toolkit.adapters.gemini import (
     encode_tools,
 )
 from toolkit.adapters.gemini.key_case import to_camel_case
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import ToolResultMessage
-from toolkit.wire.query import QueryResult
+from toolkit.wire import QueryResult, ToolResultMessage, from_json, to_json
 
 SERVERS = ("gemini", "vertex")
 MADE = "made-"

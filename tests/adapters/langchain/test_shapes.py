@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Too
 from langchain_core.messages.tool import invalid_tool_call, tool_call, tool_call_chunk
 from langchain_core.tools import tool
 
+from tests.adapters.metadata import metadata_of
 from tests.adapters.test_streamed_calls import SHAPES
 from toolkit import ContentBlock, JsonObject, NamedTool, NativeTool, TextMessage, ToolCall, ToolDefinition, ToolResult
 from toolkit.adapters.langchain import (
@@ -28,9 +29,7 @@ from toolkit.adapters.langchain import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.lossless import provider_metadata
-from toolkit.wire.aliases import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, ToolResultMessage, alias
 
 PICTURE = ContentBlock("image", "image/png", data="AA==")
 
@@ -102,7 +101,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
 
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [call.arguments for call in result.tool_calls] == [{"x": 1}, {}]
-    assert provider_metadata(result.metadata, "langchain")["cut"] is True
+    assert metadata_of(result, "langchain")["cut"] is True
 
 
 def test_a_whole_message_is_a_stream_of_one() -> None:

@@ -21,8 +21,7 @@ from toolkit.adapters.langchain import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, TextMessage, from_json, to_json
 
 
 @cache

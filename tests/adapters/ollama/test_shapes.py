@@ -13,6 +13,7 @@ from typing import Any
 import ollama
 import pytest
 
+from tests.adapters.metadata import metadata_of
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -25,7 +26,6 @@ from toolkit import (
     ToolResultMessage,
 )
 from toolkit.adapters import langchain
-from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.ollama import (
     Accumulator,
     decode_choice,
@@ -36,9 +36,7 @@ from toolkit.adapters.ollama import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.aliases import alias
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, alias, from_json, to_json
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -183,7 +181,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
     result = answer.result()
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [one.arguments for one in result.tool_calls] == [{"a": 1}]
-    assert provider_metadata(result.metadata, "ollama")["cut"] is True
+    assert metadata_of(result, "ollama")["cut"] is True
 
 
 def test_definitions_and_choices() -> None:

@@ -18,10 +18,7 @@ from toolkit.adapters.openai_chat import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import ToolResultMessage
-from toolkit.wire.query import QueryResult
-from toolkit.wire.result import ToolResult
+from toolkit.wire import QueryResult, ToolResult, ToolResultMessage, from_json, to_json
 
 SERVERS = (
     "openai_chat", "cloudflare_chat", "crusoe_chat", "deepseek_chat", "gemini_openai_compat_chat", "groq_chat", "huggingface_chat",

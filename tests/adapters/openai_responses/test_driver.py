@@ -11,9 +11,9 @@ import openai
 import pytest
 
 from tests.adapters.loopback import Answer, serve
+from tests.adapters.metadata import metadata_of
 from tests.adapters.traffic import exchanges
 from toolkit import JsonObject, NamedTool, QueryOptions, QueryResult, TextMessage, ToolDefinition
-from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.openai_responses import (
     AsyncOpenAIResponsesDriver,
     OpenAIResponsesDriver,
@@ -186,7 +186,7 @@ def test_a_stream_that_ends_too_early_is_an_error(kind: str, last: int) -> None:
         result, _ = queried(server.url, kind)
 
     assert result.finish_reason == "error"
-    assert provider_metadata(result.metadata, "openai_responses")["cut"] is True
+    assert metadata_of(result, "openai_responses")["cut"] is True
 
 
 @pytest.mark.parametrize("kind", ["stream", "async stream"])
