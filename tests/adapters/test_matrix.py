@@ -1,4 +1,4 @@
-"""The document that tells what each adapter can say is what the adapters do."""
+"""``docs/adapters.md`` shows what the adapters do."""
 
 from __future__ import annotations
 

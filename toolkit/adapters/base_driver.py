@@ -1,4 +1,4 @@
-"""What every driver does in the same way: one request, its answer or its stream, and an SDK's error as a result.
+"""What all drivers share: sending one request, reading its answer or stream, and returning errors as results.
 
 A provider's driver says what differs in an ``Exchange``: how a request is built, which method of the SDK's client sends it,
 and how the answer is decoded.
@@ -38,11 +38,11 @@ def _keep_stream(stream: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """How one provider is asked over its SDK's client.
+    """How to query one provider over its SDK's client.
 
     ``build_request`` returns keyword arguments for ``send`` and ``send_streaming``, the client's methods; those of an async
-    client are awaited. ``manage`` makes the stream a context manager that closes it, where the SDK's own is none. ``finish``
-    has the last word on a result.
+    client are awaited. ``manage`` wraps a stream that does not close itself in a context manager that does. ``finish`` may
+    change a result before it is returned.
     """
 
     build_request: Callable[[Prompt, QueryOptions], JsonDict]

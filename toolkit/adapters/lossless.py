@@ -1,11 +1,11 @@
-"""Keeps what a provider's JSON says and the neutral form has no field for, and puts it back when it is encoded again.
+"""Keeps what the neutral form has no field for in a provider's JSON, and puts it back when the value is encoded again.
 
-A decoder makes a neutral value, encodes it again, and stores the difference to what it received: keys the neutral form
-does not know, a null that could as well be absent, a text written as a list of one. The difference is stored as JSON in the
-``metadata`` of the value, under the provider's name. Each entry also holds what was encoded in its place: where that is no
-longer what is encoded, somebody has changed the neutral value, and the change wins.
+A decoder makes a neutral value, encodes it again, and stores the difference to what it received: unknown keys, a null that
+could as well be absent, a text written as a list of one. The difference is JSON and is stored in the ``metadata`` of the
+value, under the provider's name. It also records what was encoded in each place: if something else is encoded there later,
+the neutral value was changed, and the change wins.
 
-How a difference is written is known to this file only.
+Only this file knows how a difference is written.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ def provider_metadata(metadata: Mapping[str, object], provider: str) -> JsonDict
 
 def set_provider_metadata(value: _Value, provider: str, kept: JsonDict) -> _Value:
     """A copy of ``value`` that stores ``kept`` for ``provider``; an empty dict is not stored."""
+    if not kept and provider not in value.metadata:
+        return value
     others = {name: item for name, item in value.metadata.items() if name != provider}
-    metadata = {**others, provider: kept} if kept else others
-    return value if metadata == value.metadata else replace(value, metadata=metadata)
+    return replace(value, metadata={**others, provider: kept} if kept else others)
 
 
 def keep_difference(value: _Value, provider: str, received: Any, encoded: Any) -> _Value:

@@ -14,7 +14,7 @@ from toolkit.wire.query import QueryOptions, QueryResult
 
 
 def parameters_to_send(definition: ToolDefinition, strict: bool | None, provider: str) -> tuple[JsonDict, bool | None]:
-    """The schema to send, and the value of ``strict`` to send with it; None where nobody has asked for strict mode."""
+    """The schema to send, and the value of ``strict`` to send with it; None if strict mode was not asked for."""
     receipt = strict_receipt(definition, strict, provider)
     if receipt is None:
         return definition.parameters, wants_strict(definition, strict)

@@ -11,11 +11,11 @@ from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 
 ChoiceWord: TypeAlias = Literal["auto", "none", "required"]
 ChoiceTable: TypeAlias = Mapping[ChoiceWord, object]
-"""What a provider writes for each of our words."""
+"""What a provider writes for each neutral word."""
 
 
 def encode_tool_choice(choice: ToolChoice, table: ChoiceTable, encode_name: Callable[[str], Any]) -> Any:
-    """What the provider writes for ``choice``; ``encode_name`` says so for a single tool."""
+    """What the provider writes for ``choice``; ``encode_name`` encodes the choice of a single tool."""
     if isinstance(choice, NativeChoice):
         return choice.raw
     return encode_name(choice.name) if isinstance(choice, NamedTool) else deepcopy(table[choice])
@@ -24,7 +24,7 @@ def encode_tool_choice(choice: ToolChoice, table: ChoiceTable, encode_name: Call
 def decode_tool_choice(
     choice: object, provider: str, table: ChoiceTable, decode_name: Callable[[Any], str | None]
 ) -> ToolChoice:
-    """The choice that ``choice`` means. ``decode_name`` returns the name if it is a single tool's; no choice is ``auto``."""
+    """The neutral choice; None is ``auto``. ``decode_name`` returns the name of a single tool, or None for a native choice."""
     found = plain(choice)
     if found is None:
         return "auto"

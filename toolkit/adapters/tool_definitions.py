@@ -1,4 +1,4 @@
-"""Tool definitions as providers write them: a list in which native tools stand between definitions of ours.
+"""Lists of tool definitions, both ways, with native tools among them.
 
 OpenAI's form, an object ``function`` inside ``{"type": "function"}``, is also what Ollama, Cohere and LangChain take.
 """

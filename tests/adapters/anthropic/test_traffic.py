@@ -91,7 +91,7 @@ def test_an_answer_goes_into_the_next_request_as_it_really_did(recorded: list[Ex
             continue
         sent = [m for m in after.request["messages"][len(exchange.request["messages"]) :] if m["role"] == "assistant"]
         if not sent:
-            continue  # the conversation was begun anew
+            continue  # the conversation was started again
         [ours] = encode_messages([answered(exchange).message()])
         assert _as_sent(ours["content"]) == _as_sent(sent[0]["content"]), exchange.id
         compared += 1
