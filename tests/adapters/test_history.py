@@ -43,7 +43,7 @@ ROWS: dict[str, tuple[list[ChatMessage], list[ChatMessage], list[str]]] = {
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_mends_and_says_what_it_changed(row: str) -> None:
+def test_repairs_and_says_what_it_changed(row: str) -> None:
     given, expected, problems = ROWS[row]
     repaired = repair_history(given)
 
@@ -71,7 +71,7 @@ MESSAGES: st.SearchStrategy[ChatMessage] = st.one_of(
 
 
 @given(st.lists(MESSAGES, max_size=10))
-def test_what_is_mended_is_whole_and_loses_no_words(messages: list[ChatMessage]) -> None:
+def test_a_repaired_history_is_valid_and_loses_no_text(messages: list[ChatMessage]) -> None:
     repaired = repair_history(messages)
 
     assert validate_history(repaired.messages) == []

@@ -1,4 +1,4 @@
-"""Every shape that servers were seen to send calls in, and any chunking of each."""
+"""Every form in which servers were seen to stream calls, in any chunking."""
 
 from __future__ import annotations
 

@@ -11,9 +11,11 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.query import FinishReason, QueryResult, Usage
 
 
-def choose_finish_reason(word: object, reasons: Mapping[str, FinishReason], calls: Sequence[ToolCall]) -> FinishReason:
-    """The reason for the provider's ``word``: ``length`` and ``error`` win over ``tool_calls``, other words mean ``stop``."""
-    return reasons.get(str(word)) or ("tool_calls" if calls else "stop")
+def choose_finish_reason(
+    reported: object, reasons: Mapping[str, FinishReason], calls: Sequence[ToolCall]
+) -> FinishReason:
+    """The reason for the one that was ``reported``. ``length`` and ``error`` win over ``tool_calls``; others are ``stop``."""
+    return reasons.get(str(reported)) or ("tool_calls" if calls else "stop")
 
 
 def error_result(provider: str, error: object, usage: Usage | None = None) -> QueryResult:

@@ -24,7 +24,7 @@ def encode_tool_choice(choice: ToolChoice, table: ChoiceTable, encode_name: Call
 def decode_tool_choice(
     choice: object, provider: str, table: ChoiceTable, decode_name: Callable[[Any], str | None]
 ) -> ToolChoice:
-    """The neutral choice; None is ``auto``. ``decode_name`` returns the name of a single tool, or None for a native choice."""
+    """The neutral choice; None is ``auto``. ``decode_name`` returns the name of a single tool, None for a native choice."""
     found = plain(choice)
     if found is None:
         return "auto"

@@ -1,4 +1,4 @@
-"""What goes out and comes in beside what was recorded; and that the neutral form is the truth: changing it changes what is sent."""
+"""Shapes that were not recorded, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 
@@ -426,7 +426,7 @@ RESULTS = st.one_of(
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[ChatMessage]:
-    """Turns in the order a conversation has them, each call answered."""
+    """The turns of a conversation, in which each call has a result."""
     made: list[ChatMessage] = []
     for number in range(draw(st.integers(0, 3))):
         made.append(TextMessage(draw(st.sampled_from(["user", "system"])), draw(FILLED | MEDIA.map(list))))

@@ -1,4 +1,4 @@
-"""What goes out and comes in beside what was recorded; and that the neutral form is the truth: changing it changes what is sent."""
+"""Shapes that were not recorded, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def test_what_only_answers_may_say_is_not_sent_again() -> None:
 
 
 def test_an_empty_text_of_an_answer_is_not_sent_again() -> None:
-    """Converse refuses it, though it is a model that said it."""
+    """Converse refuses it, although a model wrote it."""
     calls = decode_response(response(text(""), use("1", {}), text(""))).message()
     nothing = decode_response(response(text(""))).message()
     assert encode_messages([calls, ONE, nothing]) == [answer(use("1", {})), user(result("1", text("ok")))]
@@ -364,7 +364,7 @@ RESULTS = st.one_of(
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[ChatMessage]:
-    """Turns in the order a conversation has them, each call answered."""
+    """The turns of a conversation, in which each call has a result."""
     made: list[ChatMessage] = []
     for number in range(draw(st.integers(0, 3))):
         made.append(TextMessage("user", draw(FILLED | MEDIA.map(list))))

@@ -1,4 +1,4 @@
-"""Streams: what they were cut into and mixed up with must not show."""
+"""Streams in any chunking and interleaving."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ BLOCKS = st.one_of(
 
 
 def streamed(data: st.DataObject, index: int, block: dict[str, Any]) -> list[dict[str, Any]]:
-    """The events of one block, its texts cut anywhere."""
+    """The events of one block, with its texts split anywhere."""
 
     def cut(text: str) -> list[str]:
         borders = [0, *sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4))), len(text)]

@@ -1,4 +1,4 @@
-"""Everything recorded of Bedrock's Converse."""
+"""All recorded traffic of Bedrock's Converse."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _without(raw: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _as_request(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Answers say of a text that it is one, of a call that it is the model's; requests may not (the API's own types)."""
+    """Answers have a type for texts and calls, which requests may not have (according to the API's types)."""
     made = []
     for block in blocks:
         use = block.get("toolUse", {})
@@ -128,7 +128,7 @@ def _as_request(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _as_sent(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Reasoning without a signature is what the recorded client left out, or made a text of; this adapter sends it."""
+    """The recorded client left out reasoning without a signature, or sent it as text; this adapter sends it."""
     return [
         block
         for block in blocks

@@ -1,4 +1,4 @@
-"""Everything recorded of Cohere's v2 chat."""
+"""All recorded traffic of Cohere's v2 chat."""
 
 from __future__ import annotations
 

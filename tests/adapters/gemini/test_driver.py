@@ -1,4 +1,4 @@
-"""The drivers over the SDK's own client and a server on the loopback."""
+"""The drivers over the SDK's client and a loopback server."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PROMPT = [TextMessage("system", "be kind"), TextMessage("user", "hello")]
 
 
 def queried(url: str, kind: str, options: QueryOptions = OPTIONS, **http: Any) -> tuple[QueryResult, list[str]]:
-    """One query of either flavour, streamed or not: its result, and the texts that came."""
+    """One query, sync or async, streamed or not: its result, and the texts that were streamed."""
     client = genai.Client(api_key="k", http_options=types.HttpOptions(base_url=url, **http))
 
     async def later() -> tuple[QueryResult, list[str]]:
@@ -143,7 +143,7 @@ def _standard(base64: str) -> str:
 
 
 def test_gives_what_was_recorded(corpus: Path) -> None:
-    """Answers of the corpus once more, through the SDK's own reading of them."""
+    """Answers of the corpus again, as the SDK parses them."""
     found = [one for one in exchanges(corpus, "gemini") if one.status == 200]
     recorded = [one for one in found if not one.streaming][:60] + [one for one in found if one.streaming][:15]
     answers = [

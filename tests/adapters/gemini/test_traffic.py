@@ -1,4 +1,4 @@
-"""Everything recorded of Gemini, by itself and on Vertex."""
+"""All recorded traffic of Gemini, on its own and on Vertex."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_answer_goes_into_the_next_request_as_it_really_did(recorded: list[Ex
 
 
 SKIP = "context_engineering_is_the_way_to_go"
-"""What one client sends where it has lost the signature."""
+"""What one client sends if it has lost the signature."""
 
 
 def _signature(part: dict[str, Any]) -> str:
@@ -93,7 +93,7 @@ def _signature(part: dict[str, Any]) -> str:
 
 
 def _call(part: dict[str, Any]) -> tuple[Any, Any]:
-    """Clients make up ids where none came; the adapter never does."""
+    """Clients make up missing ids; the adapter never sends one."""
     return part["functionCall"]["name"], part["functionCall"].get("args") or {}
 
 

@@ -1,4 +1,4 @@
-"""What must come out of odd shapes, and that the neutral form is the truth: changing it changes what is sent."""
+"""Unusual shapes, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 

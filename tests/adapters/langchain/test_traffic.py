@@ -1,4 +1,4 @@
-"""What LangChain itself makes of recorded traffic: read, written again, and the same to us as the traffic it came from."""
+"""What LangChain makes of recorded traffic: decoded, encoded again, and compared with the traffic itself."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Ollama's own messages: read, written again, paired without ids. Shapes are written from the client's types, and from what
-langchain-ollama makes of recorded traffic; nobody has published a recording of ``/api/chat``."""
+"""Ollama's own messages: decoded, encoded again, matched without ids. Shapes are written from the client's types, and from what
+langchain-ollama makes of recorded traffic; there is no published recording of ``/api/chat``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must come out of odd shapes, and that the neutral form is the truth: changing it changes what is sent."""
+"""Unusual shapes, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ TURNS: st.SearchStrategy[ChatMessage] = st.one_of(
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(TURNS, SAID), max_size=3))
 def test_there_and_back(pairs: list[tuple[ChatMessage, ChatMessage]]) -> None:
-    """Turns of the assistant that follow each other are one turn here, so something is said between them."""
+    """Assistant turns in a row are one turn here, so there is a message between them."""
     messages = [message for pair in pairs for message in pair]
     sent = json.loads(json.dumps(encode_messages(messages)))
     back = decode_messages(sent)

@@ -82,10 +82,10 @@ def build_result(message: JsonDict, texts: Mapping[int, str] | None = None) -> Q
     """The result for a whole message; ``texts`` has the argument texts of streamed calls, by the position of their block."""
     blocks = [block for block in message["content"] if isinstance(block, dict)]
     content, calls, kept = decode_answer(READER, blocks, texts)
-    word = message.get("stop_reason")
-    reason = choose_finish_reason(word, _REASONS, calls)
+    reported = message.get("stop_reason")
+    reason = choose_finish_reason(reported, _REASONS, calls)
     fields = {key: message[key] for key in _KEPT if message.get(key) is not None}
-    metadata = {PROVIDER: {"finish_reason": word, **fields, **drop_empty_texts(kept)}}
+    metadata = {PROVIDER: {"finish_reason": reported, **fields, **drop_empty_texts(kept)}}
     return QueryResult(content, calls, reason, _decode_usage(message.get("usage")), metadata)
 
 

@@ -89,17 +89,17 @@ class Accumulator:
         return text if isinstance(text, str) else ""
 
     def _feed_delta(self, index: int | None, delta: JsonDict) -> str:
-        word = str(delta.get("type"))
-        kind, default, growing_key = _DELTAS.get(word, (None, None, ""))
+        delta_type = str(delta.get("type"))
+        kind, default, growing_key = _DELTAS.get(delta_type, (None, None, ""))
         growing = self._blocks.find_last(index, kind)
         if growing is None:
             if kind is None or default is None:
                 return ""  # a piece of a block that was never announced
             growing = self._blocks.start(index, kind, dict(default))
         block = growing.block
-        if word == "input_json_delta":
+        if delta_type == "input_json_delta":
             growing.add_arguments(delta.get("partial_json"))
-        elif word == "citations_delta":
+        elif delta_type == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
         else:
             for key, value in _without_nulls(delta).items():
@@ -107,7 +107,7 @@ class Accumulator:
                     block[key] = f"{block.get(key) or ''}{value}"
                 elif key != "type":
                     block[key] = value
-        text = delta.get("text") if word == "text_delta" else None
+        text = delta.get("text") if delta_type == "text_delta" else None
         return text if isinstance(text, str) else ""
 
     def result(self) -> QueryResult:

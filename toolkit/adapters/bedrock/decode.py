@@ -84,10 +84,10 @@ def build_result(response: JsonDict, texts: Mapping[int, str] | None = None) -> 
     """The result for a whole answer; ``texts`` has the argument texts of streamed calls, by the position of their block."""
     blocks = [_as_request(block) for block in response["output"]["message"]["content"] if isinstance(block, dict)]
     content, calls, kept = decode_answer(READER, blocks, texts)
-    word = response.get("stopReason")
-    reason = choose_finish_reason(word, _REASONS, calls)
+    reported = response.get("stopReason")
+    reason = choose_finish_reason(reported, _REASONS, calls)
     fields = {key: response[key] for key in _KEPT if response.get(key) is not None}
-    metadata = {PROVIDER: {"finish_reason": word, **fields, **drop_empty_texts(kept)}}
+    metadata = {PROVIDER: {"finish_reason": reported, **fields, **drop_empty_texts(kept)}}
     return QueryResult(content, calls, reason, _decode_usage(response.get("usage")), metadata)
 
 

@@ -86,13 +86,13 @@ def decode_response(response: object) -> QueryResult:
     return build_result(message, calls, raw.get("finish_reason"), raw.get("usage"))
 
 
-def build_result(message: JsonDict, calls: list[ToolCall], word: object, usage: object) -> QueryResult:
+def build_result(message: JsonDict, calls: list[ToolCall], reported: object, usage: object) -> QueryResult:
     """The result, with the plan and the thinking, which are sent back, and citations, which are not, in its metadata."""
     text, around = decode_text(message.get("content"))
-    kept = {"finish_reason": word, **(around if has_native_parts(around) else {}), **_keep_plan(message)}
+    kept = {"finish_reason": reported, **(around if has_native_parts(around) else {}), **_keep_plan(message)}
     if message.get("citations"):
         kept["citations"] = message["citations"]
-    reason = choose_finish_reason(word, _REASONS, calls)
+    reason = choose_finish_reason(reported, _REASONS, calls)
     return QueryResult(text, calls, reason, _decode_usage(usage), {PROVIDER: kept})
 
 

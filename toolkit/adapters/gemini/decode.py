@@ -29,7 +29,7 @@ from toolkit.wire.json_types import JsonObject
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage
 from toolkit.wire.query import FinishReason, QueryResult, Usage
 
-# What the model wrote could not be read. Every other word means stop.
+# What the model wrote could not be read. Every other reason means stop.
 _UNREADABLE: Final = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE")
 _REASONS: Final[dict[str, FinishReason]] = {"MAX_TOKENS": "length", **dict.fromkeys(_UNREADABLE, "error")}
 
@@ -201,9 +201,9 @@ def decode_response(response: object) -> QueryResult:
     text, calls, kept = decode_model_turn(
         _content_parts(plain_object(candidate.get("content"))), f"{MADE_ID}{raw.get('responseId', '')}"
     )
-    word = candidate.get("finishReason")
-    reason = choose_finish_reason(word, _REASONS, calls)
-    found = {"finish_reason": word, "model": raw.get("modelVersion")}
+    reported = candidate.get("finishReason")
+    reason = choose_finish_reason(reported, _REASONS, calls)
+    found = {"finish_reason": reported, "model": raw.get("modelVersion")}
     kept |= {key: value for key, value in found.items() if value is not None}
     return QueryResult(text, calls, reason, usage, {PROVIDER: kept})
 

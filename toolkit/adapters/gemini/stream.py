@@ -30,7 +30,7 @@ class Accumulator:
     def __init__(self) -> None:
         self._parts: list[JsonDict] = []
         self._rest: JsonDict = {}
-        self._word: object = None
+        self._reported: object = None
         self._error: object = None
         self._open_call: JsonDict | None = None
         self._broken: list[JsonDict] = []
@@ -49,7 +49,7 @@ class Accumulator:
             if candidate.get("index"):
                 continue
             self._answered = True
-            self._word = candidate.get("finishReason") or self._word
+            self._reported = candidate.get("finishReason") or self._reported
             for part in plain_list(plain_object(candidate.get("content")).get("parts")):
                 texts.append(self._feed_part(plain_object(part)))
         return "".join(texts)
@@ -97,11 +97,13 @@ class Accumulator:
         if not self._answered:
             whole = decode_response(self._rest)
             return whole if self._rest else end_stream_early(whole, PROVIDER, self._error)
-        candidate = {"content": {"role": "model", "parts": self._parts}, "finishReason": self._word}
+        candidate = {"content": {"role": "model", "parts": self._parts}, "finishReason": self._reported}
         whole = decode_response({**self._rest, "candidates": [candidate]})
         whole = dataclasses.replace(whole, tool_calls=self._break_unfinished(whole.tool_calls))
         return (
-            whole if self._error is None and self._word is not None else end_stream_early(whole, PROVIDER, self._error)
+            whole
+            if self._error is None and self._reported is not None
+            else end_stream_early(whole, PROVIDER, self._error)
         )
 
     def _break_unfinished(self, calls: Sequence[ToolCall]) -> list[ToolCall]:

@@ -28,7 +28,7 @@ _ROLES: Final[dict[str, Role]] = {
     "ai": "assistant", "assistant": "assistant",
 }  # fmt: skip
 # The finish reasons of the providers behind LangChain, and the keys under which their integrations store them.
-_WORD_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason")
+_REASON_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason")
 _REASONS: Final[dict[str, FinishReason]] = {
     **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded", "max_output_tokens"), "length"),
     **dict.fromkeys(("error", "malformed_function_call", "error_toxic"), "error"),
@@ -132,11 +132,11 @@ def build_result(raw: JsonDict, calls: list[ToolCall]) -> QueryResult:
     data: JsonDict = raw["data"]
     content, answer_metadata = data.get("content"), plain_object(data.get("response_metadata"))
     kept = decode_layout(content) if isinstance(content, list) else {}
-    word = next((answer_metadata[key] for key in _WORD_KEYS if answer_metadata.get(key)), None)
-    reason = choose_finish_reason(str(word).lower(), _REASONS, calls)
+    reported = next((answer_metadata[key] for key in _REASON_KEYS if answer_metadata.get(key)), None)
+    reason = choose_finish_reason(str(reported).lower(), _REASONS, calls)
     made = QueryResult(content_text(content), calls, reason, _decode_usage(data), {PROVIDER: kept})
     message = keep_difference(made.message(), PROVIDER, raw, encode_message(made.message()))
-    whole = {"finish_reason": word, **provider_metadata(message.metadata, PROVIDER)}
+    whole = {"finish_reason": reported, **provider_metadata(message.metadata, PROVIDER)}
     return dataclasses.replace(made, metadata={PROVIDER: whole})
 
 

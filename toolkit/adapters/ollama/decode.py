@@ -101,9 +101,9 @@ def decode_response(response: object) -> QueryResult:
     if not isinstance(message, dict):
         return error_result(PROVIDER, raw.get("error", raw), usage)
     calls = _decode_calls(message.get("tool_calls") or (), f"{MADE_ID}{raw.get('created_at', '')}")
-    word = raw.get("done_reason")
-    kept: JsonDict = {"finish_reason": word}
+    reported = raw.get("done_reason")
+    kept: JsonDict = {"finish_reason": reported}
     if message.get("thinking"):
         kept["thinking"] = message["thinking"]
-    reason = choose_finish_reason(word, _REASONS, calls)
+    reason = choose_finish_reason(reported, _REASONS, calls)
     return QueryResult(message.get("content") or "", calls, reason, usage, {PROVIDER: kept})

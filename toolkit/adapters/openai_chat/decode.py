@@ -115,14 +115,16 @@ def decode_response(response: object) -> QueryResult:
     return build_result(text, calls, choice.get("finish_reason"), raw.get("usage"), message)
 
 
-def build_result(content: str, calls: list[ToolCall], word: object, usage: object, message: JsonDict) -> QueryResult:
+def build_result(
+    content: str, calls: list[ToolCall], reported: object, usage: object, message: JsonDict
+) -> QueryResult:
     """The result, with what the provider wants back in later requests (reasoning, signatures) in its metadata."""
     extra = {
         key: value for key, value in message.items() if key not in _ONLY_IN_ANSWERS and value not in (None, [], {})
     }
-    kept: JsonDict = {"finish_reason": word, **({"extra": extra} if extra else {})}
+    kept: JsonDict = {"finish_reason": reported, **({"extra": extra} if extra else {})}
     only_read = {key: message[key] for key in ("annotations", "audio") if message.get(key)}
-    reason = choose_finish_reason(word, _REASONS, calls)
+    reason = choose_finish_reason(reported, _REASONS, calls)
     return QueryResult(content, calls, reason, decode_usage(usage), {PROVIDER: {**kept, **only_read}})
 
 

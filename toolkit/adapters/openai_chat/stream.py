@@ -34,7 +34,7 @@ class Accumulator:
         self._texts: list[str] = []
         self._calls = CallsInPieces()
         self._extra: JsonDict = {}
-        self._word: object = None
+        self._reported: object = None
         self._usage: object = None
         self._error: object = None
 
@@ -50,7 +50,7 @@ class Accumulator:
         return "".join(self._feed_choice(choice) for choice in choices)
 
     def _feed_choice(self, choice: JsonDict) -> str:
-        self._word = choice.get("finish_reason") or self._word
+        self._reported = choice.get("finish_reason") or self._reported
         delta = plain_object(choice.get("delta"))
         for raw in delta.get("tool_calls") or ():
             self._calls.feed(_read_piece(raw))
@@ -63,8 +63,8 @@ class Accumulator:
 
     def result(self) -> QueryResult:
         """The answer so far. A stream without a finish reason was cut, which is an error."""
-        whole = build_result("".join(self._texts), self._calls.calls(), self._word, self._usage, self._extra)
-        if self._error is None and self._word is not None:
+        whole = build_result("".join(self._texts), self._calls.calls(), self._reported, self._usage, self._extra)
+        if self._error is None and self._reported is not None:
             return whole
         return end_stream_early(whole, PROVIDER, self._error)
 
