@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 
-from toolkit.adapters.blocks.media_note import media_note
+from toolkit.adapters.media import media_note
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toolkit.adapters.blocks.media_note import media_note
-from toolkit.adapters.data_urls import media_url
 from toolkit.adapters.lossless import (
     has_native_parts,
     insert_native_parts,
@@ -14,6 +12,7 @@ from toolkit.adapters.lossless import (
     keep_parts,
     restore_parts,
 )
+from toolkit.adapters.media import media_note, media_url
 from toolkit.adapters.openai_chat.content import decode_part
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock

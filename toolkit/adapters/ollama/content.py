@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolkit.adapters.blocks.media_note import media_note
+from toolkit.adapters.media import media_note
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 

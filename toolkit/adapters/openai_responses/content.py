@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from toolkit.adapters.data_urls import block_from_url, media_url
 from toolkit.adapters.lossless import keep_parts, restore_parts
+from toolkit.adapters.media import block_from_url, media_url
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import BlockType, ContentBlock
 
