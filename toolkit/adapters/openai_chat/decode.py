@@ -78,14 +78,14 @@ def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
         result = ToolResult(id, names.get(id, str(raw.get("name") or "")), kind, value)
         made = ToolResultMessage(result, {PROVIDER: kept})
     elif raw.get("role") == "assistant" and raw.get("tool_calls"):
-        made = AssistantToolCallMessage(content_text(content), decode_calls(raw["tool_calls"]))
+        made = AssistantToolCallMessage(content_text(content), _decode_calls(raw["tool_calls"]))
     else:
         role = _ROLES.get(str(raw.get("role")), "user")
         made = TextMessage(role, parts if isinstance(content, list) else content_text(content), {PROVIDER: kept})
     return keep_difference(made, PROVIDER, raw, encode_message(made))
 
 
-def decode_calls(calls: Iterable[JsonDict]) -> list[ToolCall]:
+def _decode_calls(calls: Iterable[JsonDict]) -> list[ToolCall]:
     return [_decode_call(raw, number) for number, raw in enumerate(calls)]
 
 
@@ -107,10 +107,10 @@ def decode_response(response: object) -> QueryResult:
     raw = plain_object(response)
     choices = plain_list(raw.get("choices"))
     if not choices:
-        return error_result(PROVIDER, raw.get("error", raw), decode_usage(raw.get("usage")))
+        return error_result(PROVIDER, raw.get("error", raw), _decode_usage(raw.get("usage")))
     choice = choices[0]
     message = plain_object(choice.get("message"))
-    calls = decode_calls(message.get("tool_calls") or ())
+    calls = _decode_calls(message.get("tool_calls") or ())
     text = content_text(message.get("content"))
     return build_result(text, calls, choice.get("finish_reason"), raw.get("usage"), message)
 
@@ -125,10 +125,10 @@ def build_result(
     kept: JsonDict = {"finish_reason": reported, **({"extra": extra} if extra else {})}
     only_read = {key: message[key] for key in ("annotations", "audio") if message.get(key)}
     reason = choose_finish_reason(reported, _REASONS, calls)
-    return QueryResult(content, calls, reason, decode_usage(usage), {PROVIDER: {**kept, **only_read}})
+    return QueryResult(content, calls, reason, _decode_usage(usage), {PROVIDER: {**kept, **only_read}})
 
 
-def decode_usage(usage: object) -> Usage:
+def _decode_usage(usage: object) -> Usage:
     found = plain_object(usage)
     return Usage(
         found.get("prompt_tokens"),
