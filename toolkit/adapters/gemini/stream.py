@@ -100,11 +100,9 @@ class Accumulator:
         candidate = {"content": {"role": "model", "parts": self._parts}, "finishReason": self._reported}
         whole = decode_response({**self._rest, "candidates": [candidate]})
         whole = dataclasses.replace(whole, tool_calls=self._break_unfinished(whole.tool_calls))
-        return (
-            whole
-            if self._error is None and self._reported is not None
-            else end_stream_early(whole, PROVIDER, self._error)
-        )
+        if self._error is None and self._reported is not None:
+            return whole
+        return end_stream_early(whole, PROVIDER, self._error)
 
     def _break_unfinished(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Gives a call that never came whole a text that is not valid JSON, so that it is refused when it is run."""
