@@ -44,7 +44,8 @@ def provider_metadata(metadata: Mapping[str, object], provider: str) -> JsonDict
 
 def set_provider_metadata(value: _Value, provider: str, kept: JsonDict) -> _Value:
     """A copy of ``value`` that stores ``kept`` for ``provider``; an empty dict is not stored."""
-    if not kept and provider not in value.metadata:
+    is_stored = kept is value.metadata.get(provider) if kept else provider not in value.metadata
+    if is_stored:
         return value
     others = {name: item for name, item in value.metadata.items() if name != provider}
     return replace(value, metadata={**others, provider: kept} if kept else others)
