@@ -1,4 +1,4 @@
-"""A server on the loopback that answers as told and remembers what it was asked: for real SDK clients."""
+"""A loopback server for real SDK clients, which sends the given answers and records the requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _event(name: str | None, data: Any) -> bytes:
 
 @dataclass(slots=True)
 class Request:
-    """What was asked."""
+    """One request."""
 
     method: str
     path: str
@@ -49,7 +49,7 @@ class Request:
 
 
 class Loopback:
-    """Where it is, and what it was asked so far."""
+    """The server's address, and the requests so far."""
 
     def __init__(self, url: str, requests: list[Request]) -> None:
         self.url = url
@@ -58,7 +58,7 @@ class Loopback:
 
 @contextmanager
 def serve(*answers: Answer) -> Iterator[Loopback]:
-    """A server that gives these answers, in order; more requests than answers get status 599."""
+    """A server that sends these answers in order; further requests get status 599."""
     waiting, requests, released = list(answers), list[Request](), threading.Event()
 
     class Handler(BaseHTTPRequestHandler):

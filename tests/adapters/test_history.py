@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit import TextMessage, ToolCall, ToolResult, ToolResultMessage
-from toolkit.adapters.history import LOST_RESULT, repair_history, validate_history
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit import TextMessage, ToolCall, ToolResult, ToolResultMessage, repair_history, validate_history
+from toolkit.adapters.history import LOST_RESULT
+from toolkit.wire import AssistantToolCallMessage, ChatMessage
 
 
 def said(text: str = "hi") -> TextMessage:
@@ -32,7 +32,7 @@ ROWS: dict[str, tuple[list[ChatMessage], list[ChatMessage], list[str]]] = {
     "a call without result": ([called("a"), said()], [called("a"), lost("a"), said()], ["message 0: call without result ('a')"]),
     "one of two results at the end": ([called("a", "b"), result("a")], [called("a", "b"), result("a"), lost("b")], ["message 0: call without result ('b')"]),
     "a result without call": ([said(), result("a")], [said()], ["message 1: result without call ('a')"]),
-    "a result twice": ([called("a"), result("a", "1"), result("a", "2")], [called("a"), result("a", "1")], ["message 2: result twice ('a')"]),
+    "a result twice": ([called("a"), result("a", "1"), result("a", "2")], [called("a"), result("a", "1")], ["message 2: duplicate result ('a')"]),
     "a result too late": ([called("a"), said(), result("a")], [called("a"), result("a"), said()], ["message 2: result out of place ('a')"]),
     "a result too early": ([result("a"), called("a"), said()], [called("a"), result("a"), said()], ["message 0: result out of place ('a')"]),
     "results in another order": ([called("a", "b"), result("b"), result("a")], [called("a", "b"), result("a"), result("b")], []),
@@ -43,7 +43,7 @@ ROWS: dict[str, tuple[list[ChatMessage], list[ChatMessage], list[str]]] = {
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_mends_and_says_what_it_changed(row: str) -> None:
+def test_repairs_and_says_what_it_changed(row: str) -> None:
     given, expected, problems = ROWS[row]
     repaired = repair_history(given)
 
@@ -71,7 +71,7 @@ MESSAGES: st.SearchStrategy[ChatMessage] = st.one_of(
 
 
 @given(st.lists(MESSAGES, max_size=10))
-def test_what_is_mended_is_whole_and_loses_no_words(messages: list[ChatMessage]) -> None:
+def test_a_repaired_history_is_valid_and_loses_no_text(messages: list[ChatMessage]) -> None:
     repaired = repair_history(messages)
 
     assert validate_history(repaired.messages) == []

@@ -1,4 +1,4 @@
-"""Recorded traffic from the shared corpus, read once; and the comparisons every adapter makes with it."""
+"""Recorded traffic from the shared corpus, read once, and comparisons with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from toolkit.wire.call import ToolCall
+from toolkit.wire import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Exchange:
 
     @property
     def events(self) -> list[Any]:
-        """What a stream sent, parsed."""
+        """The parsed events of a stream."""
         return [event["data"] for event in self.response]
 
 
@@ -52,7 +52,7 @@ def _read(file: Path) -> tuple[Exchange, ...]:
 
 
 def exchanges(corpus: Path, *names: str) -> list[Exchange]:
-    """The exchanges of these files, all of them."""
+    """All exchanges of these files."""
     return [one for name in names for one in _read(corpus / "provider_traffic" / f"{name}.jsonl")]
 
 
@@ -66,7 +66,7 @@ def turns(found: Sequence[Exchange]) -> Iterator[tuple[Exchange, Exchange]]:
 
 
 def noted(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
-    """Calls as the corpus notes them."""
+    """Calls in the form of the corpus."""
     made = []
     for call in calls:
         broken = call.unread_text is not None and not call.arguments and call.unread_text.strip() not in ("{}", "null")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.projects import REPOSITORY, Project, run, tool
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 
 
 def toolkit(folder: Path, *arguments: str) -> CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""The neutral format survives JSON, and names survive providers."""
+"""The neutral format as JSON and back, and aliases of tool names."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ from toolkit import (
     ToolResultMessage,
     Usage,
 )
-from toolkit.wire.alias import alias, is_plain
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import AssistantToolCallMessage
+from toolkit.wire import AssistantToolCallMessage, alias, from_json, to_json
 
 CALL = ToolCall("1", "add", {"a": 1, "$kind": "tool_call", "$plain": 1}, {"gemini": {"signature": "x"}}, '{"a":1}')
 VALUES: list[Any] = [
@@ -53,18 +51,18 @@ def test_comes_back_from_json(value: Any) -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["$kind", "$plain", "a", ""]), inner)))  # fmt: skip
-def test_somebodys_data_is_never_taken_for_ours(value: Any) -> None:
+def test_user_data_is_never_taken_for_our_own_keys(value: Any) -> None:
     assert from_json(json.loads(json.dumps(to_json(ToolResult("1", "n", "data", value))))).value == value
 
 
 @pytest.mark.parametrize("data", [{"$kind": "os.system"}, {"$kind": 1}, {"$kind": ["x"]}])
-def test_refuses_kinds_that_are_none(data: Any) -> None:
-    with pytest.raises(ValueError, match="no value of the neutral format"):
+def test_refuses_unknown_kinds(data: Any) -> None:
+    with pytest.raises(ValueError, match="unknown kind of value in the neutral format"):
         from_json(data)
 
 
-def test_refuses_what_is_no_json() -> None:
-    with pytest.raises(TypeError, match="set has no place in JSON"):
+def test_refuses_what_is_not_json() -> None:
+    with pytest.raises(TypeError, match="a value of type set cannot be written as JSON"):
         to_json({"a": {1}})
 
 
@@ -72,11 +70,11 @@ def test_refuses_what_is_no_json() -> None:
 def test_every_alias_is_a_name_that_providers_take(name: str) -> None:
     given = alias(name)
     assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", given)
-    assert (given == name) == is_plain(name)
+    assert (given == name) == (re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name) is not None)
     assert alias(given) == given
 
 
-def test_lists_and_tuples_are_told_apart_and_errors_keep_their_words() -> None:
+def test_lists_and_tuples_stay_distinct_and_errors_keep_their_text() -> None:
     for value in (
         QueryResult("x"),
         QueryResult("x", []),
@@ -87,7 +85,7 @@ def test_lists_and_tuples_are_told_apart_and_errors_keep_their_words() -> None:
     assert from_json(json.loads(json.dumps(to_json(failed)))).metadata == {"error": "ValueError: no luck"}
 
 
-def test_the_package_gives_every_name_of_the_format() -> None:
+def test_the_package_exports_every_name_of_the_format() -> None:
     import toolkit
     from toolkit import wire
 

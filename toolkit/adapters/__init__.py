@@ -1,1 +1,1 @@
-"""The neutral format and what each provider speaks, both ways; one folder a provider, the same names in each."""
+"""Adapters between the neutral format and each provider's; one folder per provider, the same names in each."""

@@ -1,92 +1,160 @@
-"""What every driver does the same way: where the prompt goes, how a stream is read, what becomes of an SDK's error."""
+"""What all drivers share: sending one request, reading its answer or stream, and returning errors as results.
+
+A provider's driver says what differs in an ``Exchange``: how a request is built, which method of the SDK's client sends it,
+and how the answer is decoded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeAlias
 
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.message import ChatMessage, TextMessage
-from toolkit.wire.query import AsyncStreamResult, QueryResult, StreamResult
+from toolkit.wire.query import AsyncStreamResult, QueryOptions, QueryResult, StreamResult
+
+Prompt: TypeAlias = str | Sequence[ChatMessage]
+"""What a query starts with: a user's text, or messages."""
+
+_DEFAULTS: Final = QueryOptions()
 
 
-class Growing(Protocol):
+class GrowingAnswer(Protocol):
     """An answer that is put together from events: every adapter's ``Accumulator``."""
 
     def feed(self, event: object, /) -> str: ...
     def result(self) -> QueryResult: ...
 
 
-def with_prompt(prompt: str | Sequence[ChatMessage], messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The conversation: the prompt, as a user's text or as messages, and what came after it."""
-    first: Sequence[ChatMessage] = [TextMessage("user", prompt)] if isinstance(prompt, str) else prompt
-    return [*first, *messages]
+def _keep_result(result: QueryResult, options: QueryOptions) -> QueryResult:
+    return result
 
 
-def failed(error: Exception, so_far: QueryResult | None = None) -> QueryResult:
-    """The result of a query that went wrong: what came until then, and the exception under ``error``."""
-    if so_far is None:
-        return QueryResult("", finish_reason="error", metadata={"error": error})
-    return QueryResult(so_far.content, so_far.tool_calls, "error", so_far.usage, {**so_far.metadata, "error": error})
+def _keep_stream(stream: Any) -> Any:
+    return stream
 
 
-def asked(ask: Callable[[], QueryResult]) -> QueryResult:
-    """What a query gives, its failure included."""
-    try:
-        return ask()
-    except Exception as error:
-        return failed(error)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """How to query one provider over its SDK's client.
 
-
-async def asked_async(ask: Callable[[], Awaitable[QueryResult]]) -> QueryResult:
-    """What a query gives, its failure included."""
-    try:
-        return await ask()
-    except Exception as error:
-        return failed(error)
-
-
-def streamed(
-    answer: Growing, opened: Callable[[], AbstractContextManager[Any]], finish: Callable[[], QueryResult] | None = None
-) -> StreamResult:
-    """A stream that is opened when its first text is asked for, and closed when nobody listens any more.
-
-    :param finish: gives the result, where that is not the answer's own.
+    ``build_request`` returns keyword arguments for ``send`` and ``send_streaming``, the client's methods; those of an async
+    client are awaited. ``manage`` wraps a stream that does not close itself in a context manager that does. ``finish`` may
+    change a result before it is returned.
     """
-    errors: list[Exception] = []
 
-    def texts() -> Iterator[str]:
+    build_request: Callable[[Prompt, QueryOptions], JsonDict]
+    send: Callable[..., Any]
+    send_streaming: Callable[..., Any]
+    decode: Callable[[object], QueryResult]
+    accumulator: Callable[[], GrowingAnswer]
+    manage: Callable[[Any], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]] = _keep_stream
+    finish: Callable[[QueryResult, QueryOptions], QueryResult] = _keep_result
+
+
+class BaseDriver:
+    """A driver over a sync client. An error becomes ``finish_reason="error"``, with the exception in the metadata."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange: Final = exchange
+
+    def query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> QueryResult:
+        """Sends one request and returns its answer."""
+        exchange = self._exchange
         try:
-            with opened() as events:
-                for event in events:
-                    if text := answer.feed(event):
-                        yield text
+            answer = exchange.send(**exchange.build_request(prompt, options))
+            return exchange.finish(exchange.decode(answer), options)
         except Exception as error:
-            errors.append(error)
+            return add_error(QueryResult(""), error)
 
-    return StreamResult(texts(), lambda: _concluded(finish or answer.result, errors))
+    def stream_query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> StreamResult:
+        """Sends one request and returns its answer as it comes.
+
+        The request is sent when the first text is read; closing ``stream`` closes the connection.
+        """
+        exchange = self._exchange
+        answer = exchange.accumulator()
+        errors: list[Exception] = []
+
+        def read_texts() -> Iterator[str]:
+            try:
+                managed: Any = exchange.manage(exchange.send_streaming(**exchange.build_request(prompt, options)))
+                with managed as events:
+                    for event in events:
+                        if text := answer.feed(event):
+                            yield text
+            except Exception as error:
+                errors.append(error)
+
+        return StreamResult(read_texts(), lambda: _finish_stream(exchange, answer, options, errors))
 
 
-def streamed_async(
-    answer: Growing,
-    opened: Callable[[], Awaitable[AbstractAsyncContextManager[Any]]],
-    finish: Callable[[], QueryResult] | None = None,
-) -> AsyncStreamResult:
-    """As ``streamed``, awaited."""
-    errors: list[Exception] = []
+class AsyncBaseDriver:
+    """A driver over an async client. An error becomes ``finish_reason="error"``, with the exception in the metadata."""
 
-    async def texts() -> AsyncIterator[str]:
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange: Final = exchange
+
+    async def query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> QueryResult:
+        """Sends one request and returns its answer."""
+        exchange = self._exchange
         try:
-            async with await opened() as events:
-                async for event in events:
-                    if text := answer.feed(event):
-                        yield text
+            answer = await exchange.send(**exchange.build_request(prompt, options))
+            return exchange.finish(exchange.decode(answer), options)
         except Exception as error:
-            errors.append(error)
+            return add_error(QueryResult(""), error)
 
-    return AsyncStreamResult(texts(), lambda: _concluded(finish or answer.result, errors))
+    async def stream_query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> AsyncStreamResult:
+        """Sends one request and returns its answer as it comes.
+
+        The request is sent when the first text is read; closing ``stream`` closes the connection.
+        """
+        exchange = self._exchange
+        answer = exchange.accumulator()
+        errors: list[Exception] = []
+
+        async def read_texts() -> AsyncIterator[str]:
+            try:
+                managed: Any = exchange.manage(await exchange.send_streaming(**exchange.build_request(prompt, options)))
+                async with managed as events:
+                    async for event in events:
+                        if text := answer.feed(event):
+                            yield text
+            except Exception as error:
+                errors.append(error)
+
+        return AsyncStreamResult(read_texts(), lambda: _finish_stream(exchange, answer, options, errors))
 
 
-def _concluded(finish: Callable[[], QueryResult], errors: list[Exception]) -> QueryResult:
-    result = finish()
-    return failed(errors[0], result) if errors else result
+def _finish_stream(
+    exchange: Exchange, answer: GrowingAnswer, options: QueryOptions, errors: list[Exception]
+) -> QueryResult:
+    result = exchange.finish(answer.result(), options)
+    return add_error(result, errors[0]) if errors else result
+
+
+def add_error(result: QueryResult, error: Exception) -> QueryResult:
+    """The result of a query that failed: what came until then, and the exception under ``error``."""
+    return replace(result, finish_reason="error", metadata={**result.metadata, "error": error})
+
+
+# -- building requests ---------------------------------------------------------------------------------------------------
+
+
+def join_messages(prompt: Prompt, options: QueryOptions) -> list[ChatMessage]:
+    """The conversation: the prompt and the messages after it."""
+    first: Sequence[ChatMessage] = [TextMessage("user", prompt)] if isinstance(prompt, str) else prompt
+    return [*first, *options.messages]
+
+
+def join_messages_with_system(prompt: Prompt, options: QueryOptions) -> list[ChatMessage]:
+    """The conversation with the system text of the options in front."""
+    system = [TextMessage("system", options.system)] if options.system is not None else []
+    return [*system, *join_messages(prompt, options)]
+
+
+def without_none(**fields: Any) -> JsonDict:
+    """The fields that have a value."""
+    return {key: value for key, value in fields.items() if value is not None}

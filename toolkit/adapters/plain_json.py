@@ -1,4 +1,4 @@
-"""What an SDK hands out, as plain JSON: decoders read nothing else."""
+"""An SDK's objects as plain JSON, which is all that decoders read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ JsonDict: TypeAlias = dict[str, Any]
 
 
 def plain(value: object) -> Any:
-    """The JSON of an SDK's object, or of anything made of mappings and lists; what is JSON already stays as it is.
+    """The JSON of an SDK's object, or of anything made of mappings and lists; JSON stays as it is.
 
     >>> plain({"a": (1, 2)})
     {'a': [1, 2]}
     """
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        # SDKs hand out values their own types do not know yet; those are no reason to warn.
+        # SDKs return values that their own types do not know yet, which is no reason to warn.
         return plain(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
@@ -35,12 +35,12 @@ def plain(value: object) -> Any:
 
 
 def plain_object(value: object) -> JsonDict:
-    """The same where an object is expected; anything else is an empty one."""
+    """The same where an object is expected; anything else becomes an empty object."""
     found = plain(value)
     return found if isinstance(found, dict) else {}
 
 
 def plain_list(value: object) -> list[Any]:
-    """The same where a list is expected; anything else is an empty one."""
+    """The same where a list is expected; anything else becomes an empty list."""
     found = plain(value)
     return found if isinstance(found, list) else []

@@ -1,21 +1,24 @@
-"""Names of tools as a provider takes them."""
+"""Tool names and call ids that a provider accepts."""
 
 from __future__ import annotations
 
+import re
 from re import Pattern
 from typing import Final
 
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
+
+OPENAI_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What OpenAI accepts as the name of a tool, and those who follow it."""
 
 MADE_ID: Final = "made-"
-"""Begins the ids of calls that came without one; such an id is never sent."""
+"""The prefix of ids given to calls that came without one; such an id is never sent."""
 
 
 def provider_name(name: str, accepted: Pattern[str]) -> str:
-    """The name itself where the provider takes it, else its alias, which the toolkit knows again.
+    """The name itself if the provider accepts it, else its alias, which the toolkit resolves.
 
-    >>> import re
-    >>> provider_name("read_file", re.compile(r"\\w+"))
-    'read_file'
+    >>> provider_name("read_file", OPENAI_NAME), provider_name("math.factorial", OPENAI_NAME)
+    ('read_file', 'math_factorial-2f2114b7')
     """
     return name if accepted.fullmatch(name) else alias(name)

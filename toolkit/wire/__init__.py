@@ -1,4 +1,4 @@
-"""The neutral middle format: what travels between a provider, the toolkit and its caller, whichever provider that is.
+"""The neutral format: the values that pass between any provider, the toolkit and its caller.
 
 >>> from toolkit.wire import ToolCall, from_json, to_json
 >>> from_json(to_json(ToolCall("1", "add", {"a": 1}))) == ToolCall("1", "add", {"a": 1})
@@ -10,6 +10,7 @@ Everything here is loaded when it is first used.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolkit.wire.aliases import alias as alias
     from toolkit.wire.call import ToolCall as ToolCall
     from toolkit.wire.choice import NamedTool as NamedTool
     from toolkit.wire.choice import NativeChoice as NativeChoice
@@ -40,6 +41,7 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            ".aliases": "alias",
             ".call": "ToolCall",
             ".choice": "NamedTool NativeChoice ToolChoice",
             ".codec": "from_json to_json",

@@ -1,4 +1,4 @@
-"""A model's wish to run a tool."""
+"""A model's request to run a tool."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from toolkit.wire.json_types import JsonObject
 
 @dataclass(frozen=True, slots=True, init=False)
 class ToolCall:
-    """One tool call, whatever provider it came from.
+    """One tool call, from any provider.
 
-    ``raw_arguments`` is the argument text as the provider sent it. When there is anything in it the road reads *it*, so
-    that text which is no JSON is refused as such instead of passing for an empty object.
+    ``raw_arguments`` is the argument text as the provider sent it. Unless it is blank, the call path reads *it*, so that
+    text which is not JSON is refused instead of passing for an empty object.
 
     >>> call = ToolCall("call_1", "read_file", {"path": "a.py"})
     >>> call.arguments["path"]
@@ -37,13 +37,13 @@ class ToolCall:
         put = object.__setattr__
         put(self, "id", id)
         put(self, "name", name)
-        # Not copied when it is a dict already: values are kept as they are.
+        # A dict is not copied: values are kept as they are.
         put(self, "arguments", arguments if isinstance(arguments, dict) else dict(arguments))
         put(self, "metadata", {} if metadata is None else metadata)
         put(self, "raw_arguments", raw_arguments)
 
     @property
     def unread_text(self) -> str | None:
-        """The argument text, if it is to be read; providers send an empty one for a tool without parameters."""
+        """The argument text, or None if it is blank: providers send an empty text for a tool without parameters."""
         text = self.raw_arguments
         return text if text is not None and text.strip() else None

@@ -1,4 +1,4 @@
-"""Whether and which tool a model is to call."""
+"""Whether a model may or must call a tool, and which."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class NamedTool:
-    """This very tool must be called."""
+    """The model must call this tool."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class NativeChoice:
-    """A choice that only one provider knows, as it writes it; goes out unchanged to that provider."""
+    """A choice that only one provider has, in that provider's form; it is sent unchanged."""
 
     provider: str
     raw: object
 
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | NamedTool | NativeChoice
-"""``auto`` leaves it to the model, ``none`` forbids calls, ``required`` wants at least one."""
+"""``auto`` leaves it to the model, ``none`` forbids calls, ``required`` asks for at least one."""

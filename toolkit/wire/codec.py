@@ -1,4 +1,4 @@
-"""The neutral format as JSON and back: to keep a conversation, or to send it elsewhere."""
+"""The neutral format as JSON and back, to store a conversation or send it elsewhere."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MARKS: Final = frozenset({_KIND, _PLAIN, _TUPLE})
 
 
 def to_json(value: object) -> Any:
-    """JSON for a value of the neutral format, or a list of such; ``from_json`` gives it back.
+    """JSON for a value of the neutral format, or a list of them; ``from_json`` returns the value.
 
     >>> from_json(to_json(ToolCall("1", "add", {"a": 1}))).arguments
     {'a': 1}
@@ -48,22 +48,22 @@ def to_json(value: object) -> Any:
         return {_KIND: name, **{field.name: to_json(getattr(value, field.name)) for field in fields}}
     if isinstance(value, Mapping):
         plain = {key: to_json(item) for key, item in value.items()}
-        # Somebody's data may happen to look like ours.
+        # User data may contain our own keys.
         return {_PLAIN: plain} if not _MARKS.isdisjoint(plain) else plain
     if isinstance(value, tuple):
         return {_TUPLE: [to_json(item) for item in value]}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [to_json(item) for item in value]
     if isinstance(value, BaseException):
-        # What went wrong in a query: its words are all that can be kept.
+        # The error of a query: only its text can be kept.
         return f"{type(value).__name__}: {value}"
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise TypeError(f"{type(value).__name__} has no place in JSON")
+    raise TypeError(f"a value of type {type(value).__name__} cannot be written as JSON")
 
 
 def from_json(data: Any) -> Any:
-    """What ``to_json`` was given; an exception comes back as its words."""
+    """The value that ``to_json`` was given; an exception comes back as its text."""
     if isinstance(data, list):
         return [from_json(item) for item in data]
     if not isinstance(data, dict):
@@ -77,5 +77,5 @@ def from_json(data: Any) -> Any:
         return {key: from_json(item) for key, item in data.items()}
     kind = _KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise ValueError(f"no value of the neutral format is called {name!r}")
+        raise ValueError(f"unknown kind of value in the neutral format: {name!r}")
     return kind(**{key: from_json(item) for key, item in data.items() if key != _KIND})

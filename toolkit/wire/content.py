@@ -1,4 +1,4 @@
-"""What a tool's answer is made of when it is more than typed data: blocks of text and media."""
+"""Blocks of text and media: the content of messages, and of tool outputs that are more than typed data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BlockType: TypeAlias = Literal["text", "image", "audio", "document"]
 
 @dataclass(frozen=True, slots=True)
 class ContentBlock:
-    """One block: text, or media given as base64 ``data``, a ``url`` or a provider's ``file_id``.
+    """One block: text, or media as base64 ``data``, a ``url`` or a provider's ``file_id``.
 
     >>> ContentBlock("text", text="hello").type
     'text'
@@ -31,18 +31,18 @@ class ContentBlock:
         carriers = [name for name in ("data", "url", "file_id", "text") if getattr(self, name) is not None]
         if len(carriers) != 1:
             given = " and ".join(carriers) or "nothing"
-            raise ValueError(f"a content block holds exactly one of data, url, file_id or text; given: {given}")
+            raise ValueError(f"a content block takes exactly one of data, url, file_id or text; it was given {given}")
         if (self.type == "text") != (self.text is not None):
-            raise ValueError(f"a block of type {self.type!r} cannot be carried by {carriers[0]!r}")
+            raise ValueError(f"a content block of type {self.type!r} does not take {carriers[0]!r}")
 
 
 class ContentOutput(ToolModel):
-    """The output of a tool whose spec declares none; generated outputs subclass it.
+    """The output of a tool whose spec declares no output schema; generated outputs subclass it.
 
     >>> ContentOutput(text="42").text
     '42'
     """
 
     text: str = ""
-    blocks: Annotated[tuple[ContentBlock, ...], Field(description="media, in the order the tool gave it")] = ()
-    structured: Annotated[Any, Field(description="JSON the tool gave beside its text")] = None
+    blocks: Annotated[tuple[ContentBlock, ...], Field(description="media, in the order the tool returned it")] = ()
+    structured: Annotated[Any, Field(description="JSON the tool returned next to its text")] = None

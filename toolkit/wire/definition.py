@@ -1,4 +1,4 @@
-"""What a model is told about a tool."""
+"""The description of a tool that a model gets."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from toolkit.wire.json_types import JsonObject
 class ToolDefinition:
     """Name, description and the JSON Schema of the arguments, for any provider.
 
-    ``strict`` asks for a provider's strict mode and is ignored where a provider has none. ``metadata`` carries what a
-    provider adds to a definition and the neutral form has no field for.
+    ``strict`` asks for strict mode and is ignored by providers that have none. ``metadata`` carries what a provider adds to
+    a definition and the neutral form has no field for.
     """
 
     name: str
@@ -26,7 +26,7 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class NativeTool:
-    """A tool the provider runs by itself (web search, code interpreter), as it writes it; goes out unchanged."""
+    """A tool that the provider runs itself (web search, code interpreter), in its own form; it is sent unchanged."""
 
     provider: str
     raw: JsonObject

@@ -1,14 +1,14 @@
-"""JSON as Python sees it: the names shared by everything that touches arguments."""
+"""The type of JSON objects, shared by all code that handles arguments."""
 
 from __future__ import annotations
 
 from typing import NewType
 
 JsonObject = NewType("JsonObject", dict[str, object])
-"""A JSON object whose shape no checker knows.
+"""A JSON object of unknown shape.
 
-A dict literal never is one, so a typo in ``invoke("read_file", {"paht": ...})`` cannot fall through to the
-dynamic overload; code that really holds unknown arguments says ``JsonObject(arguments)``.
+For type checkers a dict literal is not one, so a typo in ``invoke("read_file", {"paht": ...})`` cannot fall through to the
+dynamic overload. Code that really has unknown arguments writes ``JsonObject(arguments)``.
 
 >>> JsonObject({"path": "a.py"})
 {'path': 'a.py'}

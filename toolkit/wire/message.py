@@ -1,4 +1,4 @@
-"""A conversation, whatever provider it is with: texts, a model's tool calls, and their results."""
+"""The messages of a conversation, for any provider: texts, a model's tool calls, and their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Role: TypeAlias = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class TextMessage:
-    """What somebody says: text, or content blocks where media are part of it.
+    """A message of text, or of content blocks if it has media.
 
     ``metadata``, here and below, carries what the neutral form has no field for.
 
@@ -32,7 +32,7 @@ class TextMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantToolCallMessage:
-    """What a model says when it wants tools to run; ``content`` is the text beside the calls."""
+    """A model's message with tool calls; ``content`` is its text."""
 
     content: str
     tool_calls: Sequence[ToolCall]
@@ -41,7 +41,7 @@ class AssistantToolCallMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolResultMessage:
-    """The result of one call, on its way back to the model."""
+    """The result of one call, for the model."""
 
     result: ToolResult
     metadata: Mapping[str, object] = field(default_factory=dict)
@@ -51,7 +51,7 @@ ChatMessage: TypeAlias = TextMessage | AssistantToolCallMessage | ToolResultMess
 
 
 def has_tool_calls(message: ChatMessage) -> TypeIs[AssistantToolCallMessage]:
-    """Whether a model asks for tools here."""
+    """Whether a model calls tools in this message."""
     return isinstance(message, AssistantToolCallMessage)
 
 

@@ -1,4 +1,4 @@
-"""One request to a model and its answer, whatever provider it goes to."""
+"""One request to a model and its answer, for any provider."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from toolkit.wire.definition import AnyDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
 
 FinishReason: TypeAlias = Literal["stop", "length", "error", "tool_calls"]
-"""Why the model stopped. ``length`` and ``error`` win over ``tool_calls``; other words of a provider are ``stop``."""
+"""Why the model stopped. ``length`` and ``error`` win over ``tool_calls``; a provider's other reasons are ``stop``."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """What goes to the model beside the prompt. ``messages`` come after it; ``extra`` goes into the request as it is.
+    """What is sent with the prompt. ``messages`` come after it; ``extra`` goes into the request as it is.
 
     >>> QueryOptions(tool_choice="none").tools
     ()
@@ -36,7 +36,7 @@ class QueryOptions:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, as the provider counts them; None where it does not say."""
+    """Token counts of the provider; None where it reports none."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -46,7 +46,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """What the model answered. ``metadata`` has the provider's own words: its finish reason, what it thought, an error.
+    """A model's answer. ``metadata`` has what only the provider knows: its finish reason, its thinking, an error.
 
     >>> QueryResult("hello").finish_reason
     'stop'
@@ -59,16 +59,16 @@ class QueryResult:
     metadata: Mapping[str, object] = field(default_factory=dict)
 
     def message(self) -> ChatMessage:
-        """The answer as a message, to go on with the conversation; nothing the provider needs back is lost."""
+        """The answer as a message for the next request, with everything the provider needs back."""
         if self.tool_calls:
             return AssistantToolCallMessage(self.content, self.tool_calls, self.metadata)
         return TextMessage("assistant", self.content, self.metadata)
 
 
 class StreamResult:
-    """An answer as it comes: ``stream`` gives its text, ``result`` the whole, once the stream has ended.
+    """A streamed answer: ``stream`` yields its text, ``result`` is the whole answer once the stream has ended.
 
-    Asking for ``result`` before that reads the rest of the stream.
+    Reading ``result`` before that reads the rest of the stream.
     """
 
     __slots__ = ("_finish", "stream")
@@ -85,7 +85,7 @@ class StreamResult:
 
 
 class AsyncStreamResult:
-    """As ``StreamResult``: ``async for text in answer.stream``, then ``await answer.result``."""
+    """The async ``StreamResult``: ``async for text in answer.stream``, then ``await answer.result``."""
 
     __slots__ = ("_finish", "stream")
 
@@ -95,9 +95,9 @@ class AsyncStreamResult:
 
     @property
     def result(self) -> Awaitable[QueryResult]:
-        return self._drained()
+        return self._read_rest()
 
-    async def _drained(self) -> QueryResult:
+    async def _read_rest(self) -> QueryResult:
         async for _ in self.stream:
             pass
         return self._finish()

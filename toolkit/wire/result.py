@@ -1,4 +1,4 @@
-"""What goes back to the model for one call."""
+"""The result of one call, as the model gets it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ ResultKind: TypeAlias = Literal["text", "data", "error", "multimodal"]
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to the call with this id; ``value`` is kept as it is, adapters serialise it.
+    """The result of the call with this id; ``value`` is kept as it is, and adapters serialise it.
 
     ``text`` holds a str, ``data`` a JSON value, ``error`` the text ``CODE: message``, ``multimodal`` a tuple of
-    content blocks. ``output_ref`` is where the output cache keeps the whole of it, if it does.
+    content blocks. ``output_ref`` refers to the whole output in the output cache, if it is kept there.
     """
 
     tool_call_id: str

@@ -13,7 +13,7 @@ from typing import Any, Final
 from toolkit.adapters.anthropic.decode import decode_tools as decode_anthropic
 from toolkit.adapters.bedrock.decode import decode_tools as decode_bedrock
 from toolkit.adapters.gemini.decode import decode_tools as decode_gemini
-from toolkit.adapters.gemini.key_case import camel
+from toolkit.adapters.gemini.key_case import to_camel_case
 from toolkit.adapters.gemini.schema import from_openapi
 from toolkit.adapters.openai_chat.decode import decode_tools as decode_chat
 from toolkit.adapters.openai_responses.decode import decode_tools as decode_responses
@@ -82,7 +82,7 @@ class _Reading:
                     self._declarations(value[key], below(pointer, key))
                 else:
                     self.read(value[key], below(pointer, key))
-            rest = [key for key in value if camel({key: 0}).keys() & _NATIVE_OF_GEMINI]
+            rest = [key for key in value if to_camel_case({key: 0}).keys() & _NATIVE_OF_GEMINI]
             for key in rest:
                 self._leave_out(key, below(pointer, key))
             if rest or any(key in value for key in _HOLDERS):
@@ -147,7 +147,7 @@ def _spec(definition: ToolDefinition) -> dict[str, Any]:
 
 def _is_declaration(entry: dict[str, Json]) -> bool:
     """Whether a bare entry is Gemini's and none of OpenAI's old functions: by its keys, or types in capitals."""
-    spelled = camel(dict(entry))
+    spelled = to_camel_case(dict(entry))
     if {"parametersJsonSchema", "response", "responseJsonSchema", "behavior"} & spelled.keys():
         return True
     return any(word.isupper() for word in _types(entry.get("parameters")))
@@ -164,7 +164,7 @@ def _types(schema: Json) -> Iterator[str]:
 
 def _response(entry: dict[str, Json]) -> Json:
     """What Gemini is told of a function's answer."""
-    spelled = camel(dict(entry))
+    spelled = to_camel_case(dict(entry))
     found: Json = spelled.get("responseJsonSchema") or from_openapi(spelled.get("response"))
     return found
 

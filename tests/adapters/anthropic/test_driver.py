@@ -1,4 +1,4 @@
-"""The drivers over the SDK's own clients and a server on the loopback."""
+"""The drivers over the SDK's clients and a loopback server."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ PROMPT = [TextMessage("system", "be kind"), TextMessage("user", "hello")]
 
 
 def queried(url: str, kind: str, options: QueryOptions = OPTIONS, **client: Any) -> tuple[QueryResult, list[str]]:
-    """One query of either flavour, streamed or not: its result, and the texts that came."""
+    """One query, sync or async, streamed or not: its result, and the texts that were streamed."""
     client = {"api_key": "k", "base_url": url, "max_retries": 0, **client}
 
     async def later() -> tuple[QueryResult, list[str]]:
@@ -120,7 +120,7 @@ def test_asks_and_is_answered(kind: str) -> None:
 
 
 def test_gives_what_was_recorded(corpus: Path) -> None:
-    """Every answer of the corpus once more, through the SDK's own reading of it."""
+    """Every answer of the corpus again, as the SDK parses it."""
     recorded = [one for one in exchanges(corpus, "anthropic") if one.status == 200]
     answers = [Answer(events=sent(*one.events)) if one.streaming else Answer(one.response) for one in recorded]
     with serve(*answers) as server, anthropic.Anthropic(api_key="k", base_url=server.url, max_retries=0) as client:

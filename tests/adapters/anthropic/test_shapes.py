@@ -1,4 +1,4 @@
-"""What goes out and comes in beside what was recorded; and that the neutral form is the truth: changing it changes what is sent."""
+"""Shapes that were not recorded, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.adapters.metadata import metadata_of
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -28,17 +29,14 @@ from toolkit.adapters.anthropic import (
     decode_choice,
     decode_messages,
     decode_response,
+    decode_system,
     decode_tools,
     encode_choice,
     encode_messages,
     encode_tools,
+    split_system,
 )
-from toolkit.adapters.anthropic.decode import decode_system
-from toolkit.adapters.anthropic.encode import split_system
-from toolkit.adapters.lossless import own
-from toolkit.wire.alias import alias
-from toolkit.wire.choice import NativeChoice
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, NativeChoice, alias
 
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
 REDACTED = {"type": "redacted_thinking", "data": "b3BhcXVl"}
@@ -158,7 +156,7 @@ PICTURE = ContentBlock("image", "image/png", data="AA==")
         ("data", {"é": [1]}, {"content": '{"é":[1]}'}),
         ("error", "TOOL_FAILED: no", {"content": "TOOL_FAILED: no", "is_error": True}),
         ("multimodal", (ContentBlock("text", text="see"), PICTURE), {"content": [text("see"), {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}]}),
-        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), {"content": [text("[audio/wav, 3 bytes: not shown, this model cannot be given it]")]}),
+        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), {"content": [text("[audio/wav, 3 bytes: omitted, this model does not accept it]")]}),
         ("multimodal", (ContentBlock("document", "text/csv", data="YSxi"),), {"content": [{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a,b"}}]}),
         ("multimodal", (ContentBlock("document", data="AA=="),), {"content": [{"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "AA=="}}]}),
     ],
@@ -181,7 +179,7 @@ def test_arguments_that_are_no_json_object_go_back_wrapped(broken: str) -> None:
     assert message == answer(use("1", {"INVALID_JSON": broken}))
 
 
-@pytest.mark.parametrize("raw", ["", "  ", "{}", " {} ", None])
+@pytest.mark.parametrize("raw", ["", "  ", "{}", " {} ", "{ }", '{"removed": 1}', None])
 def test_no_arguments_are_an_empty_object(raw: str | None) -> None:
     [message] = encode_messages([AssistantToolCallMessage("", [ToolCall("1", "add", {}, raw_arguments=raw)])])
     assert message == answer(use("1", {}))
@@ -267,7 +265,7 @@ def test_changed_results_are_what_is_sent() -> None:
 
 
 def test_another_providers_metadata_is_ignored() -> None:
-    message = TextMessage("user", "hi", {"openai_chat": {"layout": [{"native": {"x": 1}}], "residue": {"put": 1}}})
+    message = TextMessage("user", "hi", {"openai_chat": {"layout": [{"native": {"x": 1}}], "difference": {"put": 1}}})
     assert encode_messages([message]) == [{"role": "user", "content": "hi"}]
 
 
@@ -297,7 +295,7 @@ def test_why_it_stopped(word: str | None, calls: bool, expected: str) -> None:
     content = [text("x"), use("1", {})] if calls else [text("x")]
     found = decode_response({**MESSAGE, "content": content, "stop_reason": word})
     assert found.finish_reason == expected
-    assert own(found.metadata, "anthropic")["finish_reason"] == word
+    assert metadata_of(found, "anthropic")["finish_reason"] == word
 
 
 def test_what_an_answer_tells_beside_its_content() -> None:
@@ -428,7 +426,7 @@ RESULTS = st.one_of(
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[ChatMessage]:
-    """Turns in the order a conversation has them, each call answered."""
+    """The turns of a conversation, in which each call has a result."""
     made: list[ChatMessage] = []
     for number in range(draw(st.integers(0, 3))):
         made.append(TextMessage(draw(st.sampled_from(["user", "system"])), draw(FILLED | MEDIA.map(list))))

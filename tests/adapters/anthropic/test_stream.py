@@ -1,4 +1,4 @@
-"""Streams: what they were cut into and mixed up with must not show."""
+"""Streams in any chunking and interleaving."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.adapters.metadata import metadata_of
 from toolkit import QueryResult
 from toolkit.adapters.anthropic import Accumulator, decode_response, encode_messages
-from toolkit.adapters.lossless import own
 
 START: dict[str, Any] = {"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None, "usage": {"input_tokens": 3, "output_tokens": 1, "cache_read_input_tokens": 2}}}  # fmt: skip
 STOP = {"type": "message_stop"}
@@ -140,7 +140,7 @@ def test_everything_an_answer_can_hold() -> None:
 
 
 def test_calls_that_are_in_the_start_of_the_message() -> None:
-    """So it is when the code a server runs makes the calls."""
+    """This happens if code that the server runs makes the calls."""
     whole = {"type": "tool_use", "id": "a", "name": "add", "input": {"x": 1}, "caller": {"type": "code_execution_20250825"}}  # fmt: skip
     result = fed({**START, "message": {**START["message"], "content": [whole], "stop_reason": "tool_use"}}, STOP)
     assert [(one.id, one.arguments) for one in result.tool_calls] == [("a", {"x": 1})]
@@ -159,12 +159,12 @@ def test_a_stream_that_is_cut_keeps_what_came() -> None:
     result = fed(*events)
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [(one.arguments, one.raw_arguments) for one in result.tool_calls] == [({"x": 1}, '{"x":1}'), ({}, '{"y"')]
-    assert own(result.metadata, "anthropic")["cut"] is True
+    assert metadata_of(result, "anthropic")["cut"] is True
 
 
 @pytest.mark.parametrize("came", [[], [piece(1, "")], [piece(1, " ")]], ids=["nothing", "an empty piece", "a space"])
 def test_a_call_cut_before_its_arguments_is_none_without_arguments(came: list[Any]) -> None:
-    """Or a tool would be run with arguments nobody chose."""
+    """Otherwise a tool would be run with arguments that the model did not choose."""
     one = fed(START, call(1, "b"), *came).tool_calls[0]
     assert one.unread_text is not None
     with pytest.raises(ValueError, match="Expecting"):
@@ -175,7 +175,7 @@ def test_an_error_in_the_stream() -> None:
     error = {"type": "overloaded_error", "message": "Overloaded"}
     result = fed(START, start(0, type="text", text="so"), {"type": "error", "error": error}, *ended("end_turn"))
     assert (result.content, result.finish_reason) == ("so", "error")
-    assert own(result.metadata, "anthropic")["error"] == error
+    assert metadata_of(result, "anthropic")["error"] == error
 
 
 @pytest.mark.parametrize("event", ["[DONE]", None, {}, [], {"type": None}, {"data": "[DONE]"}, {"type": "content_block_delta"}, delta(7, "something_new_delta", x=1), {"type": "content_block_start", "index": 0}, {"type": "message_start"}, {"type": "message_delta"}])  # fmt: skip
@@ -204,7 +204,7 @@ BLOCKS = st.one_of(
 
 
 def streamed(draw: st.DrawFn, index: int, block: dict[str, Any]) -> list[dict[str, Any]]:
-    """The events of one block, its texts cut anywhere."""
+    """The events of one block, with its texts split anywhere."""
 
     def cut(text: str) -> list[str]:
         borders = [0, *sorted(draw(st.lists(st.integers(0, len(text)), max_size=4))), len(text)]
@@ -226,7 +226,7 @@ def streamed(draw: st.DrawFn, index: int, block: dict[str, Any]) -> list[dict[st
 
 @st.composite
 def streams(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The blocks of an answer, and events that give it, mixed in any order that each block allows."""
+    """The blocks of an answer, and its events in any order that each block allows."""
     blocks = draw(st.lists(BLOCKS, max_size=4))
     indexes = sorted(draw(st.sets(st.integers(0, 20), min_size=len(blocks), max_size=len(blocks))))
     queues = [streamed(draw, index, block) for index, block in zip(indexes, blocks, strict=True)]
@@ -282,5 +282,5 @@ def _is_broken(text: str | None) -> bool:
 
 
 def _without_texts(result: QueryResult) -> QueryResult:
-    """The argument texts are only in streams."""
+    """Only streams have argument texts."""
     return replace(result, tool_calls=[replace(one, raw_arguments=None) for one in result.tool_calls])

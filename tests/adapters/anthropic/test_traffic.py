@@ -1,4 +1,4 @@
-"""Everything recorded of Anthropic's messages."""
+"""All recorded traffic of Anthropic's messages."""
 
 from __future__ import annotations
 
@@ -17,17 +17,22 @@ from toolkit.adapters.anthropic import (
     decode_choice,
     decode_messages,
     decode_response,
+    decode_system,
     decode_tools,
     encode_choice,
     encode_messages,
     encode_tools,
+    split_system,
 )
-from toolkit.adapters.anthropic.decode import decode_system
-from toolkit.adapters.anthropic.encode import split_system
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
-from toolkit.wire.query import QueryResult
-from toolkit.wire.result import ToolResult
+from toolkit.wire import (
+    AssistantToolCallMessage,
+    ChatMessage,
+    QueryResult,
+    ToolResult,
+    ToolResultMessage,
+    from_json,
+    to_json,
+)
 
 
 @pytest.fixture
@@ -86,7 +91,7 @@ def test_an_answer_goes_into_the_next_request_as_it_really_did(recorded: list[Ex
             continue
         sent = [m for m in after.request["messages"][len(exchange.request["messages"]) :] if m["role"] == "assistant"]
         if not sent:
-            continue  # the conversation was begun anew
+            continue  # the conversation was started again
         [ours] = encode_messages([answered(exchange).message()])
         assert _as_sent(ours["content"]) == _as_sent(sent[0]["content"]), exchange.id
         compared += 1
@@ -94,7 +99,7 @@ def test_an_answer_goes_into_the_next_request_as_it_really_did(recorded: list[Ex
 
 
 def test_results_are_encoded_as_they_really_were(recorded: list[Exchange]) -> None:
-    """A text goes out as a text; that the recorded client made a list of one text of it says the same."""
+    """A text is sent as a text; the recorded client sent a list of one text, which means the same."""
     blocks = [
         block
         for exchange in recorded
@@ -114,7 +119,7 @@ def test_results_are_encoded_as_they_really_were(recorded: list[Exchange]) -> No
 
 
 def test_the_results_of_one_turn_are_first_in_one_message(recorded: list[Exchange]) -> None:
-    """Also when what came beside the results stands before them, and the results in another order."""
+    """Also if other content is in front of the results, and if the results are in another order."""
     parallel = 0
     for exchange in recorded:
         if exchange.request is None or exchange.status != 200:
@@ -157,7 +162,7 @@ def test_reads_the_objects_of_the_sdk(recorded: list[Exchange]) -> None:
 
 
 def _results_last(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Each turn's results behind what is said before the next answer."""
+    """Each turn's results, after the messages before the next answer."""
     made: list[ChatMessage] = []
     waiting: list[ChatMessage] = []
     for message in messages:
@@ -188,7 +193,7 @@ def _one_result(result: ToolResult) -> dict[str, Any]:
 
 
 def _as_sent(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the recorded client left out of what it sent back; this adapter sends it.
+    """What the recorded client did not send back; this adapter does.
 
     - ``caller`` of a call: that the model itself made it;
     - ``citations``, and where a text was in several blocks because of them, the borders;

@@ -1,4 +1,4 @@
-"""What goes out and comes in beside what was recorded; and that the neutral form is the truth: changing it changes what is sent."""
+"""Shapes that were not recorded, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from toolkit import (
     ToolResultMessage,
 )
 from toolkit.adapters.bedrock import (
+    boto3_messages,
     decode_choice,
     decode_messages,
     decode_response,
+    decode_system,
     decode_tools,
     encode_choice,
     encode_messages,
     encode_tools,
+    split_system,
 )
-from toolkit.adapters.bedrock.blobs import boto3_messages
-from toolkit.adapters.bedrock.decode import decode_system
-from toolkit.adapters.bedrock.encode import split_system
-from toolkit.wire.alias import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, alias
 
 REASONING = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}}
 REDACTED = {"reasoningContent": {"redactedContent": "b3BhcXVl"}}
@@ -145,7 +144,7 @@ def test_results_are_right_after_their_calls(messages: list[ChatMessage], expect
         ("error", "TOOL_FAILED: no", [text("TOOL_FAILED: no")], "error"),
         ("text", "", [], None),
         ("multimodal", (ContentBlock("text", text="see"), PICTURE), [text("see"), IMAGE], None),
-        ("multimodal", (ContentBlock("image", url="https://x/y"), ContentBlock("document", file_id="f")), [text("[image at https://x/y: not shown, this model cannot be given it]"), text("[document at f: not shown, this model cannot be given it]")], None),
+        ("multimodal", (ContentBlock("image", url="https://x/y"), ContentBlock("document", file_id="f")), [text("[image at https://x/y: omitted, this model does not accept it]"), text("[document at f: omitted, this model does not accept it]")], None),
         ("multimodal", (ContentBlock("image", data="AA=="), ContentBlock("audio", "audio/x-wav", data="AA==")), [IMAGE, {"audio": {"format": "wav", "source": {"bytes": "AA=="}}}], None),
         ("multimodal", (ContentBlock("image", "image/jpeg", url="s3://b/k"),), [{"image": {"format": "jpeg", "source": {"s3Location": {"uri": "s3://b/k"}}}}], None),
     ],
@@ -178,6 +177,12 @@ def test_names_and_ids_that_would_be_refused() -> None:
 def test_arguments_that_are_no_json_object_go_back_wrapped() -> None:
     [message] = encode_messages([AssistantToolCallMessage("", [ToolCall("1", "add", {}, raw_arguments='{"a": ')])])
     assert message == answer(use("1", {"INVALID_JSON": '{"a": '}))
+
+
+@pytest.mark.parametrize("raw", ["", "{ }", '{"removed": 1}', None])
+def test_no_arguments_are_an_empty_object(raw: str | None) -> None:
+    [message] = encode_messages([AssistantToolCallMessage("", [ToolCall("1", "add", {}, raw_arguments=raw)])])
+    assert message == answer(use("1", {}))
 
 
 def test_bytes_for_boto3() -> None:
@@ -273,7 +278,7 @@ def test_what_only_answers_may_say_is_not_sent_again() -> None:
 
 
 def test_an_empty_text_of_an_answer_is_not_sent_again() -> None:
-    """Converse refuses it, though it is a model that said it."""
+    """Converse refuses it, although a model wrote it."""
     calls = decode_response(response(text(""), use("1", {}), text(""))).message()
     nothing = decode_response(response(text(""))).message()
     assert encode_messages([calls, ONE, nothing]) == [answer(use("1", {})), user(result("1", text("ok")))]
@@ -359,7 +364,7 @@ RESULTS = st.one_of(
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[ChatMessage]:
-    """Turns in the order a conversation has them, each call answered."""
+    """The turns of a conversation, in which each call has a result."""
     made: list[ChatMessage] = []
     for number in range(draw(st.integers(0, 3))):
         made.append(TextMessage("user", draw(FILLED | MEDIA.map(list))))

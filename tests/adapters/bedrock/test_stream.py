@@ -1,4 +1,4 @@
-"""Streams: what they were cut into and mixed up with must not show."""
+"""Streams in any chunking and interleaving."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.adapters.metadata import metadata_of
 from toolkit import QueryResult
 from toolkit.adapters.bedrock import Accumulator, decode_response, encode_messages
-from toolkit.adapters.lossless import own
 
 BEGIN = {"messageStart": {"role": "assistant"}}
 USAGE = {"inputTokens": 3, "outputTokens": 5, "cacheReadInputTokens": 2}
@@ -134,7 +134,7 @@ def test_a_stream_that_is_cut_keeps_what_came() -> None:
     result = fed(BEGIN, words(0, "so "), words(0, "far"), stop(0), call(1, "a"), piece(1, '{"x":1}'), stop(1), call(2, "b"), piece(2, '{"y"'))  # fmt: skip
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [(one.arguments, one.raw_arguments) for one in result.tool_calls] == [({"x": 1}, '{"x":1}'), ({}, '{"y"')]
-    assert own(result.metadata, "bedrock")["cut"] is True
+    assert metadata_of(result, "bedrock")["cut"] is True
     [unsaid] = fed(BEGIN, call(0, "a")).tool_calls
     assert unsaid.unread_text == "{", "no call without arguments"
 
@@ -143,7 +143,7 @@ def test_a_stream_that_is_cut_keeps_what_came() -> None:
 def test_an_error_in_the_stream(name: str) -> None:
     result = fed(BEGIN, words(0, "so"), {name: {"message": "no"}})
     assert (result.content, result.finish_reason) == ("so", "error")
-    assert own(result.metadata, "bedrock")["error"] == {name: {"message": "no"}}
+    assert metadata_of(result, "bedrock")["error"] == {name: {"message": "no"}}
 
 
 EVENTS = [BEGIN, words(0, "so"), stop(0), call(1, "a"), piece(1, '{"x":1}'), stop(1), *ended()]
@@ -181,7 +181,7 @@ BLOCKS = st.one_of(
 
 
 def streamed(data: st.DataObject, index: int, block: dict[str, Any]) -> list[dict[str, Any]]:
-    """The events of one block, its texts cut anywhere."""
+    """The events of one block, with its texts split anywhere."""
 
     def cut(text: str) -> list[str]:
         borders = [0, *sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4))), len(text)]

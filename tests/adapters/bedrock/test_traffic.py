@@ -1,4 +1,4 @@
-"""Everything recorded of Bedrock's Converse."""
+"""All recorded traffic of Bedrock's Converse."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ from toolkit.adapters.bedrock import (
     decode_choice,
     decode_messages,
     decode_response,
+    decode_system,
     decode_tools,
     encode_choice,
     encode_messages,
     encode_tools,
+    split_system,
 )
-from toolkit.adapters.bedrock.decode import decode_system
-from toolkit.adapters.bedrock.encode import split_system
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import ToolResultMessage
-from toolkit.wire.query import QueryResult
-from toolkit.wire.result import ToolResult
+from toolkit.wire import QueryResult, ToolResult, ToolResultMessage, from_json, to_json
 
 # The corpus notes these as calls. Bedrock itself ran them (``type: server_tool_use``), and their results stand in the
 # same answer: whoever ran them again would be refused.
@@ -92,7 +89,7 @@ def test_an_answer_goes_into_the_next_request_as_it_really_did(recorded: list[Ex
             continue
         sent = [m for m in after.request["messages"][len(exchange.request["messages"]) :] if m["role"] == "assistant"]
         if not sent:
-            continue  # the conversation was begun anew
+            continue  # the conversation was started again
         [ours] = encode_messages([answered(exchange).message()])
         assert _as_sent(ours["content"]) == _as_sent(sent[0]["content"]), exchange.id
         compared += 1
@@ -121,7 +118,7 @@ def _without(raw: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _as_request(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Answers say of a text that it is one, of a call that it is the model's; requests may not (the API's own types)."""
+    """Answers have a type for texts and calls, which requests may not have (according to the API's types)."""
     made = []
     for block in blocks:
         use = block.get("toolUse", {})
@@ -131,7 +128,7 @@ def _as_request(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _as_sent(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Reasoning without a signature is what the recorded client left out, or made a text of; this adapter sends it."""
+    """The recorded client left out reasoning without a signature, or sent it as text; this adapter sends it."""
     return [
         block
         for block in blocks

@@ -1,4 +1,4 @@
-"""What must come out of odd shapes, and that the neutral form is the truth: changing it changes what is sent.
+"""Unusual shapes, and changes of the neutral form, which change what is sent.
 
 Streams with thinking and text are written from Cohere's documented events; only calls were recorded.
 """
@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.test_calls_in_pieces import SHAPES
+from tests.adapters.metadata import metadata_of
+from tests.adapters.test_streamed_calls import SHAPES
 from toolkit import ContentBlock, JsonObject, NamedTool, TextMessage, ToolCall, ToolDefinition, ToolResult
 from toolkit.adapters.cohere import (
     Accumulator,
@@ -26,9 +27,7 @@ from toolkit.adapters.cohere import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.lossless import own
-from toolkit.wire.alias import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, ToolResultMessage, alias
 
 END = {"type": "message-end", "delta": {"finish_reason": "COMPLETE", "usage": {"tokens": {"input_tokens": 3.0, "output_tokens": 5.0}}}}  # fmt: skip
 
@@ -92,7 +91,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came(event: Any) -> Non
     result = fed(content_event("delta", 0, text="so far"), *map(call_event, pieces), event).result()
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [call.arguments for call in result.tool_calls] == [{"x": 1}, {}]
-    assert ("cut" in own(result.metadata, "cohere")) == (event is None)
+    assert ("cut" in metadata_of(result, "cohere")) == (event is None)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     raw = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}] if calls else []
     result = decode_response({"message": {"role": "assistant", "tool_calls": raw}, "finish_reason": word})
     assert result.finish_reason == expected
-    assert own(result.metadata, "cohere")["finish_reason"] == word
+    assert metadata_of(result, "cohere")["finish_reason"] == word
 
 
 @pytest.mark.parametrize("body", [{}, {"message": "invalid api token"}, None, "text", []])
@@ -126,7 +125,7 @@ def test_an_answer_that_is_none_is_an_error(body: Any) -> None:
         ("data", {"é": [1]}, '{"é":[1]}'),
         ("error", "no", '{"error":"no"}'),
         ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", "image/png", data="AA==")), [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]),
-        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), [{"type": "text", "text": "[audio/wav, 3 bytes: not shown, this model cannot be given it]"}]),
+        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), [{"type": "text", "text": "[audio/wav, 3 bytes: omitted, this model does not accept it]"}]),
     ],
 )  # fmt: skip
 def test_results(kind: Any, value: Any, content: Any) -> None:
@@ -188,7 +187,7 @@ def test_definitions_and_choices() -> None:
     assert encode_tools([made])[0]["function"]["name"] == alias("math.factorial")
     for choice in ("auto", "none", "required"):
         assert decode_choice(encode_choice(choice)) == choice
-    with pytest.raises(ValueError, match="send that tool alone"):
+    with pytest.raises(ValueError, match="send 'f' alone, with tool_choice='required'"):
         encode_choice(NamedTool("f"))
 
 

@@ -1,4 +1,4 @@
-"""Everything recorded of Cohere's v2 chat."""
+"""All recorded traffic of Cohere's v2 chat."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from toolkit.adapters.cohere import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.query import QueryResult
+from toolkit.wire import QueryResult, from_json, to_json
 
 
 @pytest.fixture

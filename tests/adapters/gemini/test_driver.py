@@ -1,4 +1,4 @@
-"""The drivers over the SDK's own client and a server on the loopback."""
+"""The drivers over the SDK's client and a loopback server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from toolkit import (
     ToolResultMessage,
 )
 from toolkit.adapters.gemini import AsyncGeminiDriver, GeminiDriver, decode_response, encode_messages
-from toolkit.adapters.gemini.key_case import camel
+from toolkit.adapters.gemini.key_case import to_camel_case
 
 # Base64 has two alphabets; these bytes are written differently in each.
 SIGNATURE = "+/+/"
@@ -61,7 +61,7 @@ PROMPT = [TextMessage("system", "be kind"), TextMessage("user", "hello")]
 
 
 def queried(url: str, kind: str, options: QueryOptions = OPTIONS, **http: Any) -> tuple[QueryResult, list[str]]:
-    """One query of either flavour, streamed or not: its result, and the texts that came."""
+    """One query, sync or async, streamed or not: its result, and the texts that were streamed."""
     client = genai.Client(api_key="k", http_options=types.HttpOptions(base_url=url, **http))
 
     async def later() -> tuple[QueryResult, list[str]]:
@@ -101,7 +101,7 @@ def test_asks_and_is_answered(kind: str) -> None:
     method = "streamGenerateContent?alt=sse" if "stream" in kind else "generateContent"
     assert asked.path.endswith(f"/models/{MODEL}:{method}")
     # The SDK writes some keys in its own way; the service takes both.
-    assert camel(asked.body) == {
+    assert to_camel_case(asked.body) == {
         "systemInstruction": {"role": "user", "parts": [{"text": "be short\n\nbe kind"}]},
         "contents": [
             {"role": "user", "parts": [{"text": "hello"}]},
@@ -126,7 +126,7 @@ def test_what_was_answered_goes_back_to_the_same_bytes(kind: str) -> None:
         ]
         queried(server.url, "query", QueryOptions(messages=answers))
 
-    _, model, results, said = camel(server.requests[1].body)["contents"]
+    _, model, results, said = to_camel_case(server.requests[1].body)["contents"]
     call = model["parts"][-1]
     assert model["parts"][0]["thought"] is True
     assert call["functionCall"] == CALL["functionCall"]
@@ -143,7 +143,7 @@ def _standard(base64: str) -> str:
 
 
 def test_gives_what_was_recorded(corpus: Path) -> None:
-    """Answers of the corpus once more, through the SDK's own reading of them."""
+    """Answers of the corpus again, as the SDK parses them."""
     found = [one for one in exchanges(corpus, "gemini") if one.status == 200]
     recorded = [one for one in found if not one.streaming][:60] + [one for one in found if one.streaming][:15]
     answers = [

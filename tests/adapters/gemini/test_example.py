@@ -1,4 +1,4 @@
-"""The example's loop, whole, over the SDK's client; the server on the loopback plays the model."""
+"""The example's whole loop over the SDK's client; a loopback server plays the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must come out of odd shapes, and that the neutral form is the truth: changing it changes what is sent."""
+"""Unusual shapes, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from google.genai import types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.adapters.metadata import metadata_of
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -35,11 +36,9 @@ from toolkit.adapters.gemini import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.gemini.key_case import snake
-from toolkit.adapters.lossless import own
+from toolkit.adapters.gemini.key_case import to_snake_case
 from toolkit.adapters.provider_names import MADE_ID
-from toolkit.wire.alias import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, alias
 
 Part = dict[str, Any]
 
@@ -197,7 +196,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     body = answer_of(*([call()] if calls else []), word=word)
     for result in (decode_response(body), streamed(body)):
         assert result.finish_reason == expected
-        assert own(result.metadata, "gemini")["finish_reason"] == word
+        assert metadata_of(result, "gemini")["finish_reason"] == word
 
 
 @pytest.mark.parametrize("read", [decode_response, streamed])
@@ -238,7 +237,7 @@ ODD_CONTENTS: list[Part] = [
 
 
 @pytest.mark.parametrize("content", ODD_CONTENTS)
-@pytest.mark.parametrize("spell", [lambda raw: raw, snake], ids=["camel", "snake"])
+@pytest.mark.parametrize("spell", [lambda raw: raw, to_snake_case], ids=["camel", "snake"])
 def test_odd_contents_come_back_as_they_were(content: Part, spell: Any) -> None:
     raw = spell(content)
     assert encode_messages(decode_messages([raw])) == [raw]
@@ -304,7 +303,7 @@ def test_media_of_a_result_go_beside_its_text() -> None:
     assert decode_messages([content]) == [message]
 
 
-@pytest.mark.parametrize("spell", [lambda raw: raw, snake], ids=["camel", "snake"])
+@pytest.mark.parametrize("spell", [lambda raw: raw, to_snake_case], ids=["camel", "snake"])
 def test_what_is_changed_is_what_is_sent(spell: Any) -> None:
     thought, code = {"text": "hm", "thought": True}, {"executableCode": {"language": "PYTHON", "code": "1"}}
     raw = spell([
@@ -340,7 +339,7 @@ def test_what_is_changed_is_what_is_sent(spell: Any) -> None:
         ("gemini-3-pro-preview", None, True),
     ],
 )
-@pytest.mark.parametrize("spell", [lambda raw: raw, snake], ids=["camel", "snake"])
+@pytest.mark.parametrize("spell", [lambda raw: raw, to_snake_case], ids=["camel", "snake"])
 def test_a_signature_goes_only_to_the_family_that_made_it(minted: str, asked: str | None, signed: bool, spell: Any) -> None:  # fmt: skip
     parts = [{"text": "so", "thoughtSignature": "YQ=="}, call(signature="YQ=="), {"text": "", "thought": True, "thoughtSignature": "YQ=="}]  # fmt: skip
     result = decode_response(spell(answer_of(*parts, modelVersion=minted)))

@@ -1,4 +1,4 @@
-"""Everything recorded of Gemini, by itself and on Vertex."""
+"""All recorded traffic of Gemini, on its own and on Vertex."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from toolkit.adapters.gemini import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.gemini.key_case import camel
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import ToolResultMessage
-from toolkit.wire.query import QueryResult
+from toolkit.adapters.gemini.key_case import to_camel_case
+from toolkit.wire import QueryResult, ToolResultMessage, from_json, to_json
 
 SERVERS = ("gemini", "vertex")
 MADE = "made-"
@@ -75,7 +73,7 @@ def test_an_answer_goes_into_the_next_request_as_it_really_did(recorded: list[Ex
     for exchange, after in turns(recorded):
         ours = [part for part in encode_messages([answered(exchange).message()])[0]["parts"] if "functionCall" in part]
         contents = (after.request or {}).get("contents", ())
-        sent = [part for content in contents for part in map(camel, content["parts"]) if "functionCall" in part]
+        sent = [part for content in contents for part in map(to_camel_case, content["parts"]) if "functionCall" in part]
         for part in ours:
             same = [one for one in sent if _call(one) == _call(part)]
             if same:
@@ -86,7 +84,7 @@ def test_an_answer_goes_into_the_next_request_as_it_really_did(recorded: list[Ex
 
 
 SKIP = "context_engineering_is_the_way_to_go"
-"""What one client sends where it has lost the signature."""
+"""What one client sends if it has lost the signature."""
 
 
 def _signature(part: dict[str, Any]) -> str:
@@ -95,7 +93,7 @@ def _signature(part: dict[str, Any]) -> str:
 
 
 def _call(part: dict[str, Any]) -> tuple[Any, Any]:
-    """Clients make up ids where none came; the adapter never does."""
+    """Clients make up missing ids; the adapter never sends one."""
     return part["functionCall"]["name"], part["functionCall"].get("args") or {}
 
 

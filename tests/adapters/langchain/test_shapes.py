@@ -1,4 +1,4 @@
-"""What must come out of odd shapes, and that the neutral form is the truth: changing it changes what is sent."""
+"""Unusual shapes, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Too
 from langchain_core.messages.tool import invalid_tool_call, tool_call, tool_call_chunk
 from langchain_core.tools import tool
 
-from tests.adapters.test_calls_in_pieces import SHAPES
+from tests.adapters.metadata import metadata_of
+from tests.adapters.test_streamed_calls import SHAPES
 from toolkit import ContentBlock, JsonObject, NamedTool, NativeTool, TextMessage, ToolCall, ToolDefinition, ToolResult
 from toolkit.adapters.langchain import (
     Accumulator,
@@ -28,9 +29,7 @@ from toolkit.adapters.langchain import (
     encode_messages,
     encode_tools,
 )
-from toolkit.adapters.lossless import own
-from toolkit.wire.alias import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, ToolResultMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, ToolResultMessage, alias
 
 PICTURE = ContentBlock("image", "image/png", data="AA==")
 
@@ -102,7 +101,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
 
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [call.arguments for call in result.tool_calls] == [{"x": 1}, {}]
-    assert own(result.metadata, "langchain")["cut"] is True
+    assert metadata_of(result, "langchain")["cut"] is True
 
 
 def test_a_whole_message_is_a_stream_of_one() -> None:

@@ -1,4 +1,4 @@
-"""Our tools in LangChain's hands, and LangChain's in ours: policy, sandbox and errors hold on the way."""
+"""A toolkit's tools in LangChain, and LangChain's tools in a toolkit: policy, sandbox and errors apply."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_allowed_tool_becomes_a_structured_tool(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["sync", "sync awaited", "async"])
-def test_a_call_goes_the_whole_road(
+def test_a_call_goes_the_whole_call_path(
     tmp_path: Path, kind: str, arguments: dict[str, Any], status: str, text: str
 ) -> None:
     (tmp_path / "a.txt").write_text("hello\n")

@@ -1,4 +1,4 @@
-"""What LangChain itself makes of recorded traffic: read, written again, and the same to us as the traffic it came from."""
+"""What LangChain makes of recorded traffic: decoded, encoded again, and compared with the traffic itself."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from toolkit.adapters.langchain import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, TextMessage, from_json, to_json
 
 
 @cache

@@ -18,7 +18,7 @@ from toolkit.adapters.lint import TARGETS, Remark, Target, lint_for
 from toolkit.adapters.strict import to_strict
 from toolkit.cli.app import Target as OnTheCommandLine
 from toolkit.spec.load import load_specs
-from toolkit.wire.alias import alias
+from toolkit.wire.aliases import alias
 
 TEXT = {"type": "string"}
 

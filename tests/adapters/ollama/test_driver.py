@@ -1,5 +1,5 @@
-"""The drivers over Ollama's own clients and a server on the loopback. Its answers are written from the client's types:
-nobody has published a recording of ``/api/chat``."""
+"""The drivers over Ollama's clients and a loopback server. Its answers are written from the client's types, because there is no
+published recording of ``/api/chat``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KINDS = ["query", "stream", "async query", "async stream"]
 
 
 def queried(url: str, kind: str, options: QueryOptions = OPTIONS, **client: Any) -> tuple[QueryResult, list[str]]:
-    """One query of either flavour, streamed or not: its result, and the texts that came."""
+    """One query, sync or async, streamed or not: its result, and the texts that were streamed."""
 
     async def later() -> tuple[QueryResult, list[str]]:
         async with ollama.AsyncClient(host=url, **client) as made:
@@ -113,9 +113,9 @@ def test_a_server_that_never_answers(kind: str) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (QueryOptions(timeout=1), "takes its timeout when it is made"),
-        (QueryOptions(tool_choice="required"), "cannot be made to call a tool"),
-        (QueryOptions(tool_choice=NamedTool("add")), "cannot be made to call a tool"),
+        (QueryOptions(timeout=1), "takes its timeout when it is created"),
+        (QueryOptions(tool_choice="required"), "cannot require a tool call"),
+        (QueryOptions(tool_choice=NamedTool("add")), "cannot require a tool call"),
     ],
 )
 def test_what_cannot_be_said_is_not_sent(kind: str, options: QueryOptions, told: str) -> None:

@@ -1,4 +1,4 @@
-"""The example's loop, whole, over Ollama's client; the server on the loopback plays the model."""
+"""The example's whole loop over Ollama's client; a loopback server plays the model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Ollama's own messages: read, written again, paired without ids. Shapes are written from the client's types, and from what
-langchain-ollama makes of recorded traffic; nobody has published a recording of ``/api/chat``."""
+"""Ollama's own messages: decoded, encoded again, matched without ids. Shapes are written from the client's types, and from what
+langchain-ollama makes of recorded traffic; there is no published recording of ``/api/chat``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import ollama
 import pytest
 
+from tests.adapters.metadata import metadata_of
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -25,7 +26,6 @@ from toolkit import (
     ToolResultMessage,
 )
 from toolkit.adapters import langchain
-from toolkit.adapters.lossless import own
 from toolkit.adapters.ollama import (
     Accumulator,
     decode_choice,
@@ -36,9 +36,7 @@ from toolkit.adapters.ollama import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.alias import alias
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, alias, from_json, to_json
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -97,7 +95,7 @@ def test_results_go_out_in_the_order_of_the_calls() -> None:
 
 def test_what_would_be_ambiguous_is_refused() -> None:
     first, turn, one, two, _, last = decode_messages(CONVERSATION)
-    with pytest.raises(ValueError, match="could not tell whose result is whose"):
+    with pytest.raises(ValueError, match="no ids to tell which result belongs to which call"):
         encode_messages([first, turn, one, two, last])
 
 
@@ -118,8 +116,8 @@ def test_made_ids_are_never_sent() -> None:
         ("data", {"é": [1]}, '{"é":[1]}', None),
         ("error", "no", '{"error":"no"}', None),
         ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", "image/png", data="AA==")), "see", ["AA=="]),
-        ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", url="https://x/y.png")), "see\n[image at https://x/y.png: not shown, this model cannot be given it]", None),
-        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), "[audio/wav, 3 bytes: not shown, this model cannot be given it]", None),
+        ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", url="https://x/y.png")), "see\n[image at https://x/y.png: omitted, this model does not accept it]", None),
+        ("multimodal", (ContentBlock("audio", "audio/wav", data="AAAA"),), "[audio/wav, 3 bytes: omitted, this model does not accept it]", None),
     ],
 )  # fmt: skip
 def test_results(kind: Any, value: Any, content: Any, images: Any) -> None:
@@ -183,7 +181,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
     result = answer.result()
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [one.arguments for one in result.tool_calls] == [{"a": 1}]
-    assert own(result.metadata, "ollama")["cut"] is True
+    assert metadata_of(result, "ollama")["cut"] is True
 
 
 def test_definitions_and_choices() -> None:
@@ -195,7 +193,7 @@ def test_definitions_and_choices() -> None:
     assert decode_choice(None) == "auto"
     assert encode_choice(NativeChoice("ollama", {"x": 1})) == {"x": 1}
     for choice in ("required", NamedTool("f")):
-        with pytest.raises(ValueError, match="send that tool alone"):
+        with pytest.raises(ValueError, match="send only the tool to be called"):
             encode_choice(choice)
 
 

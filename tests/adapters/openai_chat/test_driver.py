@@ -1,4 +1,4 @@
-"""The drivers over the SDK's own clients and a server on the loopback."""
+"""The drivers over the SDK's clients and a loopback server."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OPTIONS = QueryOptions(
 
 
 def queried(url: str, kind: str, options: QueryOptions = OPTIONS, **client: Any) -> tuple[QueryResult, list[str]]:
-    """One query of either flavour, streamed or not: its result, and the texts that came."""
+    """One query, sync or async, streamed or not: its result, and the texts that were streamed."""
     client = {"api_key": "k", "base_url": f"{url}/v1", "max_retries": 0, **client}
 
     async def later() -> tuple[QueryResult, list[str]]:

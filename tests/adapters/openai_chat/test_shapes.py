@@ -1,4 +1,4 @@
-"""What must come out of odd shapes, and that the neutral form is the truth: changing it changes what is sent."""
+"""Unusual shapes, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from tests.adapters.test_calls_in_pieces import SHAPES
+from tests.adapters.metadata import metadata_of
+from tests.adapters.test_streamed_calls import SHAPES
 from toolkit import (
     ContentBlock,
     JsonObject,
@@ -24,7 +25,6 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
 )
-from toolkit.adapters.lossless import own
 from toolkit.adapters.openai_chat import (
     Accumulator,
     decode_choice,
@@ -35,8 +35,7 @@ from toolkit.adapters.openai_chat import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.alias import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, alias
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     result = decode_response({"choices": [{"message": message, "finish_reason": word}]})
 
     assert result.finish_reason == expected
-    assert own(result.metadata, "openai_chat")["finish_reason"] == word
+    assert metadata_of(result, "openai_chat")["finish_reason"] == word
 
 
 def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
@@ -97,7 +96,7 @@ def test_a_stream_that_is_cut_is_an_error_and_keeps_what_came() -> None:
 
     assert (result.content, result.finish_reason) == ("so far", "error")
     assert [call.arguments for call in result.tool_calls] == [{"x": 1}, {}]
-    assert own(result.metadata, "openai_chat")["cut"] is True
+    assert metadata_of(result, "openai_chat")["cut"] is True
 
 
 @pytest.mark.parametrize(

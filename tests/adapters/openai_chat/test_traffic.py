@@ -1,4 +1,4 @@
-"""Everything recorded of chat completions, of OpenAI and of servers that speak its language."""
+"""All recorded traffic of chat completions, from OpenAI and from servers with the same API."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from toolkit.adapters.openai_chat import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import ToolResultMessage
-from toolkit.wire.query import QueryResult
-from toolkit.wire.result import ToolResult
+from toolkit.wire import QueryResult, ToolResult, ToolResultMessage, from_json, to_json
 
 SERVERS = (
     "openai_chat", "cloudflare_chat", "crusoe_chat", "deepseek_chat", "gemini_openai_compat_chat", "groq_chat", "huggingface_chat",
@@ -88,7 +85,7 @@ def test_results_are_encoded_as_they_really_were(corpus: Path) -> None:
 
 
 def _with_ids(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A server that gives no ids: the neutral format always has one, made from the call's place."""
+    """For a server without ids: the neutral format always has one, made from the call's position."""
     return [{**call, "id": call["id"] or f"call_{place}"} for place, call in enumerate(calls)]
 
 
@@ -100,7 +97,7 @@ def _turn_with_calls(messages: list[dict[str, Any]], ids: set[str]) -> dict[str,
 
 
 def _comparable(message: dict[str, Any]) -> dict[str, Any]:
-    """Clients differ in what they send back beside the call itself; the calls must be the same to the letter.
+    """Clients differ in what else they send back; the calls must be exactly the same.
 
     - content: null, "", [] or absent all mean that there is none; one client puts the model's reasoning there;
     - everything but role, content and tool_calls (reasoning, prefix, ...): some clients send it back, some do not;

@@ -1,4 +1,4 @@
-"""The drivers over the SDK's own clients and a server on the loopback."""
+"""The drivers over the SDK's clients and a loopback server."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import openai
 import pytest
 
 from tests.adapters.loopback import Answer, serve
+from tests.adapters.metadata import metadata_of
 from tests.adapters.traffic import exchanges
 from toolkit import JsonObject, NamedTool, QueryOptions, QueryResult, TextMessage, ToolDefinition
-from toolkit.adapters.lossless import own
 from toolkit.adapters.openai_responses import (
     AsyncOpenAIResponsesDriver,
     OpenAIResponsesDriver,
@@ -53,7 +53,7 @@ EVENTS = sent(
     {"type": "response.completed", "response": BODY},
 )  # fmt: skip
 FIRST_ARGUMENTS = 11
-"""How many events have come when the call's arguments have begun."""
+"""The number of events up to the start of the call's arguments."""
 OPTIONS = QueryOptions(
     tools=[ToolDefinition("add", "Adds.", JsonObject({"type": "object"}))],
     tool_choice=NamedTool("add"),
@@ -66,7 +66,7 @@ OPTIONS = QueryOptions(
 
 
 def queried(url: str, kind: str, options: QueryOptions = OPTIONS, **client: Any) -> tuple[QueryResult, list[str]]:
-    """One query of either flavour, streamed or not: its result, and the texts that came."""
+    """One query, sync or async, streamed or not: its result, and the texts that were streamed."""
     client = {"api_key": "k", "base_url": f"{url}/v1", "max_retries": 0, **client}
 
     async def later() -> tuple[QueryResult, list[str]]:
@@ -119,7 +119,7 @@ def test_asks_and_is_answered(kind: str) -> None:
 
 
 def test_gives_what_was_recorded(corpus: Path) -> None:
-    """Answers of the corpus once more, through the SDK's own reading of them."""
+    """Answers of the corpus again, as the SDK parses them."""
     found = exchanges(corpus, "openai_responses", "lmstudio_responses", "deepseek_responses")
     recorded = [one for one in found if one.status == 200 and "output" in one.response][:60] + [
         one for one in found if one.status == 200 and one.streaming
@@ -186,7 +186,7 @@ def test_a_stream_that_ends_too_early_is_an_error(kind: str, last: int) -> None:
         result, _ = queried(server.url, kind)
 
     assert result.finish_reason == "error"
-    assert own(result.metadata, "openai_responses")["cut"] is True
+    assert metadata_of(result, "openai_responses")["cut"] is True
 
 
 @pytest.mark.parametrize("kind", ["stream", "async stream"])

@@ -1,4 +1,4 @@
-"""What must come out of odd shapes, and that the neutral form is the truth: changing it changes what is sent."""
+"""Unusual shapes, and changes of the neutral form, which change what is sent."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
+from tests.adapters.metadata import metadata_of
 from tests.adapters.openai_responses.test_driver import BODY, CALL, EVENTS, MESSAGE, REASONING
 from toolkit import (
     ContentBlock,
@@ -27,7 +28,6 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
 )
-from toolkit.adapters.lossless import own
 from toolkit.adapters.openai_responses import (
     Accumulator,
     decode_choice,
@@ -38,8 +38,7 @@ from toolkit.adapters.openai_responses import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.alias import alias
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage
+from toolkit.wire import AssistantToolCallMessage, ChatMessage, alias
 
 Event = dict[str, Any]
 
@@ -116,7 +115,7 @@ def test_hostile_streams(shape: str) -> None:
     events, expected = SHAPES[shape]
     cut = streamed({"type": "response.created", "response": {}}, *events)
     assert [(one.id, one.name, one.raw_arguments) for one in cut.tool_calls] == expected
-    assert (cut.finish_reason, own(cut.metadata, "openai_responses")["cut"]) == ("error", True)
+    assert (cut.finish_reason, metadata_of(cut, "openai_responses")["cut"]) == ("error", True)
 
     whole = streamed(*events, last(), "[DONE]")
     assert whole.tool_calls == cut.tool_calls, "also where the last event forgets what came"
@@ -185,14 +184,14 @@ def test_text_is_told_once_however_it_comes(events: list[Event]) -> None:
 def test_why_it_stopped(event: Event, reason: str, word: str) -> None:
     for result in (streamed(event), decode_response(event["response"])):
         assert result.finish_reason == reason
-        assert own(result.metadata, "openai_responses")["finish_reason"] == word
+        assert metadata_of(result, "openai_responses")["finish_reason"] == word
 
 
 def test_an_error_in_the_stream_keeps_what_came() -> None:
     trouble = {"type": "error", "code": "server_error", "message": "no"}
     result = streamed(text_delta(0, "so"), done(1, **call("a", "{}")), trouble)
     assert (result.content, result.finish_reason, len(result.tool_calls)) == ("so", "error", 1)
-    assert own(result.metadata, "openai_responses")["error"] == {"code": "server_error", "message": "no"}
+    assert metadata_of(result, "openai_responses")["error"] == {"code": "server_error", "message": "no"}
 
 
 @pytest.mark.parametrize("body", [{}, {"error": {"message": "no"}}, {"output": None}, "text", None, []])
@@ -335,7 +334,7 @@ TURNS: st.SearchStrategy[ChatMessage] = st.one_of(
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(TURNS, SAID), max_size=3))
 def test_there_and_back(pairs: list[tuple[ChatMessage, ChatMessage]]) -> None:
-    """Turns of the assistant that follow each other are one turn here, so something is said between them."""
+    """Assistant turns in a row are one turn here, so there is a message between them."""
     messages = [message for pair in pairs for message in pair]
     sent = json.loads(json.dumps(encode_messages(messages)))
     back = decode_messages(sent)

@@ -1,4 +1,4 @@
-"""Everything recorded of Responses, of OpenAI and of servers that speak its language."""
+"""All recorded traffic of Responses, from OpenAI and from servers with the same API."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ from toolkit.adapters.openai_responses import (
     encode_messages,
     encode_tools,
 )
-from toolkit.wire.codec import from_json, to_json
-from toolkit.wire.message import ToolResultMessage
-from toolkit.wire.query import QueryResult
-from toolkit.wire.result import ToolResult
+from toolkit.wire import QueryResult, ToolResult, ToolResultMessage, from_json, to_json
 
 SERVERS = (
     "openai_responses",
@@ -81,7 +78,7 @@ def test_an_answer_goes_into_the_next_request_as_it_really_did(recorded: list[Ex
 
 
 def _call(item: dict[str, Any]) -> tuple[Any, ...]:
-    """Clients differ in what else they send back (an item's id, its status) and some write the arguments anew."""
+    """Clients differ in what else they send back (an item's id, its status), and some rewrite the arguments."""
     return item["type"], item["call_id"], item["name"], json.loads(item["arguments"])
 
 

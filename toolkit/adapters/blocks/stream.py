@@ -1,8 +1,7 @@
-"""Blocks that come in pieces: put together by index and id, never by their place in a list."""
+"""Blocks that are streamed in pieces, put together by index and id, never by their position in a list."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from toolkit.adapters.plain_json import JsonDict
 
 @dataclass(slots=True)
 class GrowingBlock:
-    """A block so far. ``kind`` says which pieces fit; ``arguments`` are the pieces of a call's argument text."""
+    """A block so far. ``kind`` says which pieces belong to it; ``arguments`` are the pieces of a call's argument text."""
 
     answer: int
     index: int | None
@@ -26,12 +25,12 @@ class GrowingBlock:
         self.arguments.append(piece if isinstance(piece, str) else "" if piece is None else compact(piece))
 
     def argument_text(self, given: object, is_cut: bool) -> str | None:
-        """The text of a call's arguments; None if none came, or if they were ``given`` whole at the start."""
+        """The text of a call's arguments; None if there is none, or if they were ``given`` whole at the start."""
         text = "".join(self.arguments)
         if given and not text:
             return None
         if is_cut and not self.is_whole and not text.strip():
-            # An empty text would pass for a call without arguments, and be run. They were yet to come.
+            # The arguments were still to come. An empty text would be run as a call without arguments.
             return "{"
         return text if self.arguments else None
 
@@ -44,37 +43,37 @@ class BlocksInPieces:
         self._answer = 0
 
     def next_answer(self) -> None:
-        """What comes now belongs to another answer, which counts its blocks from the beginning."""
+        """What comes now belongs to another answer, whose blocks are numbered from the beginning."""
         self._answer += 1
 
     def start(self, index: int | None, kind: str, block: JsonDict, id: str | None = None) -> GrowingBlock:
-        """A block begins. One that is announced again is taken up again; another id at its index is another block."""
-        known = self._with_id(id) if index is None else self.last(index, kind)
+        """Starts a block. One that is announced again goes on; another id at its index is another block."""
+        known = self._find_by_id(id) if index is None else self.find_last(index, kind)
         if known is None or known.is_whole or (known.id and id and known.id != id):
             known = GrowingBlock(self._answer, index, kind, id, block)
             self._blocks.append(known)
         else:
             known.id = known.id or id
-            known.block = _filled_up(known.block, block)
+            known.block = _merge_blocks(known.block, block)
         return known
 
-    def last(self, index: int | None, kind: str | None = None) -> GrowingBlock | None:
-        """The block a piece belongs to, if it has been announced; a piece of no known kind fits any."""
+    def find_last(self, index: int | None, kind: str | None = None) -> GrowingBlock | None:
+        """The block a piece belongs to, if it was announced; a piece of an unknown kind belongs to any."""
         for block in reversed(self._blocks):
             if block.answer == self._answer and index in (None, block.index) and kind in (None, block.kind):
                 return block
         return None
 
-    def _with_id(self, id: str | None) -> GrowingBlock | None:
+    def _find_by_id(self, id: str | None) -> GrowingBlock | None:
         return next((block for block in self._blocks if id and block.id == id), None)
 
     def stop(self, index: int | None) -> None:
-        block = self.last(index)
+        block = self.find_last(index)
         if block is not None:
             block.is_whole = True
 
     def in_order(self) -> list[GrowingBlock]:
-        """All blocks, by index; those without one where they came."""
+        """All blocks by index; those without one in the order they came."""
 
         def place(at: int) -> tuple[int, int, int]:
             block = self._blocks[at]
@@ -83,17 +82,8 @@ class BlocksInPieces:
         return [self._blocks[at] for at in sorted(range(len(self._blocks)), key=place)]
 
 
-def _filled_up(known: JsonDict, again: JsonDict) -> JsonDict:
-    """What is known of a block, and what was empty in it from how it is announced again."""
+def _merge_blocks(known: JsonDict, again: JsonDict) -> JsonDict:
+    """A block that is announced again: what was empty in it is taken from the second announcement."""
     made = {**again, **{key: value for key, value in known.items() if value not in (None, "", {})}}
     both = [key for key in made if isinstance(known.get(key), dict) and isinstance(again.get(key), dict)]
-    return {**made, **{key: _filled_up(known[key], again[key]) for key in both}}
-
-
-def parsed_object(text: str | None) -> JsonDict:
-    """The JSON object in a text; an empty one if it is none."""
-    try:
-        found = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return {**made, **{key: _merge_blocks(known[key], again[key]) for key in both}}

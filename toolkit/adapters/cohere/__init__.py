@@ -1,4 +1,4 @@
-"""Cohere's chat, version 2. There is no driver: send what is encoded here with Cohere's own client.
+"""Cohere's chat, version 2. There is no driver: send what is encoded here with Cohere's client.
 
 >>> from toolkit import ToolDefinition
 >>> encode_tools([ToolDefinition("add", "Add numbers.", {"type": "object"})])[0]["function"]["name"]

@@ -1,20 +1,19 @@
-"""A streamed answer, put together from Cohere's events."""
+"""Puts a streamed answer of Cohere's chat together."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
-from toolkit.adapters.cohere.decode import finished
+from toolkit.adapters.cohere.decode import build_result
 from toolkit.adapters.cohere.encode import PROVIDER
-from toolkit.adapters.lossless import own
 from toolkit.adapters.plain_json import JsonDict, plain, plain_object
+from toolkit.adapters.query_results import end_stream_early
 from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces
 from toolkit.wire.query import QueryResult
 
 
 class Accumulator:
-    """Takes a stream's events in their order, as JSON or as the SDK's objects.
+    """Takes the events of a stream in their order, as JSON or as the SDK's objects.
 
     >>> answer = Accumulator()
     >>> answer.feed({"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": "hello"}}}})
@@ -30,19 +29,19 @@ class Accumulator:
         self._error: object = None
 
     def feed(self, event: object) -> str:
-        """The text that came with this event."""
+        """Takes one event and returns the text in it."""
         found = plain(event)
         if not isinstance(found, dict):
-            return ""  # the mark of the end
+            return ""  # the end marker
         kind, index = found.get("type"), found.get("index")
         delta = plain_object(found.get("delta"))
         message = plain_object(delta.get("message"))
         if kind in ("content-start", "content-delta"):
-            return self._say(index if isinstance(index, int) else 0, plain_object(message.get("content")))
+            return self._feed_content(index if isinstance(index, int) else 0, plain_object(message.get("content")))
         if kind == "tool-plan-delta":
             self._plan.append(message.get("tool_plan") or "")
         elif kind in ("tool-call-start", "tool-call-delta"):
-            self._call(index, plain_object(message.get("tool_calls")))
+            self._feed_call(index, plain_object(message.get("tool_calls")))
         elif kind == "citation-start" and message.get("citations"):
             self._citations.append(message["citations"])
         elif kind == "message-end":
@@ -52,8 +51,8 @@ class Accumulator:
             self._error = found["message"]
         return ""
 
-    def _say(self, index: int, piece: JsonDict) -> str:
-        """Parts by their index: texts, and thinking, which is no text of the answer."""
+    def _feed_content(self, index: int, piece: JsonDict) -> str:
+        """Takes a piece of the part with this index: text, or thinking, which is not part of the answer's text."""
         part = self._content.setdefault(index, {})
         if "type" in piece or not part:
             part["type"] = piece.get("type") or ("thinking" if "thinking" in piece else "text")
@@ -62,23 +61,20 @@ class Accumulator:
         part[kind] = part.get(kind, "") + text
         return text if kind == "text" else ""
 
-    def _call(self, index: object, raw: JsonDict) -> None:
+    def _feed_call(self, index: object, raw: JsonDict) -> None:
         function = plain_object(raw.get("function"))
         place = index if isinstance(index, int) else None
         self._calls.feed(CallPiece(place, raw.get("id"), function.get("name"), function.get("arguments")))
 
     def result(self) -> QueryResult:
-        """The whole answer so far. A stream without its last event was cut: that is an error."""
+        """The answer so far. A stream without its last event was cut, which is an error."""
         message: JsonDict = {
             "content": [part for _, part in sorted(self._content.items())],
             "tool_plan": "".join(self._plan),
             "citations": self._citations,
         }
         end = self._end or {}
-        whole = finished(message, self._calls.calls(), end.get("finish_reason"), end.get("usage"))
+        whole = build_result(message, self._calls.calls(), end.get("finish_reason"), end.get("usage"))
         if self._error is None and self._end is not None:
             return whole
-        why = {"error": self._error} if self._error is not None else {"cut": True}
-        return dataclasses.replace(
-            whole, finish_reason="error", metadata={PROVIDER: {**own(whole.metadata, PROVIDER), **why}}
-        )
+        return end_stream_early(whole, PROVIDER, self._error)

@@ -1,38 +1,37 @@
-"""Gemini's contents, or the SDK's objects, into the neutral format."""
+"""Decodes Gemini's contents, or the SDK's objects, into the neutral format."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
-from toolkit.adapters.gemini.encode import encode_tools
-from toolkit.adapters.gemini.key_case import camel, respelled, spelling_of
-from toolkit.adapters.gemini.parts import (
+from toolkit.adapters.gemini.content import (
     PROVIDER,
-    call_of,
-    call_part,
-    media_of,
-    media_part,
-    result_of,
-    result_part,
+    decode_call,
+    decode_parts,
+    decode_result,
+    encode_call,
+    encode_result,
+    find_spelling,
 )
+from toolkit.adapters.gemini.encode import CHOICES, encode_tools, named_choice
+from toolkit.adapters.gemini.key_case import detect_spelling, respell, to_camel_case
 from toolkit.adapters.gemini.schema import from_openapi
-from toolkit.adapters.lossless import residue
+from toolkit.adapters.lossless import add_difference, keep_difference, provider_metadata, set_provider_metadata
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.adapters.provider_names import MADE_ID
+from toolkit.adapters.query_results import choose_finish_reason, error_result
+from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
-from toolkit.wire.content import ContentBlock
+from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage
 from toolkit.wire.query import FinishReason, QueryResult, Usage
 
-# What the model wrote could not be read; every other word is a stop.
+# What the model wrote could not be read. Every other reason means stop.
 _UNREADABLE: Final = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE")
 _REASONS: Final[dict[str, FinishReason]] = {"MAX_TOKENS": "length", **dict.fromkeys(_UNREADABLE, "error")}
-_MODES: Final[dict[str, ToolChoice]] = {"AUTO": "auto", "NONE": "none", "ANY": "required"}
 
 
 def decode_tools(tools: object) -> list[AnyDefinition]:
@@ -40,24 +39,24 @@ def decode_tools(tools: object) -> list[AnyDefinition]:
     for tool in map(plain_object, plain_list(tools)):
         [key, *more] = [*tool] or [""]
         declarations: Any = tool.get(key)
-        if camel({key: 0}).keys() != {"functionDeclarations"} or more or not _are_declarations(declarations):
+        if to_camel_case({key: 0}).keys() != {"functionDeclarations"} or more or not _are_declarations(declarations):
             found.append(NativeTool(PROVIDER, JsonObject(tool)))
             continue
         spelling = {"list_spelling": "snake"} if key != "functionDeclarations" else {}
         for place, raw in enumerate(plain_list(declarations)):
             apart = place == 0 and bool(found) and isinstance(found[-1], ToolDefinition)
-            found.append(_definition(raw, {**spelling, "apart": True} if apart else spelling))
+            found.append(_decode_declaration(raw, {**spelling, "apart": True} if apart else spelling))
     return found
 
 
 def _are_declarations(value: Any) -> bool:
-    """Something else under their key is not ours to read."""
+    """Whether this is a list of declarations; anything else under their key is native."""
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) and "name" in one for one in value)
 
 
-def _definition(raw: JsonDict, kept: JsonDict) -> ToolDefinition:
-    spelling = spelling_of(raw)
-    plain_raw = camel(raw)
+def _decode_declaration(raw: JsonDict, kept: JsonDict) -> ToolDefinition:
+    spelling = detect_spelling(raw)
+    plain_raw = to_camel_case(raw)
     if spelling:
         kept = {**kept, "spelling": spelling}
     if "parameters" in plain_raw and "parametersJsonSchema" not in plain_raw:
@@ -69,28 +68,23 @@ def _definition(raw: JsonDict, kept: JsonDict) -> ToolDefinition:
         plain_raw["name"], plain_raw.get("description") or "", JsonObject(parameters), metadata={PROVIDER: kept}
     )
     [encoded] = encode_tools([made])
-    left = residue(raw, next(iter(encoded.values()))[0])
-    whole = {**kept, "residue": left} if left is not None else kept
-    return dataclasses.replace(made, metadata={PROVIDER: whole} if whole else {})
+    return keep_difference(made, PROVIDER, raw, next(iter(encoded.values()))[0])
 
 
 def decode_choice(choice: object) -> ToolChoice:
-    found = plain(choice)
-    if found is None:
-        return "auto"
-    config = found.get("functionCallingConfig") if isinstance(found, dict) and len(found) == 1 else None
-    if isinstance(config, dict):
-        names = plain_list(config.get("allowedFunctionNames"))
-        if config.keys() == {"mode"} and config["mode"] in _MODES:
-            return _MODES[config["mode"]]
-        if config.keys() == {"mode", "allowedFunctionNames"} and config["mode"] == "ANY" and len(names) == 1:
-            return NamedTool(names[0])
-    return NativeChoice(PROVIDER, found)
+    return decode_tool_choice(choice, PROVIDER, CHOICES, _decode_named_choice)
+
+
+def _decode_named_choice(found: Any) -> str | None:
+    config = found.get("functionCallingConfig") if isinstance(found, dict) else None
+    names = config.get("allowedFunctionNames") if isinstance(config, dict) else None
+    is_one_name = isinstance(names, list) and len(names) == 1 and found == named_choice(names)
+    return names[0] if is_one_name and names else None
 
 
 def decode_messages(contents: object) -> list[ChatMessage]:
-    """Contents; a text alone, or in the place of a content, is what the user says."""
-    reader = _Reader()
+    """Contents; a bare text, or a text in place of a content, is the user's."""
+    reader = _ContentReader()
     found = plain(contents)
     for content in found if isinstance(found, list) else [found]:
         if isinstance(content, str):
@@ -100,8 +94,8 @@ def decode_messages(contents: object) -> list[ChatMessage]:
     return reader.messages
 
 
-class _Reader:
-    """Goes through contents; calls without an id get one, and their results find them by name and order."""
+class _ContentReader:
+    """Reads contents in order; calls without an id get one, and their results are matched by name and order."""
 
     def __init__(self) -> None:
         self.messages: list[ChatMessage] = []
@@ -109,9 +103,9 @@ class _Reader:
         self._waiting: list[ToolCall] = []
 
     def read(self, content: JsonDict) -> None:
-        parts = _parts(content)
+        parts = _content_parts(content)
         if content.get("role") == "model":
-            text, calls, kept = model_turn(parts, f"{MADE_ID}{self._count}")
+            text, calls, kept = decode_model_turn(parts, f"{MADE_ID}{self._count}")
             self._count += 1
             self._waiting = list(calls)
             metadata: dict[str, object] = {PROVIDER: kept} if kept else {}
@@ -120,46 +114,44 @@ class _Reader:
             )
         else:
             role = content.get("role")
-            self._user(parts, {} if role == "user" else {"role": role})
+            self._read_user_parts(parts, {} if role == "user" else {"role": role})
 
-    def _user(self, parts: Sequence[JsonDict], role: JsonDict) -> None:
-        """Results are messages of their own, what the user says between them as well."""
-        said: list[JsonDict] = []
+    def _read_user_parts(self, parts: Sequence[JsonDict], role: JsonDict) -> None:
+        """Each result becomes a message, and so does the content between results."""
+        between: list[JsonDict] = []
         first = True
         for part in parts:
-            if not isinstance(camel(part).get("functionResponse"), dict):
-                said.append(part)
+            if not isinstance(to_camel_case(part).get("functionResponse"), dict):
+                between.append(part)
                 continue
-            if said:
-                self._add(_said(said), first, role)
-                said, first = [], False
-            self._add(self._result(part), first, role)
+            if between:
+                self._add(_decode_user_text(between), first, role)
+                between, first = [], False
+            self._add(self._decode_result(part), first, role)
             first = False
-        if said or not parts:
-            self._add(_said(said), first, role)
+        if between or not parts:
+            self._add(_decode_user_text(between), first, role)
 
     def _add(self, message: ChatMessage, first: bool, role: JsonDict) -> None:
-        """Notes whether the message begins a content, where that does not follow from what it is."""
+        """Adds a message, which stores whether it starts a content if that does not follow from its kind."""
         before = self.messages[-1] if self.messages else None
         merges = isinstance(before, ToolResultMessage) and isinstance(message, ToolResultMessage)
         mark: JsonDict = {"apart": True} if first and merges else {"joined": True} if not first and not merges else {}
         mark |= role if first else {}
         if mark:
-            kept = message.metadata.get(PROVIDER)
-            whole = {**(kept if isinstance(kept, dict) else {}), **mark}
-            message = dataclasses.replace(message, metadata={PROVIDER: whole})
+            kept = provider_metadata(message.metadata, PROVIDER)
+            message = set_provider_metadata(message, PROVIDER, {**kept, **mark})
         self.messages.append(message)
 
-    def _result(self, part: JsonDict) -> ToolResultMessage:
-        spelling = spelling_of(part)
-        raw = camel(part)["functionResponse"]
-        made = result_of({"functionResponse": raw}, raw.get("id") or self._waiting_id(raw.get("name")))
+    def _decode_result(self, part: JsonDict) -> ToolResultMessage:
+        spelling = detect_spelling(part)
+        raw = to_camel_case(part)["functionResponse"]
+        made = decode_result({"functionResponse": raw}, raw.get("id") or self._take_waiting_id(raw.get("name")))
         kept: JsonDict = {"spelling": spelling} if spelling else {}
-        left = residue(part, respelled(result_part(made), spelling))
-        whole = {**kept, "residue": left} if left is not None else kept
-        return ToolResultMessage(made, {PROVIDER: whole} if whole else {})
+        kept = add_difference(kept, part, respell(encode_result(made), spelling))
+        return ToolResultMessage(made, {PROVIDER: kept} if kept else {})
 
-    def _waiting_id(self, name: object) -> str:
+    def _take_waiting_id(self, name: object) -> str:
         for call in self._waiting:
             if call.name == name:
                 self._waiting.remove(call)
@@ -167,40 +159,23 @@ class _Reader:
         return f"{MADE_ID}unknown"
 
 
-def _said(parts: list[JsonDict]) -> TextMessage:
-    blocks: list[ContentBlock] = []
-    extras, natives = {}, {}
-    spelling = next((found for found in map(spelling_of, parts) if found), None)
-    for place, part in enumerate(parts):
-        block = media_of(camel(part))
-        if block is None:
-            natives[str(place)] = part
-            continue
-        left = residue(part, respelled(media_part(block), spelling))
-        if left is not None:
-            extras[str(len(blocks))] = left
-        blocks.append(block)
-    kept = {"spelling": spelling, "parts": extras, "native_parts": natives}
-    whole = {key: value for key, value in kept.items() if value}
-    alone = len(parts) == 1 and not whole and blocks[0].text
-    return TextMessage("user", blocks[0].text if alone else blocks, {PROVIDER: whole} if whole else {})  # type: ignore[arg-type]
+def _decode_user_text(parts: list[JsonDict]) -> TextMessage:
+    blocks, kept = decode_parts(parts)
+    is_bare_text = len(parts) == 1 and not kept and blocks[0].text
+    return TextMessage("user", blocks[0].text if is_bare_text else blocks, {PROVIDER: kept} if kept else {})  # type: ignore[arg-type]
 
 
-def model_turn(parts: Any, made_id: str) -> tuple[str, list[ToolCall], JsonDict]:
-    """What the model said and called in these parts, and what must be kept to make the same parts again."""
+def decode_model_turn(parts: Any, made_id: str) -> tuple[str, list[ToolCall], JsonDict]:
+    """The text and the calls of the model in these parts, and what must be kept to write the same parts again."""
     texts: list[str] = []
     calls: list[ToolCall] = []
     layout: list[JsonDict] = []
-    spelling = next((found for found in map(spelling_of, parts) if found), None)
+    spelling = find_spelling(parts)
     for part in parts:
-        raw = camel(part)
+        raw = to_camel_case(part)
         if isinstance(raw.get("functionCall"), dict):
-            call = call_of(raw, f"{made_id}-{len(calls)}")
-            left = residue(part, call_part(call, spelling=spelling))
-            if left is not None:
-                kept = call.metadata.get(PROVIDER)
-                whole = {**(kept if isinstance(kept, dict) else {}), "residue": left}
-                call = ToolCall(call.id, call.name, call.arguments, {PROVIDER: whole})
+            call = decode_call(raw, f"{made_id}-{len(calls)}")
+            call = keep_difference(call, PROVIDER, part, encode_call(call, spelling=spelling))
             calls.append(call)
             layout.append({"call": call.id})
         elif isinstance(raw.get("text"), str) and not raw.get("thought"):
@@ -217,27 +192,27 @@ def model_turn(parts: Any, made_id: str) -> tuple[str, list[ToolCall], JsonDict]
 
 def decode_response(response: object) -> QueryResult:
     """The first candidate of an answer; an answer without one is ``finish_reason="error"``."""
-    raw = camel(plain_object(response))
-    usage = _usage(raw.get("usageMetadata"))
+    raw = to_camel_case(plain_object(response))
+    usage = _decode_usage(raw.get("usageMetadata"))
     candidates = [one for one in plain_list(raw.get("candidates")) if isinstance(one, dict)]
     if not candidates:
-        why = raw.get("error") or raw.get("promptFeedback") or raw
-        return QueryResult("", (), "error", usage, {PROVIDER: {"error": why}})
+        return error_result(PROVIDER, raw.get("error") or raw.get("promptFeedback") or raw, usage)
     candidate = min(candidates, key=lambda one: one.get("index") or 0)
-    text, calls, kept = model_turn(
-        _parts(plain_object(candidate.get("content"))), f"{MADE_ID}{raw.get('responseId', '')}"
+    text, calls, kept = decode_model_turn(
+        _content_parts(plain_object(candidate.get("content"))), f"{MADE_ID}{raw.get('responseId', '')}"
     )
-    word = candidate.get("finishReason")
-    reason = _REASONS.get(str(word)) or ("tool_calls" if calls else "stop")
-    whole = {**kept, "finish_reason": word, "model": raw.get("modelVersion")}
-    return QueryResult(text, calls, reason, usage, {PROVIDER: {k: v for k, v in whole.items() if v is not None}})
+    reported = candidate.get("finishReason")
+    reason = choose_finish_reason(reported, _REASONS, calls)
+    found = {"finish_reason": reported, "model": raw.get("modelVersion")}
+    kept |= {key: value for key, value in found.items() if value is not None}
+    return QueryResult(text, calls, reason, usage, {PROVIDER: kept})
 
 
-def _parts(content: JsonDict) -> list[JsonDict]:
+def _content_parts(content: JsonDict) -> list[JsonDict]:
     return [part for part in plain_list(content.get("parts")) if isinstance(part, dict)]
 
 
-def _usage(usage: object) -> Usage:
+def _decode_usage(usage: object) -> Usage:
     found = plain_object(usage)
     return Usage(
         found.get("promptTokenCount"),

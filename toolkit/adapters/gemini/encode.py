@@ -1,7 +1,7 @@
-"""The neutral format into Gemini's contents.
+"""Encodes the neutral format as Gemini's contents.
 
-One content is one turn of the user or the model. Neutral messages are finer: results and what the user says beside them
-are messages of their own, so each remembers where that is not plain whether it stood in a content with the one before.
+One content is one turn of the user or the model. Neutral messages are smaller: each result is one, and so is the text between
+results. Where it does not follow from their kinds, a message stores whether it shares a content with the one before.
 """
 
 from __future__ import annotations
@@ -10,28 +10,33 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.gemini.key_case import respelled
-from toolkit.adapters.gemini.parts import (
+from toolkit.adapters.gemini.content import (
     PROVIDER,
-    call_part,
+    encode_call,
+    encode_parts,
+    encode_result,
+    encode_text,
     is_signed,
-    media_part,
-    result_part,
     sent_name,
-    unsigned,
+    strip_signature,
 )
-from toolkit.adapters.gemini.result_order import paired
+from toolkit.adapters.gemini.key_case import respell
+from toolkit.adapters.gemini.result_order import order_results
 from toolkit.adapters.gemini.schema import to_openapi
-from toolkit.adapters.lossless import own, restored
+from toolkit.adapters.lossless import provider_metadata, restore
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
+from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
+from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage
 
-# What signatures are bound to: ``3`` of ``models/gemini-3-pro-preview``.
+CHOICES: Final[ChoiceTable] = {
+    "auto": {"functionCallingConfig": {"mode": "AUTO"}},
+    "none": {"functionCallingConfig": {"mode": "NONE"}},
+    "required": {"functionCallingConfig": {"mode": "ANY"}},
+}
+# The model family that signatures are bound to: ``3`` in ``models/gemini-3-pro-preview``.
 _FAMILY: Final = re.compile(r"gemini-(\d+)(?!\d)")
-
-__all__ = ["PROVIDER", "encode_choice", "encode_messages", "encode_tools", "split_system"]
 
 
 def encode_tools(
@@ -39,7 +44,7 @@ def encode_tools(
 ) -> list[JsonDict]:
     """One list of declarations, and native tools as they are. Gemini has no strict mode.
 
-    :param openapi_subset: for models that do not take JSON Schema: parameters in the part of OpenAPI they know.
+    :param openapi_subset: write parameters in the part of OpenAPI that models without JSON Schema know.
     """
     tools: list[JsonDict] = []
     own_list: list[JsonDict] | None = None
@@ -47,11 +52,10 @@ def encode_tools(
         if isinstance(definition, NativeTool):
             tools.append(dict(definition.raw))
             continue
-        kept = own(definition.metadata, PROVIDER)
-        declared = respelled(_declaration(definition, openapi_subset), kept.get("spelling"))
-        declaration = restored(declared, kept.get("residue"))
+        kept = provider_metadata(definition.metadata, PROVIDER)
+        declaration = restore(respell(_encode_declaration(definition, openapi_subset), kept.get("spelling")), kept)
         key = "function_declarations" if kept.get("list_spelling") == "snake" else "functionDeclarations"
-        # Only a list that was begun here goes on: a native tool may have declarations of its own.
+        # Only a list that was started here goes on: a native tool may have declarations of its own.
         goes_on = bool(tools) and not kept.get("apart") and tools[-1].get(key) is own_list
         if goes_on and own_list is not None:
             own_list.append(declaration)
@@ -61,107 +65,112 @@ def encode_tools(
     return tools
 
 
-def _declaration(definition: ToolDefinition, openapi_subset: bool) -> JsonDict:
+def _encode_declaration(definition: ToolDefinition, openapi_subset: bool) -> JsonDict:
     made: JsonDict = {"name": sent_name(definition.name), "description": definition.description}
-    if openapi_subset or own(definition.metadata, PROVIDER).get("openapi"):
+    if openapi_subset or provider_metadata(definition.metadata, PROVIDER).get("openapi"):
         return {**made, "parameters": to_openapi(definition.parameters)}
     return {**made, "parametersJsonSchema": definition.parameters}
 
 
 def encode_choice(choice: ToolChoice) -> Any:
     """The ``toolConfig``."""
-    if isinstance(choice, NativeChoice):
-        return choice.raw
-    if isinstance(choice, NamedTool):
-        return {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [sent_name(choice.name)]}}
-    return {"functionCallingConfig": {"mode": {"auto": "AUTO", "none": "NONE", "required": "ANY"}[choice]}}
+    return encode_tool_choice(choice, CHOICES, lambda name: named_choice([sent_name(name)]))
+
+
+def named_choice(names: list[str]) -> Any:
+    """The ``toolConfig`` that allows these tools only."""
+    return {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}}
 
 
 def split_system(messages: Sequence[ChatMessage]) -> tuple[JsonDict | None, list[ChatMessage]]:
-    """What goes into ``systemInstruction``: all system texts, wherever they stand. And the other messages."""
-    system = [one for one in messages if isinstance(one, TextMessage) and one.role == "system"]
-    texts = [
-        one.content if isinstance(one.content, str) else "".join(b.text or "" for b in one.content) for one in system
-    ]
-    rest = [one for one in messages if not (isinstance(one, TextMessage) and one.role == "system")]
+    """What goes into ``systemInstruction``, which is all system texts wherever they are, and the other messages."""
+    texts: list[str] = []
+    rest: list[ChatMessage] = []
+    for message in messages:
+        if isinstance(message, TextMessage) and message.role == "system":
+            texts.append(message_text(message))
+        else:
+            rest.append(message)
     return ({"parts": [{"text": text} for text in texts]} if texts else None), rest
 
 
-def encode_messages(messages: Sequence[ChatMessage], model: str | None = None) -> list[JsonDict]:
-    """The contents. System texts are for ``systemInstruction``, so they are left out here.
+def message_text(message: TextMessage | AssistantToolCallMessage) -> str:
+    """The text of a message, without its media."""
+    content = message.content
+    return content if isinstance(content, str) else "".join(block.text or "" for block in content)
 
-    :param model: where this goes: signatures of another family of models stay behind.
+
+def encode_messages(messages: Sequence[ChatMessage], model: str | None = None) -> list[JsonDict]:
+    """The contents. System texts are left out: they go into ``systemInstruction``.
+
+    :param model: where this is sent: signatures of another model family are left out.
     """
     contents: list[JsonDict] = []
     roles: list[str] = []
     before: ChatMessage | None = None
-    for message in paired(messages):
+    for message in order_results(messages):
         if isinstance(message, TextMessage) and message.role == "system":
             continue
-        kept = own(message.metadata, PROVIDER)
-        role, parts = _turn(message, model)
-        joined = kept.get("joined") or (
+        kept = provider_metadata(message.metadata, PROVIDER)
+        role, parts = _encode_message(message, kept, model)
+        joins = kept.get("joined") or (
             isinstance(before, ToolResultMessage) and isinstance(message, ToolResultMessage) and not kept.get("apart")
         )
-        if joined and roles and roles[-1] == role:
+        if joins and roles and roles[-1] == role:
             contents[-1]["parts"] += parts
         else:
-            named = {"role": role} if "role" not in kept else {"role": kept["role"]} if kept["role"] else {}
-            contents.append({**named, "parts": parts})
+            sent_role = kept.get("role", role)
+            contents.append({**({"role": sent_role} if sent_role else {}), "parts": parts})
             roles.append(role)
         before = message
     return contents
 
 
-def _turn(message: ChatMessage, model: str | None) -> tuple[str, list[JsonDict]]:
-    kept = own(message.metadata, PROVIDER)
+def _encode_message(message: ChatMessage, kept: JsonDict, model: str | None) -> tuple[str, list[JsonDict]]:
+    """The role and the parts of a message."""
     if isinstance(message, ToolResultMessage):
-        return "user", [restored(respelled(result_part(message.result), kept.get("spelling")), kept.get("residue"))]
+        return "user", [restore(respell(encode_result(message.result), kept.get("spelling")), kept)]
     if isinstance(message, TextMessage) and message.role == "user":
-        blocks = _text_part(message.content) if isinstance(message.content, str) else map(media_part, message.content)
-        extras: JsonDict = kept.get("parts", {})
-        parts = [restored(respelled(part, kept.get("spelling")), extras.get(str(at))) for at, part in enumerate(blocks)]
-        for place, raw in sorted((int(place), raw) for place, raw in kept.get("native_parts", {}).items()):
-            parts.insert(place, raw)
-        return "user", parts
-    return "model", _model_parts(message, kept, model)
+        return "user", encode_parts(message.content, kept)
+    return "model", _encode_model_turn(message, kept, model)
 
 
-def _text_part(text: str) -> list[JsonDict]:
-    return [{"text": text}] if text else []
-
-
-def _model_parts(message: TextMessage | AssistantToolCallMessage, kept: JsonDict, model: str | None) -> list[JsonDict]:
-    """The parts of a turn in the order they came; what was changed in the message takes its place in it."""
-    signed = model is None or not _are_strangers(model, str(kept.get("model", "")))
+def _encode_model_turn(
+    message: TextMessage | AssistantToolCallMessage, kept: JsonDict, model: str | None
+) -> list[JsonDict]:
+    """The parts of a turn in their original order. A changed text takes the place of the first text."""
+    signed = model is None or not _differ_in_family(model, str(kept.get("model", "")))
     layout: Sequence[JsonDict] = kept.get("layout") or ()
-    text = message.content if isinstance(message.content, str) else "".join(b.text or "" for b in message.content)
     calls = list(message.tool_calls) if isinstance(message, AssistantToolCallMessage) else []
     if not layout and isinstance(message, TextMessage) and not isinstance(message.content, str):
-        return [media_part(block) for block in message.content]
-    same_text = "".join(entry["text"].get("text", "") for entry in layout if "text" in entry) == text
-    has_text = same_text
+        return encode_parts(message.content, {})
+    text = message_text(message)
+    is_same_text = "".join(entry["text"].get("text", "") for entry in layout if "text" in entry) == text
+    has_text = is_same_text
     parts: list[JsonDict] = []
     for entry in layout:
         if "native" in entry:
             parts += [entry["native"]] if signed or not is_signed(entry["native"]) else []
         elif "text" in entry:
-            if same_text:
-                parts.append(entry["text"] if signed else unsigned(entry["text"]))
+            if is_same_text:
+                parts.append(entry["text"] if signed else strip_signature(entry["text"]))
             elif not has_text:
                 has_text = True
-                parts += _text_part(text)
+                parts += encode_text(text)
         else:
             called = next((call for call in calls if call.id == entry["call"]), None)
             if called is not None:
                 calls.remove(called)
-                parts.append(call_part(called, signed=signed, spelling=kept.get("spelling")))
-    rest = [call_part(call, signed=signed, spelling=kept.get("spelling")) for call in calls]
-    return [*parts, *([] if has_text else _text_part(text)), *rest]
+                parts.append(encode_call(called, signed=signed, spelling=kept.get("spelling")))
+    rest = [encode_call(call, signed=signed, spelling=kept.get("spelling")) for call in calls]
+    return [*parts, *([] if has_text else encode_text(text)), *rest]
 
 
-def _are_strangers(model: str, other: str) -> bool:
-    """Whether these are known to be of different families. Of a name that tells none (``gemini-flash-latest``, an
-    endpoint) nobody knows, and a signature too many does less harm than one too few."""
+def _differ_in_family(model: str, other: str) -> bool:
+    """Whether two models are known to be of different families.
+
+    Some names do not tell (``gemini-flash-latest``, an endpoint). Then signatures are sent: one too many does less harm than
+    one too few.
+    """
     one, another = _FAMILY.search(model), _FAMILY.search(other)
     return one is not None and another is not None and one[1] != another[1]

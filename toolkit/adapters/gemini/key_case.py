@@ -1,5 +1,7 @@
-"""Keys are written in two ways: ``functionCall`` by the service, ``function_call`` by its SDKs. Decoders read the first,
-and what came in the second goes back in it."""
+"""The two spellings of Gemini's keys: ``functionCall`` by the service, ``function_call`` by its SDKs.
+
+Decoders read camel case; what came in snake case goes back in snake case.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +10,37 @@ from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
 
-# Below these keys stands somebody's own JSON, whose keys are not ours to spell.
+# The JSON below these keys belongs to tools and users; its keys are not respelled.
 _FOREIGN: Final = frozenset({"args", "response", "parameters", "parametersJsonSchema", "parameters_json_schema"})
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
-def camel(value: Any) -> Any:
-    """The same with keys as the service writes them.
+def to_camel_case(value: Any) -> Any:
+    """The same value with keys as the service writes them.
 
-    >>> camel({"function_call": {"args": {"a_b": 1}}})
+    >>> to_camel_case({"function_call": {"args": {"a_b": 1}}})
     {'functionCall': {'args': {'a_b': 1}}}
     """
     if isinstance(value, dict):
-        return {_camel(key): item if key in _FOREIGN else camel(item) for key, item in value.items()}
-    return [camel(item) for item in value] if isinstance(value, list) else value
+        return {_camel(key): item if key in _FOREIGN else to_camel_case(item) for key, item in value.items()}
+    return [to_camel_case(item) for item in value] if isinstance(value, list) else value
 
 
-def snake(value: Any) -> Any:
-    """The same with keys as the SDKs write them."""
+def to_snake_case(value: Any) -> Any:
+    """The same value with keys as the SDKs write them."""
     if isinstance(value, dict):
-        return {_snake(key): item if key in _FOREIGN else snake(item) for key, item in value.items()}
-    return [snake(item) for item in value] if isinstance(value, list) else value
+        return {_snake(key): item if key in _FOREIGN else to_snake_case(item) for key, item in value.items()}
+    return [to_snake_case(item) for item in value] if isinstance(value, list) else value
 
 
-def spelling_of(raw: JsonDict) -> str | None:
-    """``snake`` where that is how all of it is written."""
-    return "snake" if camel(raw) != raw and snake(camel(raw)) == raw else None
+def detect_spelling(raw: JsonDict) -> str | None:
+    """``snake`` if all keys are written so, else None."""
+    return "snake" if to_camel_case(raw) != raw and to_snake_case(to_camel_case(raw)) == raw else None
 
 
-def respelled(made: Any, spelling: object) -> Any:
-    return snake(made) if spelling == "snake" else made
+def respell(encoded: Any, spelling: object) -> Any:
+    """The encoded value in the detected spelling."""
+    return to_snake_case(encoded) if spelling == "snake" else encoded
 
 
 def _camel(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Arguments that come value by value: each with the path of its place, texts in several pieces."""
+"""Arguments that are streamed value by value, each with its path; a text may come in several pieces."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from toolkit.adapters.plain_json import JsonDict
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
 _ESCAPED: Final = re.compile(r"\\(.)")
 _VALUES: Final = ("numberValue", "boolValue", "stringValue")
-# Lists grow from their beginning; a place far behind their end would only cost memory.
+# Lists grow from the start; an index far past the end would only cost memory.
 _MAX_GAP: Final = 1000
 _MAX_STEPS: Final = 64
 
 
-def put_partial(arguments: JsonDict, piece: JsonDict) -> bool:
-    """Puts one value into the arguments; a text is added to what is there. False where its place cannot be read.
+def put_value(arguments: JsonDict, piece: JsonDict) -> bool:
+    """Puts one value into the arguments; a text is appended. Returns False if the path cannot be read.
 
     >>> arguments = {}
-    >>> put_partial(arguments, {"jsonPath": "$.to[0].name", "stringValue": "A"})
+    >>> put_value(arguments, {"jsonPath": "$.to[0].name", "stringValue": "A"})
     True
-    >>> put_partial(arguments, {"jsonPath": "$.to[0].name", "stringValue": "da"})
+    >>> put_value(arguments, {"jsonPath": "$.to[0].name", "stringValue": "da"})
     True
     >>> arguments
     {'to': [{'name': 'Ada'}]}
     """
-    steps = _steps(piece.get("jsonPath"))
+    steps = _parse_path(piece.get("jsonPath"))
     if not steps:
         return False
     value = next((piece[key] for key in _VALUES if piece.get(key) is not None), None)
     if value is None and "nullValue" not in piece:
-        return True  # nothing but the word that a text is over, or is to follow
+        return True  # only says that a text has ended, or that more follows
     place: Any = arguments
     for step, following in pairwise(steps):
         if not _fits(place, step):
             return False
-        place = _entered(place, step, [] if isinstance(following, int) else {})
+        place = _enter(place, step, [] if isinstance(following, int) else {})
     last = steps[-1]
     if not _fits(place, last):
         return False
-    before = _at(place, last)
+    before = _get(place, last)
     if isinstance(value, str) and isinstance(before, str):
         value = before + value
     # The SDK reads every number as a float.
@@ -49,7 +49,7 @@ def put_partial(arguments: JsonDict, piece: JsonDict) -> bool:
     return True
 
 
-def _steps(path: object) -> list[str | int]:
+def _parse_path(path: object) -> list[str | int]:
     if not isinstance(path, str) or not path.startswith("$"):
         return []
     steps: list[str | int] = []
@@ -73,15 +73,15 @@ def _fits(place: Any, step: str | int) -> bool:
     return isinstance(place, dict)
 
 
-def _entered(place: Any, step: str | int, empty: Any) -> Any:
-    inner = _at(place, step)
+def _enter(place: Any, step: str | int, empty: Any) -> Any:
+    inner = _get(place, step)
     if not isinstance(inner, type(empty)):
         inner = empty
         _set(place, step, inner)
     return inner
 
 
-def _at(place: Any, step: Any) -> Any:
+def _get(place: Any, step: Any) -> Any:
     if isinstance(place, dict):
         return place.get(step)
     return place[step] if step < len(place) else None

@@ -1,4 +1,4 @@
-"""A streamed answer, put together: chunks are answers themselves, with the parts that are new."""
+"""Puts a streamed answer of Gemini together: each chunk is an answer with the parts that are new."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolkit.adapters.argument_text import compact
+from toolkit.adapters.gemini.content import PROVIDER
 from toolkit.adapters.gemini.decode import decode_response
-from toolkit.adapters.gemini.key_case import camel
-from toolkit.adapters.gemini.partial_arguments import put_partial
-from toolkit.adapters.gemini.parts import PROVIDER
+from toolkit.adapters.gemini.key_case import to_camel_case
+from toolkit.adapters.gemini.partial_arguments import put_value
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
+from toolkit.adapters.query_results import end_stream_early
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 
@@ -19,7 +20,7 @@ _MERGED: Final = frozenset({"text", "thought"})
 
 
 class Accumulator:
-    """Takes a stream's chunks in their order, as JSON or as the SDK's objects.
+    """Takes the chunks of a stream in their order, as JSON or as the SDK's objects.
 
     >>> answer = Accumulator()
     >>> answer.feed({"candidates": [{"content": {"parts": [{"text": "hello"}]}, "finishReason": "STOP"}]})
@@ -29,18 +30,18 @@ class Accumulator:
     def __init__(self) -> None:
         self._parts: list[JsonDict] = []
         self._rest: JsonDict = {}
-        self._word: object = None
+        self._reported: object = None
         self._error: object = None
         self._open_call: JsonDict | None = None
         self._broken: list[JsonDict] = []
         self._answered = False
 
     def feed(self, event: object) -> str:
-        """The text that came with this chunk."""
+        """Takes one chunk and returns the text in it."""
         chunk = plain(event)
         if not isinstance(chunk, dict):
             return ""
-        chunk = camel(chunk)
+        chunk = to_camel_case(chunk)
         self._error = chunk.get("error") or self._error
         self._rest |= {key: value for key, value in chunk.items() if key != "candidates" and value is not None}
         texts: list[str] = []
@@ -48,21 +49,21 @@ class Accumulator:
             if candidate.get("index"):
                 continue
             self._answered = True
-            self._word = candidate.get("finishReason") or self._word
+            self._reported = candidate.get("finishReason") or self._reported
             for part in plain_list(plain_object(candidate.get("content")).get("parts")):
-                texts.append(self._part(plain_object(part)))
+                texts.append(self._feed_part(plain_object(part)))
         return "".join(texts)
 
-    def _part(self, part: JsonDict) -> str:
+    def _feed_part(self, part: JsonDict) -> str:
         if isinstance(part.get("functionCall"), dict):
-            self._call(part)
+            self._feed_call(part)
             return ""
         text = part.get("text")
         if not isinstance(text, str):
             self._parts += [part] if part else []
             return ""
         before = self._parts[-1] if self._parts else {}
-        # A part that is signed stays a part of its own: its signature is for what it says.
+        # A signed part is not merged: its signature is for its own content.
         if (
             before
             and before.keys() | part.keys() <= _MERGED
@@ -73,8 +74,8 @@ class Accumulator:
             self._parts.append(part)
         return "" if part.get("thought") else text
 
-    def _call(self, part: JsonDict) -> None:
-        """A call comes whole, or opens with its name and grows until a piece says that nothing follows."""
+    def _feed_call(self, part: JsonDict) -> None:
+        """Takes a whole call, or one that starts with its name and grows until a piece says that nothing follows."""
         raw = dict(part["functionCall"])
         follows, pieces = raw.pop("willContinue", False), plain_list(raw.pop("partialArgs", ()))
         if self._open_call is None or raw.get("name"):
@@ -84,7 +85,7 @@ class Accumulator:
             self._parts.append(self._open_call)
         call = self._open_call["functionCall"]
         for piece in pieces:
-            if not put_partial(call["args"], plain_object(piece)):
+            if not put_value(call["args"], plain_object(piece)):
                 self._broken.append(self._open_call)
         if "thoughtSignature" in part:
             self._open_call["thoughtSignature"] = part["thoughtSignature"]
@@ -92,17 +93,19 @@ class Accumulator:
             self._open_call = None
 
     def result(self) -> QueryResult:
-        """The whole answer so far. A stream that never said why it ended was cut: that is an error."""
+        """The answer so far. A stream without a finish reason was cut, which is an error."""
         if not self._answered:
             whole = decode_response(self._rest)
-            return whole if self._rest else self._failed(whole)
-        candidate = {"content": {"role": "model", "parts": self._parts}, "finishReason": self._word}
+            return whole if self._rest else end_stream_early(whole, PROVIDER, self._error)
+        candidate = {"content": {"role": "model", "parts": self._parts}, "finishReason": self._reported}
         whole = decode_response({**self._rest, "candidates": [candidate]})
-        whole = dataclasses.replace(whole, tool_calls=self._marked(whole.tool_calls))
-        return whole if self._error is None and self._word is not None else self._failed(whole)
+        whole = dataclasses.replace(whole, tool_calls=self._break_unfinished(whole.tool_calls))
+        if self._error is None and self._reported is not None:
+            return whole
+        return end_stream_early(whole, PROVIDER, self._error)
 
-    def _marked(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """A call that never came whole must not run: it gets a text that is no JSON, as it would have come elsewhere."""
+    def _break_unfinished(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """Gives a call that never came whole a text that is not valid JSON, so that it is refused when it is run."""
         parts = [part for part in self._parts if isinstance(part.get("functionCall"), dict)]
         unfinished = [*self._broken, *([self._open_call] if self._open_call is not None else ())]
         return [
@@ -111,9 +114,3 @@ class Accumulator:
             else call
             for call, part in zip(calls, parts, strict=True)
         ]
-
-    def _failed(self, whole: QueryResult) -> QueryResult:
-        kept = whole.metadata[PROVIDER]
-        assert isinstance(kept, dict)
-        why = {"error": self._error} if self._error is not None else {"cut": True}
-        return dataclasses.replace(whole, finish_reason="error", metadata={PROVIDER: {**kept, **why}})

@@ -1,6 +1,6 @@
-"""LangChain, both ways: its messages as ``message_to_dict`` gives them or as objects, and its tools as ours and ours as its.
+"""LangChain: its messages, as ``message_to_dict`` writes them or as objects, and its tools, both ways.
 
-There is no driver: a LangChain chat model is one already.
+There is no driver: a LangChain chat model already is one.
 
 >>> from toolkit import ToolDefinition
 >>> encode_tools([ToolDefinition("add", "Add numbers.", {"type": "object"})])[0]["function"]["name"]

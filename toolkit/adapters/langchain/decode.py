@@ -1,4 +1,4 @@
-"""LangChain's messages and tools, as JSON or as objects, into the neutral format."""
+"""Decodes LangChain's messages and tools, as JSON or as objects, into the neutral format."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from toolkit.adapters.argument_text import call_from_text
-from toolkit.adapters.langchain.encode import PROVIDER, encode_call, encode_message, encode_tools
-from toolkit.adapters.langchain.parts import decode_blocks, decode_layout, text_of
-from toolkit.adapters.lossless import own, residue
+from toolkit.adapters.argument_text import call_from_arguments
+from toolkit.adapters.conversation import decode_with_call_names
+from toolkit.adapters.langchain.content import content_text, decode_blocks, decode_layout
+from toolkit.adapters.langchain.encode import CHOICES, PROVIDER, encode_call, encode_definition, encode_message
+from toolkit.adapters.lossless import keep_difference, provider_metadata
 from toolkit.adapters.plain_json import JsonDict, plain, plain_object
+from toolkit.adapters.query_results import choose_finish_reason, error_result
+from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
+from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
 from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
-from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
-from toolkit.wire.json_types import JsonObject
+from toolkit.wire.choice import ToolChoice
+from toolkit.wire.definition import AnyDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import FinishReason, QueryResult, Usage
 from toolkit.wire.result import ToolResult
@@ -24,58 +27,41 @@ _ROLES: Final[dict[str, Role]] = {
     "human": "user", "user": "user",
     "ai": "assistant", "assistant": "assistant",
 }  # fmt: skip
-# The words of the providers behind LangChain, and where their integrations leave them.
-_WORD_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason")
-_LENGTH: Final = frozenset(
-    {"length", "max_tokens", "model_length", "model_context_window_exceeded", "max_output_tokens"}
-)
-_ERROR: Final = frozenset({"error", "malformed_function_call", "error_toxic"})
+# The finish reasons of the providers behind LangChain, and the keys under which their integrations store them.
+_REASON_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason")
+_REASONS: Final[dict[str, FinishReason]] = {
+    **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded", "max_output_tokens"), "length"),
+    **dict.fromkeys(("error", "malformed_function_call", "error_toxic"), "error"),
+}  # fmt: skip
 
 
 def decode_tools(tools: object) -> list[AnyDefinition]:
-    """Of what ``bind_tools`` takes: dicts, LangChain's tools, pydantic models and functions."""
-    return [_definition(tool) for tool in (tools if isinstance(tools, Iterable) else ())]
+    """Tools in any form that ``bind_tools`` takes: dicts, LangChain's tools, pydantic models and functions."""
+    raw = [_tool_json(tool) for tool in (tools if isinstance(tools, Iterable) else ())]
+    return decode_definitions(raw, PROVIDER, decode_strict_function, encode_definition)
 
 
-def _definition(tool: Any) -> AnyDefinition:
+def _tool_json(tool: Any) -> JsonDict:
     if isinstance(tool, Mapping):
-        raw = plain_object(tool)
-    else:
-        from langchain_core.utils.function_calling import convert_to_openai_tool
+        return plain_object(tool)
+    from langchain_core.utils.function_calling import convert_to_openai_tool
 
-        raw = convert_to_openai_tool(tool)
-    function = raw.get("function")
-    if raw.get("type", "function") != "function" or not isinstance(function, dict) or "name" not in function:
-        return NativeTool(PROVIDER, JsonObject(raw))
-    made = ToolDefinition(
-        function["name"],
-        function.get("description") or "",
-        JsonObject(function.get("parameters") or {}),
-        function.get("strict"),
-    )
-    left = residue(raw, encode_tools([made])[0])
-    return made if left is None else dataclasses.replace(made, metadata={PROVIDER: {"residue": left}})
+    converted: JsonDict = convert_to_openai_tool(tool)
+    return converted
 
 
 def decode_choice(choice: object) -> ToolChoice:
-    """``required`` and ``True`` are other spellings of ``any``, OpenAI's object one of a tool's name."""
-    found = plain(choice)
-    if found is None or found == "auto":
-        return "auto"
-    if found == "none":
-        return "none"
-    if found is True or found in ("any", "required"):
-        return "required"
-    if isinstance(found, str):
-        return NamedTool(found)
-    function = found.get("function") if isinstance(found, dict) else None
-    if isinstance(function, dict) and found == {"type": "function", "function": {"name": function.get("name")}}:
-        return NamedTool(function["name"])
-    return NativeChoice(PROVIDER, found)
+    """``required`` and ``True`` mean ``any``; a tool is given by its name or in OpenAI's form."""
+    is_required = choice is True or choice == "required"
+    return decode_tool_choice("any" if is_required else choice, PROVIDER, CHOICES, _decode_named_choice)
+
+
+def _decode_named_choice(found: Any) -> str | None:
+    return found if isinstance(found, str) else function_choice_name(found)
 
 
 def message_json(message: object) -> JsonDict:
-    """A message as ``message_to_dict`` writes it; what is no message is empty."""
+    """A message as ``message_to_dict`` writes it; empty if it is not a message."""
     if isinstance(message, Mapping):
         raw = plain_object(message)
         return raw if isinstance(raw.get("data"), dict) else {}
@@ -84,99 +70,77 @@ def message_json(message: object) -> JsonDict:
 
 
 def decode_messages(messages: object) -> list[ChatMessage]:
-    names: dict[str, str] = {}
-    decoded = []
-    for given in messages if isinstance(messages, Iterable) else ():
-        message = _message(message_json(given), names)
-        if isinstance(message, AssistantToolCallMessage):
-            names.update((call.id, call.name) for call in message.tool_calls)
-        decoded.append(message)
-    return decoded
+    given = messages if isinstance(messages, Iterable) else ()
+    return decode_with_call_names(map(message_json, given), _decode_message)
 
 
-def _message(raw: JsonDict, names: dict[str, str]) -> ChatMessage:
+def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
     data = plain_object(raw.get("data"))
     content = data.get("content")
-    type = _bare_type(raw)
+    type = _message_type(raw)
     made: ChatMessage
     if type in ("tool", "function"):
-        made = _result(data, names)
-    elif type == "ai" and (calls := decode_calls(data)):
+        made = _decode_result(data, names)
+    elif type == "ai" and (calls := _decode_calls(data)):
         kept = decode_layout(content) if isinstance(content, list) else {}
-        made = AssistantToolCallMessage(text_of(content), calls, {PROVIDER: kept})
+        made = AssistantToolCallMessage(content_text(content), calls, {PROVIDER: kept})
     else:
         role = _ROLES.get(str(data.get("role")) if type == "chat" else type, "user")
         blocks, kept = decode_blocks(content) if isinstance(content, list) else ([], {})
-        made = TextMessage(role, blocks if isinstance(content, list) else text_of(content), {PROVIDER: kept})
-    return _with_residue(made, raw)
+        made = TextMessage(role, blocks if isinstance(content, list) else content_text(content), {PROVIDER: kept})
+    return keep_difference(made, PROVIDER, raw, encode_message(made))
 
 
-def _bare_type(raw: JsonDict) -> str:
-    """Chunks are messages, too."""
+def _message_type(raw: JsonDict) -> str:
+    """The type of a message; chunks are messages too."""
     type = str(raw.get("type"))
     return type.removesuffix("MessageChunk").lower() if type.endswith("MessageChunk") else type
 
 
-def _result(data: JsonDict, names: dict[str, str]) -> ToolResultMessage:
+def _decode_result(data: JsonDict, names: Mapping[str, str]) -> ToolResultMessage:
     id, content = str(data.get("tool_call_id") or ""), data.get("content")
     name = names.get(id) or str(data.get("name") or "")
     if data.get("status") == "error":
-        return ToolResultMessage(ToolResult(id, name, "error", text_of(content)))
+        return ToolResultMessage(ToolResult(id, name, "error", content_text(content)))
     if isinstance(content, list):
         blocks, kept = decode_blocks(content)
         return ToolResultMessage(ToolResult(id, name, "multimodal", tuple(blocks)), {PROVIDER: kept})
-    return ToolResultMessage(ToolResult(id, name, "text", text_of(content)))
+    return ToolResultMessage(ToolResult(id, name, "text", content_text(content)))
 
 
-def _with_residue(made: ChatMessage, raw: JsonDict) -> ChatMessage:
-    kept = own(made.metadata, PROVIDER)
-    left = residue(raw, encode_message(made))
-    whole = {**kept, "residue": left} if left is not None else kept
-    return dataclasses.replace(made, metadata={PROVIDER: whole} if whole else {})
-
-
-def decode_calls(data: JsonDict) -> list[ToolCall]:
-    """The calls of a message; those whose arguments LangChain could not read come last, as it keeps them apart."""
+def _decode_calls(data: JsonDict) -> list[ToolCall]:
+    """The calls of a message; those that LangChain could not read, which it keeps in a list of their own, come last."""
     raws = [*(data.get("tool_calls") or ()), *(data.get("invalid_tool_calls") or ())]
-    return [_call(raw, number) for number, raw in enumerate(raws)]
+    return [_decode_call(raw, number) for number, raw in enumerate(raws)]
 
 
-def _call(raw: JsonDict, number: int) -> ToolCall:
-    id, name, arguments = raw.get("id") or f"call_{number}", raw.get("name") or "", raw.get("args")
-    made = ToolCall(id, name, arguments) if isinstance(arguments, dict) else call_from_text(id, name, arguments)
-    left = residue(raw, encode_call(made))
-    if left is None:
-        return made
-    return ToolCall(made.id, made.name, made.arguments, {PROVIDER: {"residue": left}}, made.raw_arguments)
+def _decode_call(raw: JsonDict, number: int) -> ToolCall:
+    made = call_from_arguments(raw.get("id") or f"call_{number}", raw.get("name") or "", raw.get("args"))
+    return keep_difference(made, PROVIDER, raw, encode_call(made))
 
 
 def decode_response(response: object) -> QueryResult:
     """An ``AIMessage``, or its JSON; anything else is ``finish_reason="error"``."""
     raw = message_json(response)
-    if _bare_type(raw) != "ai":
-        return QueryResult("", (), "error", metadata={PROVIDER: {"error": plain(response)}})
-    return finished(raw, decode_calls(raw["data"]))
+    if _message_type(raw) != "ai":
+        return error_result(PROVIDER, plain(response))
+    return build_result(raw, _decode_calls(raw["data"]))
 
 
-def finished(raw: JsonDict, calls: list[ToolCall]) -> QueryResult:
-    """The result of a whole ``ai`` message, so kept that it can be written again."""
+def build_result(raw: JsonDict, calls: list[ToolCall]) -> QueryResult:
+    """The result of a whole ``ai`` message, with what is needed to write it again in its metadata."""
     data: JsonDict = raw["data"]
-    content, told = data.get("content"), plain_object(data.get("response_metadata"))
+    content, answer_metadata = data.get("content"), plain_object(data.get("response_metadata"))
     kept = decode_layout(content) if isinstance(content, list) else {}
-    word = next((told[key] for key in _WORD_KEYS if told.get(key)), None)
-    made = QueryResult(text_of(content), calls, _reason(word, calls), _usage(data), {PROVIDER: kept})
-    whole = {"finish_reason": word, **own(_with_residue(made.message(), raw).metadata, PROVIDER)}
+    reported = next((answer_metadata[key] for key in _REASON_KEYS if answer_metadata.get(key)), None)
+    reason = choose_finish_reason(str(reported).lower(), _REASONS, calls)
+    made = QueryResult(content_text(content), calls, reason, _decode_usage(data), {PROVIDER: kept})
+    message = keep_difference(made.message(), PROVIDER, raw, encode_message(made.message()))
+    whole = {"finish_reason": reported, **provider_metadata(message.metadata, PROVIDER)}
     return dataclasses.replace(made, metadata={PROVIDER: whole})
 
 
-def _reason(word: object, calls: list[ToolCall]) -> FinishReason:
-    said = str(word).lower()
-    if said in _LENGTH or said in _ERROR:
-        return "length" if said in _LENGTH else "error"
-    return "tool_calls" if calls else "stop"
-
-
-def _usage(data: JsonDict) -> Usage:
+def _decode_usage(data: JsonDict) -> Usage:
     found = plain_object(data.get("usage_metadata"))
     return Usage(
         found.get("input_tokens"),

@@ -1,4 +1,4 @@
-"""Our tools as LangChain's, which run on the whole road of their toolkit; and LangChain's tools as ours."""
+"""A toolkit's tools as LangChain tools, which run on the toolkit's whole call path; and LangChain's tools for a toolkit."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toolkit.adapters.langchain.content import content_text, decode_blocks
 from toolkit.adapters.langchain.decode import message_json
 from toolkit.adapters.langchain.encode import result_content
-from toolkit.adapters.langchain.parts import decode_blocks, text_of
+from toolkit.adapters.lossless import has_native_parts
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.wire.call import ToolCall
@@ -36,27 +37,27 @@ class AnyToolkit(Protocol):
     def call(self, call: ToolCall) -> ToolResult | Awaitable[ToolResult]: ...
 
 
-# -- ours as LangChain's -------------------------------------------------------------------------------------------------
+# -- a toolkit's tools for LangChain ---------------------------------------------------------------------------------------
 
 
 def as_langchain_tools(toolkit: AnyToolkit) -> list[StructuredTool]:
-    """The tools its policy allows. Each runs through ``toolkit.call``: policy, sandbox, limits and audit hold.
+    """The tools that the policy may allow. Each runs through ``toolkit.call``, with its policy, sandbox, limits and audit.
 
-    What fails is told to the model as text, with the status ``error``; nothing is raised. Tools of an ``AsyncToolkit``
-    are awaited (``ainvoke``).
+    The model gets a failure as text, with the status ``error``; nothing is raised. Tools of an ``AsyncToolkit`` are awaited
+    (``ainvoke``).
     """
     from inspect import iscoroutinefunction
 
     run: Any = toolkit.call
-    running = {"coroutine": _awaited(run)} if iscoroutinefunction(run) else {"func": _called(run)}
-    made = _tool_class()
+    runner = {"coroutine": _run_async(run)} if iscoroutinefunction(run) else {"func": _run(run)}
+    tool_class = _tool_class()
     return [
-        made(
+        tool_class(
             name=definition.name,
             description=definition.description,
             args_schema=definition.parameters,
             handle_tool_error=True,
-            **running,
+            **runner,
         )
         for definition in toolkit.get_allowed_tools()
     ]
@@ -69,7 +70,7 @@ def _tool_class() -> Any:
     class ToolkitTool(StructuredTool):
         """A tool of a toolkit: its function takes the call itself."""
 
-        # Not as keywords: arguments may be called `config` or `run_manager`, which LangChain would overwrite.
+        # Not as keywords: LangChain would overwrite arguments named `config` or `run_manager`.
         def _to_args_and_kwargs(self, tool_input: Any, tool_call_id: str | None) -> tuple[Any, JsonDict]:
             id = tool_call_id or f"call_{secrets.token_hex(8)}"
             if isinstance(tool_input, str):
@@ -79,37 +80,37 @@ def _tool_class() -> Any:
     return ToolkitTool
 
 
-def _called(run: Callable[[ToolCall], ToolResult]) -> Callable[[ToolCall], Any]:
-    def called(call: ToolCall) -> Any:
-        return _told(run(call))
+def _run(call_tool: Callable[[ToolCall], ToolResult]) -> Callable[[ToolCall], Any]:
+    def run(call: ToolCall) -> Any:
+        return _return_content(call_tool(call))
 
-    return called
-
-
-def _awaited(run: Callable[[ToolCall], Awaitable[ToolResult]]) -> Callable[[ToolCall], Awaitable[Any]]:
-    async def awaited(call: ToolCall) -> Any:
-        return _told(await run(call))
-
-    return awaited
+    return run
 
 
-def _told(result: ToolResult) -> Any:
+def _run_async(call_tool: Callable[[ToolCall], Awaitable[ToolResult]]) -> Callable[[ToolCall], Awaitable[Any]]:
+    async def run(call: ToolCall) -> Any:
+        return _return_content(await call_tool(call))
+
+    return run
+
+
+def _return_content(result: ToolResult) -> Any:
     from langchain_core.tools import ToolException
 
     if result.kind == "error":
-        # Handled by LangChain, which makes it the text of a message with the status `error`.
+        # LangChain handles it: it becomes the text of a message with the status `error`.
         raise ToolException(str(result.value))
     return result_content(result, {})
 
 
-# -- LangChain's as ours -------------------------------------------------------------------------------------------------
+# -- LangChain's tools for a toolkit ---------------------------------------------------------------------------------------
 
 
 def from_langchain_tools(tools: Iterable[BaseTool], *, permissions: Needs = ()) -> Pack:
     """LangChain's tools for a toolkit: ``create_agent_toolkit(context, from_langchain_tools([...]))``.
 
-    They are the code they were: no sandbox is around them, and a toolkit's policy decides only whether they run. So say in
-    ``permissions`` what they may touch. They never run beside other calls.
+    They are not sandboxed: their code can do whatever it could before, and the policy decides only whether they run. So
+    declare in ``permissions`` what they may touch. They never run in parallel with other calls.
     """
     from toolkit.runtime.catalog.catalog import Pack
 
@@ -121,15 +122,15 @@ def _function_tool(tool: BaseTool, permissions: Needs) -> FunctionTool[..., Any]
     from toolkit.runtime.functions.define import FunctionTool
 
     def run(args: Any, ctx: ToolContext) -> Any:
-        with _failing():
-            return _answer(tool.invoke(_call(tool, args, ctx)))
+        with _raise_as_failure():
+            return _read_answer(tool.invoke(_build_call(tool, args, ctx)))
 
     async def run_async(args: Any, ctx: ToolContext) -> Any:
-        with _failing():
-            return _answer(await tool.ainvoke(_call(tool, args, ctx)))
+        with _raise_as_failure():
+            return _read_answer(await tool.ainvoke(_build_call(tool, args, ctx)))
 
     for function in (run, run_async):
-        # Tools read annotations by their module's names, and this one loads the runtime only here.
+        # Annotations are resolved by the names of the module, and this one imports the runtime only here.
         function.__annotations__ = {"args": Any, "ctx": ToolContext, "return": Any}
     only_async = getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
     return FunctionTool(
@@ -142,8 +143,8 @@ def _function_tool(tool: BaseTool, permissions: Needs) -> FunctionTool[..., Any]
     )
 
 
-def _call(tool: BaseTool, args: BaseModel, ctx: ToolContext) -> Any:
-    """As LangChain's agents call a tool: the answer is then a ``ToolMessage``, which says whether it is an error."""
+def _build_call(tool: BaseTool, args: BaseModel, ctx: ToolContext) -> Any:
+    """A call as LangChain's agents make it: the answer is then a ``ToolMessage``, which says whether it is an error."""
     arguments = args.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {
         "type": "tool_call",
@@ -154,7 +155,7 @@ def _call(tool: BaseTool, args: BaseModel, ctx: ToolContext) -> Any:
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
+def _raise_as_failure() -> Iterator[None]:
     from langchain_core.tools import ToolException
 
     try:
@@ -163,33 +164,35 @@ def _failing() -> Iterator[None]:
         raise ToolFailed("LANGCHAIN", str(error)) from error
 
 
-def _answer(message: object) -> Any:
+def _read_answer(message: object) -> Any:
     data = message_json(message).get("data")
     if data is None:
-        return message  # a tool may answer with something of its own
+        return message  # a tool may return an object of its own
     content = data.get("content")
     if data.get("status") == "error":
-        raise ToolFailed("LANGCHAIN", text_of(content))
+        raise ToolFailed("LANGCHAIN", content_text(content))
     if not isinstance(content, list):
         return content
     blocks, kept = decode_blocks(content)
-    return content if "native_parts" in kept or not blocks else blocks
+    return content if has_native_parts(kept) or not blocks else blocks
 
 
 def _input_model(tool: BaseTool) -> type[BaseModel]:
-    """What a model fills in; what LangChain injects is not part of it."""
+    """The model of the arguments, without those that LangChain injects."""
     from pydantic import BaseModel
 
     schema = tool.tool_call_schema
     if isinstance(schema, dict):
-        return _model_of_schema(schema)
+        return _model_from_schema(schema)
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         return schema
-    raise SetupError(f"the arguments of the LangChain tool {tool.name!r} are no pydantic 2 model and no JSON Schema")
+    raise SetupError(
+        f"the arguments of the LangChain tool {tool.name!r} are neither a pydantic 2 model nor a JSON Schema"
+    )
 
 
-def _model_of_schema(schema: JsonDict) -> type[BaseModel]:
-    """Takes the properties of a schema; like LangChain, it looks no further into their values."""
+def _model_from_schema(schema: JsonDict) -> type[BaseModel]:
+    """A model with the properties of a schema; like LangChain, it does not check their values."""
     from pydantic import BaseModel, Field, create_model
 
     class Described(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.gemini.parts import sent_name
+from toolkit.adapters.gemini.content import sent_name
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.lint.remark import SCHEMA, Effect, Remark, shown
 from toolkit.adapters.pointer import below

@@ -1,4 +1,4 @@
-"""Ollama's own ``/api/chat``. Its OpenAI form is ``toolkit.adapters.openai_chat`` with Ollama's address.
+"""Ollama's own ``/api/chat``. For its OpenAI API, use ``toolkit.adapters.openai_chat`` with Ollama's address.
 
 >>> from toolkit import ToolDefinition
 >>> encode_tools([ToolDefinition("add", "Add numbers.", {"type": "object"})])[0]["function"]["name"]

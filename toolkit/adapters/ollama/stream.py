@@ -1,4 +1,4 @@
-"""A streamed answer, put together: every chunk is an answer with what is new; calls come whole."""
+"""Puts a streamed answer of Ollama together: each chunk is an answer with what is new; calls come whole."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 from toolkit.adapters.ollama.decode import decode_response
 from toolkit.adapters.ollama.encode import PROVIDER
 from toolkit.adapters.plain_json import JsonDict, plain, plain_object
+from toolkit.adapters.query_results import end_stream_early
 from toolkit.wire.query import QueryResult
 
 
 class Accumulator:
-    """Takes a stream's chunks in their order, as JSON or as the client's objects.
+    """Takes the chunks of a stream in their order, as JSON or as the client's objects.
 
     >>> answer = Accumulator()
     >>> answer.feed({"message": {"content": "hello"}, "done": True, "done_reason": "stop"})
@@ -27,7 +28,7 @@ class Accumulator:
         self._error: object = None
 
     def feed(self, event: object) -> str:
-        """The text that came with this chunk."""
+        """Takes one chunk and returns the text in it."""
         chunk = plain(event)
         if not isinstance(chunk, dict):
             return ""
@@ -43,7 +44,7 @@ class Accumulator:
         return str(text)
 
     def result(self) -> QueryResult:
-        """The whole answer so far. A stream without its last chunk was cut: that is an error."""
+        """The answer so far. A stream without its last chunk was cut, which is an error."""
         message: JsonDict = {"content": "".join(self._content), "tool_calls": self._calls}
         if thinking := "".join(self._thinking):
             message["thinking"] = thinking
@@ -52,7 +53,4 @@ class Accumulator:
         )
         if self._error is None and self._last is not None:
             return whole
-        kept = whole.metadata[PROVIDER]
-        assert isinstance(kept, dict)
-        why = {"error": self._error} if self._error is not None else {"cut": True}
-        return QueryResult(whole.content, whole.tool_calls, "error", whole.usage, {PROVIDER: {**kept, **why}})
+        return end_stream_early(whole, PROVIDER, self._error)

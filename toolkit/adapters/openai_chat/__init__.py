@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, and the many servers that speak it.
+"""OpenAI's chat completions, and the many servers that offer the same API.
 
 >>> from toolkit import ToolDefinition
 >>> encode_tools([ToolDefinition("add", "Add numbers.", {"type": "object"})])[0]["function"]["name"]

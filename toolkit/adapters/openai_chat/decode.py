@@ -1,21 +1,30 @@
-"""Chat completions' JSON, or the SDK's objects, into the neutral format."""
+"""Decodes the JSON of chat completions, or the SDK's objects, into the neutral format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.argument_text import call_from_text
-from toolkit.adapters.lossless import own, residue
-from toolkit.adapters.openai_chat.encode import PROVIDER, encode_call, encode_message, encode_tools, sent_name
-from toolkit.adapters.openai_chat.parts import decode_parts, text_of
-from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
+from toolkit.adapters.argument_text import call_from_arguments
+from toolkit.adapters.conversation import decode_with_call_names
+from toolkit.adapters.lossless import keep_difference
+from toolkit.adapters.openai_chat.content import content_text, decode_parts
+from toolkit.adapters.openai_chat.encode import (
+    CHOICES,
+    PROVIDER,
+    encode_call,
+    encode_definition,
+    encode_message,
+    sent_name,
+)
+from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
+from toolkit.adapters.query_results import choose_finish_reason, error_result
 from toolkit.adapters.strict.adapter import marked_as_sent, original_calls
+from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
+from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
 from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
-from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
-from toolkit.wire.json_types import JsonObject
+from toolkit.wire.choice import ToolChoice
+from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import FinishReason, QueryResult, Usage
 from toolkit.wire.result import ToolResult
@@ -27,101 +36,60 @@ _ROLES: Final[dict[str, Role]] = {
     "assistant": "assistant",
 }
 _REASONS: Final[dict[str, FinishReason]] = {"length": "length", "error": "error", "model_length": "length"}
-# What answers have and requests may not.
+# Keys of an answer that a request may not have, or that are encoded from neutral fields.
 _ONLY_IN_ANSWERS: Final = frozenset({"role", "content", "tool_calls", "annotations", "audio", "function_call"})
 
 
 def decode_tools(tools: object) -> list[AnyDefinition]:
-    return [_definition(tool) for tool in plain_list(tools)]
+    return decode_definitions(tools, PROVIDER, _decode_definition, encode_definition)
 
 
-def _definition(tool: JsonDict) -> AnyDefinition:
-    function = tool.get("function")
-    if tool.get("type", "function") != "function" or not isinstance(function, dict) or "name" not in function:
-        return NativeTool(PROVIDER, JsonObject(tool))
-    made = ToolDefinition(
-        function["name"],
-        function.get("description") or "",
-        JsonObject(function.get("parameters") or {}),
-        function.get("strict"),
-    )
-    made = marked_as_sent(made, PROVIDER)
-    left = residue(tool, encode_tools([made])[0])
-    return (
-        made if left is None else replace(made, metadata={PROVIDER: {**own(made.metadata, PROVIDER), "residue": left}})
-    )
+def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
+    made = decode_strict_function(tool)
+    return None if made is None else marked_as_sent(made, PROVIDER)
 
 
 def decode_strict_calls(
     calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
 ) -> list[ToolCall]:
-    """Calls of tools that ``encode_tools`` with the same arguments sent in strict mode, as the tools themselves want them.
+    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
 
-    Drivers do this by themselves. What the model wrote still is what goes into the history.
+    Drivers do this themselves. In the history, a call is still sent as the model wrote it.
     """
     return original_calls(calls, definitions, strict, PROVIDER, sent_name, encode_call)
 
 
 def decode_choice(choice: object) -> ToolChoice:
-    found = plain(choice)
-    if found == "auto" or found is None:
-        return "auto"
-    if found == "none":
-        return "none"
-    if found == "required":
-        return "required"
-    function = found.get("function") if isinstance(found, dict) else None
-    if isinstance(function, dict) and found == {"type": "function", "function": {"name": function.get("name")}}:
-        return NamedTool(function["name"])
-    return NativeChoice(PROVIDER, found)
+    return decode_tool_choice(choice, PROVIDER, CHOICES, function_choice_name)
 
 
 def decode_messages(messages: object) -> list[ChatMessage]:
-    names: dict[str, str] = {}
-    decoded = []
-    for raw in plain_list(messages):
-        message = _message(raw, names)
-        if isinstance(message, AssistantToolCallMessage):
-            names.update((call.id, call.name) for call in message.tool_calls)
-        decoded.append(message)
-    return decoded
+    return decode_with_call_names(plain_list(messages), _decode_message)
 
 
-def _message(raw: JsonDict, names: dict[str, str]) -> ChatMessage:
+def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
     content = raw.get("content")
     parts, kept = decode_parts(content) if isinstance(content, list) else ([], {})
     made: ChatMessage
     if raw.get("role") == "tool":
         id = str(raw.get("tool_call_id", ""))
-        value: Any = tuple(parts) if isinstance(content, list) else text_of(content)
+        value: Any = tuple(parts) if isinstance(content, list) else content_text(content)
         kind: Any = "multimodal" if isinstance(content, list) else "text"
-        made = ToolResultMessage(
-            ToolResult(id, names.get(id, str(raw.get("name") or "")), kind, value), {PROVIDER: kept}
-        )
+        result = ToolResult(id, names.get(id, str(raw.get("name") or "")), kind, value)
+        made = ToolResultMessage(result, {PROVIDER: kept})
     elif raw.get("role") == "assistant" and raw.get("tool_calls"):
-        made = AssistantToolCallMessage(text_of(content), decode_calls(raw["tool_calls"]))
+        made = AssistantToolCallMessage(content_text(content), _decode_calls(raw["tool_calls"]))
     else:
         role = _ROLES.get(str(raw.get("role")), "user")
-        made = TextMessage(role, parts if isinstance(content, list) else text_of(content), {PROVIDER: kept})
-    return _with_residue(made, raw, kept if not isinstance(made, AssistantToolCallMessage) else {})
+        made = TextMessage(role, parts if isinstance(content, list) else content_text(content), {PROVIDER: kept})
+    return keep_difference(made, PROVIDER, raw, encode_message(made))
 
 
-def _with_residue(made: ChatMessage, raw: JsonDict, kept: JsonDict) -> ChatMessage:
-    left = residue(raw, encode_message(made))
-    whole = {**kept, "residue": left} if left is not None else kept
-    metadata: dict[str, object] = {PROVIDER: whole} if whole else {}
-    if isinstance(made, TextMessage):
-        return TextMessage(made.role, made.content, metadata)
-    if isinstance(made, AssistantToolCallMessage):
-        return AssistantToolCallMessage(made.content, made.tool_calls, metadata)
-    return ToolResultMessage(made.result, metadata)
+def _decode_calls(calls: Iterable[JsonDict]) -> list[ToolCall]:
+    return [_decode_call(raw, number) for number, raw in enumerate(calls)]
 
 
-def decode_calls(calls: Iterable[JsonDict]) -> list[ToolCall]:
-    return [_call(raw, number) for number, raw in enumerate(calls)]
-
-
-def _call(raw: JsonDict, number: int) -> ToolCall:
+def _decode_call(raw: JsonDict, number: int) -> ToolCall:
     id = raw.get("id") or f"call_{number}"
     custom = raw.get("custom")
     if raw.get("type") == "custom" and isinstance(custom, dict):
@@ -129,18 +97,9 @@ def _call(raw: JsonDict, number: int) -> ToolCall:
         made = ToolCall(id, custom.get("name", ""), rest, {PROVIDER: {"type": "custom"}})
     else:
         function = plain_object(raw.get("function"))
-        arguments = function.get("arguments")
-        name = function.get("name") or ""
-        if isinstance(arguments, dict):  # some servers forget to make it a text
-            made = ToolCall(id, name, arguments)
-        else:
-            made = call_from_text(id, name, arguments)
-    left = residue(raw, encode_call(made))
-    if left is None:
-        return made
-    kept = made.metadata.get(PROVIDER)
-    own = {**(kept if isinstance(kept, dict) else {}), "residue": left}
-    return ToolCall(made.id, made.name, made.arguments, {PROVIDER: own}, made.raw_arguments)
+        # Some servers send the arguments as an object instead of text.
+        made = call_from_arguments(id, function.get("name") or "", function.get("arguments"))
+    return keep_difference(made, PROVIDER, raw, encode_call(made))
 
 
 def decode_response(response: object) -> QueryResult:
@@ -148,27 +107,28 @@ def decode_response(response: object) -> QueryResult:
     raw = plain_object(response)
     choices = plain_list(raw.get("choices"))
     if not choices:
-        return QueryResult(
-            "", (), "error", decode_usage(raw.get("usage")), {PROVIDER: {"error": raw.get("error", raw)}}
-        )
+        return error_result(PROVIDER, raw.get("error", raw), _decode_usage(raw.get("usage")))
     choice = choices[0]
     message = plain_object(choice.get("message"))
-    calls = decode_calls(message.get("tool_calls") or ())
-    return finished(text_of(message.get("content")), calls, choice.get("finish_reason"), raw.get("usage"), message)
+    calls = _decode_calls(message.get("tool_calls") or ())
+    text = content_text(message.get("content"))
+    return build_result(text, calls, choice.get("finish_reason"), raw.get("usage"), message)
 
 
-def finished(content: str, calls: list[ToolCall], word: object, usage: object, message: JsonDict) -> QueryResult:
-    """The result, with what the provider wants to see again in what follows: reasoning, signatures."""
+def build_result(
+    content: str, calls: list[ToolCall], reported: object, usage: object, message: JsonDict
+) -> QueryResult:
+    """The result, with what the provider wants back in later requests (reasoning, signatures) in its metadata."""
     extra = {
         key: value for key, value in message.items() if key not in _ONLY_IN_ANSWERS and value not in (None, [], {})
     }
-    kept: JsonDict = {"finish_reason": word, **({"extra": extra} if extra else {})}
-    aside = {key: message[key] for key in ("annotations", "audio") if message.get(key)}
-    reason = _REASONS.get(str(word)) or ("tool_calls" if calls else "stop")
-    return QueryResult(content, calls, reason, decode_usage(usage), {PROVIDER: {**kept, **aside}})
+    kept: JsonDict = {"finish_reason": reported, **({"extra": extra} if extra else {})}
+    only_read = {key: message[key] for key in ("annotations", "audio") if message.get(key)}
+    reason = choose_finish_reason(reported, _REASONS, calls)
+    return QueryResult(content, calls, reason, _decode_usage(usage), {PROVIDER: {**kept, **only_read}})
 
 
-def decode_usage(usage: object) -> Usage:
+def _decode_usage(usage: object) -> Usage:
     found = plain_object(usage)
     return Usage(
         found.get("prompt_tokens"),

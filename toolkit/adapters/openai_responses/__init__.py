@@ -1,4 +1,4 @@
-"""OpenAI's Responses, and servers that speak it.
+"""OpenAI's Responses, and servers that offer the same API.
 
 >>> from toolkit import ToolDefinition
 >>> encode_tools([ToolDefinition("add", "Add numbers.", {"type": "object"})])[0]["name"]

@@ -1,162 +1,155 @@
-"""The neutral format into the items of Responses.
+"""Encodes the neutral format as the items of Responses.
 
-An assistant's turn is several items there: what it thought, what it said, what it called, what the server ran for it. The
-neutral message has the text and the calls; the rest stands in its metadata as ``layout``, item by item, in its order.
+An assistant's turn is several items there: reasoning, text, calls, and what the server ran itself. The neutral message has
+the text and the calls. Its metadata has a ``layout`` with an entry for each item, in order:
+
+==================  ==============================================
+``{"native": ...}``  an item the neutral form has no field for
+``{"text": ...}``    a message item
+``{"call": id}``     the call with this id
+==================  ==============================================
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.argument_text import arguments_text, compact
-from toolkit.adapters.lossless import own, restored
-from toolkit.adapters.openai_responses.parts import encode_parts, is_text, text_of
+from toolkit.adapters.argument_text import arguments_text
+from toolkit.adapters.lossless import provider_metadata, restore
+from toolkit.adapters.openai_responses.content import content_text, encode_parts, is_text
+from toolkit.adapters.openai_strict import parameters_to_send
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.provider_names import provider_name
-from toolkit.adapters.strict.adapter import strict_receipt
+from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
+from toolkit.adapters.result_value import result_blocks, result_text
+from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
+from toolkit.adapters.tool_definitions import encode_definitions
 from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
-from toolkit.wire.definition import AnyDefinition, NativeTool
+from toolkit.wire.choice import ToolChoice
+from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
 from toolkit.wire.result import ToolResult
 
 PROVIDER: Final = "openai_responses"
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "required"}
 
 
 def sent_name(name: str) -> str:
-    """The name of a tool as this provider takes it."""
-    return provider_name(name, _NAME)
+    """The name of a tool as this provider accepts it."""
+    return provider_name(name, OPENAI_NAME)
 
 
 def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
-    """``strict`` asks for strict mode where a definition does not say; native tools of this provider go out unchanged.
+    """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged.
 
-    In strict mode goes the schema of the definition's receipt (``toolkit.adapters.strict``), and what the model answers
-    comes back through ``decode_strict_calls``. A schema that strict mode cannot carry goes out as it is, without.
+    In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
+    decodes what the model answers. A schema that strict mode cannot express is sent as it is, without strict mode.
     """
-    return [_tool(definition, strict) for definition in definitions]
+    return encode_definitions(definitions, PROVIDER, lambda definition: encode_definition(definition, strict))
 
 
-def _tool(definition: AnyDefinition, strict: bool | None) -> JsonDict:
-    if isinstance(definition, NativeTool):
-        return dict(definition.raw)
-    receipt = strict_receipt(definition, strict, PROVIDER)
-    wanted = definition.strict if definition.strict is not None else strict
-    made: JsonDict = {
+def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
+    """One tool, without what only its metadata knows."""
+    parameters, is_strict = parameters_to_send(definition, strict, PROVIDER)
+    return {
         "type": "function",
         "name": sent_name(definition.name),
         "description": definition.description,
-        "parameters": definition.parameters if receipt is None else receipt.schema,
-        # Left out, it would mean true here.
-        "strict": bool(wanted) if receipt is None else receipt.is_strict,
+        "parameters": parameters,
+        # Responses takes a missing value for true.
+        "strict": bool(is_strict),
     }
-    whole: JsonDict = restored(made, own(definition.metadata, PROVIDER).get("residue"))
-    return whole
 
 
 def encode_choice(choice: ToolChoice) -> Any:
-    if isinstance(choice, NamedTool):
-        return {"type": "function", "name": sent_name(choice.name)}
-    return choice.raw if isinstance(choice, NativeChoice) else choice
+    return encode_tool_choice(choice, CHOICES, lambda name: {"type": "function", "name": sent_name(name)})
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
-    """The input list. What a server made by itself (``previous_response_id``) is not in it."""
+    """The input list. Items that only the server has (``previous_response_id``) are not in it."""
     custom: set[str] = set()
     items: list[JsonDict] = []
     for message in messages:
-        items += _items(message, own(message.metadata, PROVIDER), custom)
+        items += _encode_message(message, provider_metadata(message.metadata, PROVIDER), custom)
     return items
 
 
-def _items(message: ChatMessage, kept: JsonDict, custom: set[str]) -> list[JsonDict]:
+def _encode_message(message: ChatMessage, kept: JsonDict, custom: set[str]) -> list[JsonDict]:
     if isinstance(message, AssistantToolCallMessage):
-        custom.update(call.id for call in message.tool_calls if own(call.metadata, PROVIDER).get("type") == "custom")
-        return _turn(message, kept.get("layout") or [])
+        custom.update(call.id for call in message.tool_calls if is_custom(call))
+        return _encode_turn(message.content, message.tool_calls, kept.get("layout") or [])
     if isinstance(message, TextMessage):
         if "layout" in kept:
-            return _turn(AssistantToolCallMessage(_text(message), ()), kept["layout"])
-        return [restored(encode_text(message), kept.get("residue"))]
-    return [restored(encode_result(message.result, kept, custom), kept.get("residue"))]
+            return _encode_turn(_message_text(message), (), kept["layout"])
+        return [restore(encode_text(message), kept)]
+    return [restore(encode_result(message.result, kept, custom), kept)]
 
 
-def _text(message: TextMessage) -> str:
-    return message.content if isinstance(message.content, str) else text_of(encode_parts(message.content, {}))
+def is_custom(call: ToolCall) -> bool:
+    """Whether this is the call of a custom tool, which takes text instead of JSON."""
+    return provider_metadata(call.metadata, PROVIDER).get("type") == "custom"
+
+
+def _message_text(message: TextMessage) -> str:
+    return message.content if isinstance(message.content, str) else content_text(encode_parts(message.content, {}))
 
 
 def encode_text(message: TextMessage) -> JsonDict:
-    """A message item without what only its metadata knows of."""
-    kept = own(message.metadata, PROVIDER)
-    content = message.content
+    """A message item, without the difference stored in the metadata."""
+    content: Any = message.content
     if not isinstance(content, str):
-        content_json: Any = encode_parts(content, kept, role=message.role)
-        return {"role": message.role, "content": content_json}
+        content = encode_parts(content, provider_metadata(message.metadata, PROVIDER), role=message.role)
     return {"role": message.role, "content": content}
 
 
 def encode_result(result: ToolResult, kept: JsonDict, custom: set[str]) -> JsonDict:
-    """The item of a result without what only its metadata knows of."""
+    """The item of a result, without the difference stored in the metadata. ``custom`` has the ids of custom tools' calls."""
     kind = "custom_tool_call_output" if result.tool_call_id in custom else "function_call_output"
-    return {"type": kind, "call_id": result.tool_call_id, "output": _output(result, kept)}
+    blocks = result_blocks(result)
+    output = result_text(result) if blocks is None else encode_parts(blocks, kept)
+    return {"type": kind, "call_id": result.tool_call_id, "output": output}
 
 
 def encode_call(call: ToolCall) -> JsonDict:
-    kept = own(call.metadata, PROVIDER)
-    if kept.get("type") == "custom":
+    if is_custom(call):
         made: JsonDict = {"type": "custom_tool_call", "call_id": call.id, "name": call.name, **call.arguments}
     else:
         name = sent_name(call.name)
         made = {"type": "function_call", "call_id": call.id, "name": name, "arguments": arguments_text(call)}
-    whole: JsonDict = restored(made, kept.get("residue"))
+    whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
     return whole
 
 
-def _turn(message: AssistantToolCallMessage, layout: Sequence[JsonDict]) -> list[JsonDict]:
-    """The items of a turn in the order they came; what was changed in the message takes its place in it."""
+def _encode_turn(content: str, tool_calls: Sequence[ToolCall], layout: Sequence[JsonDict]) -> list[JsonDict]:
+    """The items of a turn in their original order. A changed text takes the place of the first text."""
     said = [entry["text"] for entry in layout if "text" in entry]
-    same_text = "".join(text_of(item.get("content")) for item in said) == message.content
-    calls = list(message.tool_calls)
+    is_same_text = "".join(content_text(item.get("content")) for item in said) == content
+    calls = list(tool_calls)
     items: list[JsonDict] = []
-    text = None if same_text else message.content
+    text = "" if is_same_text else content
     for entry in layout:
         if "native" in entry:
             items.append(entry["native"])
         elif "text" in entry:
-            items += [entry["text"]] if same_text else _edited(entry["text"], text or "")
-            text = None
+            items += [entry["text"]] if is_same_text else _replace_text(entry["text"], text)
+            text = ""
         else:
             called = next((call for call in calls if call.id == entry["call"]), None)
             if called is not None:
                 calls.remove(called)
                 items.append(encode_call(called))
-    return [*items, *_said(text or ""), *map(encode_call, calls)]
+    new_text = [{"role": "assistant", "content": text}] if text else []
+    return [*items, *new_text, *map(encode_call, calls)]
 
 
-def _edited(item: JsonDict, text: str) -> list[JsonDict]:
-    """A message item that says something else now. What it holds beside its text stays."""
+def _replace_text(item: JsonDict, text: str) -> list[JsonDict]:
+    """A message item with another text. Its other parts stay; an item without any content is left out."""
     parts = item.get("content")
     if not isinstance(parts, list):
         return [{**item, "content": text}] if text else []
     rest = [part for part in parts if not is_text(part)]
     shape = next((part for part in parts if is_text(part)), {"type": "output_text"})
-    # What was noted about places in the old text does not hold for the new one.
-    noted: JsonDict = {"annotations": []} if "annotations" in shape else {}
-    content = [*([{"type": shape["type"], "text": text, **noted}] if text else []), *rest]
+    # Annotations refer to positions in the old text.
+    annotations: JsonDict = {"annotations": []} if "annotations" in shape else {}
+    content = [*([{"type": shape["type"], "text": text, **annotations}] if text else []), *rest]
     return [{**item, "content": content}] if content else []
-
-
-def _said(text: str) -> list[JsonDict]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-def _output(result: ToolResult, kept: JsonDict) -> Any:
-    if result.kind == "text":
-        return result.value
-    if result.kind == "error":
-        return compact({"error": result.value})
-    if result.kind == "data":
-        return compact(result.value)
-    return encode_parts(result.value, kept) if isinstance(result.value, Sequence) else compact(result.value)

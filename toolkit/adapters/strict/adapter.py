@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from toolkit.adapters.lossless import residue
+from toolkit.adapters.lossless import forget_difference, keep_difference
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict.check import check_strict
 from toolkit.adapters.strict.receipt import StrictReceipt
@@ -70,12 +70,8 @@ def _decoded(
     arguments = None if given is None else receipt.decode(given)
     if arguments is None or arguments == given:
         return call
-    own = call.metadata.get(provider)
-    kept = {key: value for key, value in own.items() if key != "residue"} if isinstance(own, dict) else {}
-    made = ToolCall(call.id, call.name, arguments, {**call.metadata, provider: kept})
-    left = residue(encode_call(call), encode_call(made))
-    whole = {**kept, "residue": left} if left is not None else kept
-    return ToolCall(call.id, call.name, arguments, {**call.metadata, provider: whole})
+    made = forget_difference(ToolCall(call.id, call.name, arguments, call.metadata), provider)
+    return keep_difference(made, provider, encode_call(call), encode_call(made))
 
 
 def _object(text: str) -> JsonDict | None:

@@ -21,7 +21,7 @@ from toolkit.runtime.context.toolkit_context import ToolContext
 from toolkit.runtime.output.keep_text import Keeper
 from toolkit.runtime.output.message import ToolMessage
 from toolkit.runtime.workers import is_async
-from toolkit.wire.alias import alias, is_plain
+from toolkit.wire.aliases import alias, is_plain
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.result import ToolResult
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.blocks.media_note import media_note
+from toolkit.adapters.media import media_note
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import BlockType, ContentBlock
 
 _WORD: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _EXCEL: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-# Which media type goes with which format; the first of a format is the one it is read as.
+# The format of each media type. A format with several media types is read as the first.
 _MEDIA_TYPES: Final[dict[BlockType, dict[str, str]]] = {
     "image": {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"},
     "document": {
@@ -42,17 +42,17 @@ _FORMATS: Final[dict[BlockType, dict[str, str]]] = {
 
 
 def encode_part(block: ContentBlock) -> JsonDict:
-    """Only bytes and what lies in S3 can be given; in the place of anything else stands a note.
+    """The block for Converse, which takes bytes and objects in S3; anything else becomes a note.
 
-    A document has no name yet: names must differ within a conversation, so ``encode_messages`` gives them.
+    A document has no name yet: names must differ within a conversation, so ``encode_messages`` sets them.
     """
     if block.type == "text":
         return {"text": block.text}
-    source = _source(block)
+    source = _encode_source(block)
     return {"text": media_note(block)} if source is None else {block.type: {"format": _format(block), "source": source}}
 
 
-def _source(block: ContentBlock) -> JsonDict | None:
+def _encode_source(block: ContentBlock) -> JsonDict | None:
     if block.data is not None:
         return {"bytes": block.data}
     return {"s3Location": {"uri": block.url}} if block.url is not None and block.url.startswith("s3://") else None
@@ -69,17 +69,17 @@ def _format(block: ContentBlock) -> str:
 
 
 def decode_part(block: JsonDict) -> ContentBlock | None:
-    """None for what the neutral form has no word for."""
+    """The neutral block; None if the neutral form has none for it."""
     if isinstance(block.get("text"), str):
         return ContentBlock("text", text=block["text"])
     for kind, formats in _FORMATS.items():
         media = block.get(kind)
         if isinstance(media, dict) and media.get("format") in formats:
-            return _decoded(kind, formats[media["format"]], media.get("source"))
+            return _decode_source(kind, formats[media["format"]], media.get("source"))
     return None
 
 
-def _decoded(kind: BlockType, media_type: str, source: Any) -> ContentBlock | None:
+def _decode_source(kind: BlockType, media_type: str, source: Any) -> ContentBlock | None:
     if not isinstance(source, dict):
         return None
     if isinstance(source.get("bytes"), str):

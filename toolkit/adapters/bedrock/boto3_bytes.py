@@ -1,16 +1,16 @@
-"""Bytes for boto3, which wants them as they are where Converse's JSON has base64."""
+"""Bytes for boto3, which wants them raw where Converse's JSON has base64."""
 
 from __future__ import annotations
 
 import base64
 from typing import Any, Final
 
-# Somebody's own JSON: what looks like media in there is none.
-_LEFT_ALONE: Final = frozenset({"input", "json"})
+# JSON of tools and users: nothing in it is media, whatever it looks like.
+_FOREIGN: Final = frozenset({"input", "json"})
 
 
 def boto3_messages(encoded: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What ``encode_messages`` gave, for ``client.converse(messages=...)``.
+    """The result of ``encode_messages`` for ``client.converse(messages=...)``.
 
     >>> image = {"image": {"format": "png", "source": {"bytes": "AAEC"}}}
     >>> boto3_messages([{"role": "user", "content": [image]}])[0]["content"][0]["image"]["source"]["bytes"]
@@ -24,10 +24,10 @@ def _with_bytes(value: Any) -> Any:
         return [_with_bytes(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: item if key in _LEFT_ALONE else _entry(key, item) for key, item in value.items()}
+    return {key: item if key in _FOREIGN else _decode_bytes(key, item) for key, item in value.items()}
 
 
-def _entry(key: str, value: Any) -> Any:
+def _decode_bytes(key: str, value: Any) -> Any:
     if key == "redactedContent" and isinstance(value, str):
         return base64.b64decode(value)
     if key == "source" and isinstance(value, dict) and isinstance(value.get("bytes"), str):

@@ -1,11 +1,11 @@
-"""Content blocks: text, images and documents, both ways."""
+"""Content blocks of Anthropic's messages: text, images and documents, both ways."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 
-from toolkit.adapters.blocks.media_note import media_note
+from toolkit.adapters.media import media_note
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 
@@ -15,16 +15,16 @@ def encode_part(block: ContentBlock) -> JsonDict:
         return {"type": "text", "text": block.text}
     if block.type == "audio":
         return {"type": "text", "text": media_note(block)}
-    return {"type": block.type, "source": _source(block)}
+    return {"type": block.type, "source": _encode_source(block)}
 
 
-def _source(block: ContentBlock) -> JsonDict:
+def _encode_source(block: ContentBlock) -> JsonDict:
     if block.url is not None:
         return {"type": "url", "url": block.url}
     if block.file_id is not None:
         return {"type": "file", "file_id": block.file_id}
     if block.type == "document" and (block.media_type or "").startswith("text/"):
-        text = _decoded(block.data or "")
+        text = _decode_text(block.data or "")
         if text is not None:
             return {"type": "text", "media_type": "text/plain", "data": text}
     default = "image/png" if block.type == "image" else "application/pdf"
@@ -32,7 +32,7 @@ def _source(block: ContentBlock) -> JsonDict:
 
 
 def decode_part(block: JsonDict) -> ContentBlock | None:
-    """None for what the neutral form has no word for."""
+    """The neutral block; None if the neutral form has none for it."""
     kind = block.get("type")
     if kind == "text" and isinstance(block.get("text"), str):
         return ContentBlock("text", text=block["text"])
@@ -51,7 +51,7 @@ def decode_part(block: JsonDict) -> ContentBlock | None:
     return None
 
 
-def _decoded(data: str) -> str | None:
+def _decode_text(data: str) -> str | None:
     try:
         return base64.b64decode(data, validate=True).decode()
     except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""Names a provider would refuse, made into names every provider takes; the toolkit that has the tool knows them again."""
+"""Aliases for tool names that a provider would refuse; the toolkit that has the tool resolves them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _DIGEST: Final = 8
 
 
 def is_plain(name: str) -> bool:
-    """Whether every provider takes the name as it is."""
+    """Whether every provider accepts the name as it is."""
     return _PLAIN.match(name) is not None
 
 
 def alias(name: str) -> str:
-    """The name every provider takes: itself, or a readable form with a digest that keeps it apart from others.
+    """A name that every provider accepts: the name itself, or a readable form of it with a digest, which makes it unique.
 
     >>> alias("read_file"), alias("math.factorial")
     ('read_file', 'math_factorial-2f2114b7')

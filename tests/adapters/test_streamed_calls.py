@@ -1,4 +1,4 @@
-"""Every shape that servers were seen to send calls in, and any chunking of each."""
+"""Every form in which servers were seen to stream calls, in any chunking."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolkit.adapters.argument_text import arguments_text, call_from_text
 from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces
-from toolkit.wire.call import ToolCall
+from toolkit.wire import ToolCall
 
 
 def piece(

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from toolkit.adapters.plain_json import plain
-from toolkit.wire.content import ContentBlock
+from toolkit.wire import ContentBlock
 
 
 class Inner(BaseModel):

@@ -1,16 +1,17 @@
-"""Content of LangChain's messages: its own standard blocks, OpenAI's parts, which it takes as well, and bare texts.
+"""Content of LangChain's messages, both ways: its standard blocks, OpenAI's parts, which it also takes, and bare texts.
 
-Blocks go out in LangChain's standard form, which all its models read; one that came in another form keeps that form.
+Blocks are sent in LangChain's standard form, which all its models read; one that came in another form keeps that form.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
-from toolkit.adapters.lossless import residue, restored
-from toolkit.adapters.openai_chat.parts import decode_part, encode_part
+from toolkit.adapters.argument_text import parse_json
+from toolkit.adapters.lossless import add_difference, keep_parts, restore, restore_parts
+from toolkit.adapters.openai_chat.content import decode_part as decode_openai_part
+from toolkit.adapters.openai_chat.content import encode_part as encode_openai_part
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import BlockType, ContentBlock
@@ -18,7 +19,7 @@ from toolkit.wire.content import BlockType, ContentBlock
 Style: TypeAlias = Literal["standard", "openai", "bare"]
 _MEDIA: Final[dict[str, BlockType]] = {"image": "image", "audio": "audio", "file": "document"}
 _NAMES: Final = {kind: name for name, kind in _MEDIA.items()}
-# Where a block repeats a call that the message has in its list of calls: what holds the arguments.
+# Blocks that repeat a call from the message's list of calls, and their key for the arguments.
 _ARGUMENTS: Final = {"tool_use": "input", "tool_call": "args"}
 _FRAGMENTS: Final = frozenset({"input_json_delta", "tool_call_chunk"})
 
@@ -27,55 +28,38 @@ _FRAGMENTS: Final = frozenset({"input_json_delta", "tool_call_chunk"})
 
 
 def encode_blocks(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[Any]:
-    """Parts for blocks, with native parts back in their places."""
+    """Parts for blocks, with native parts and whatever else came with each part put back."""
     styles: JsonDict = kept.get("styles", {})
-    extras: JsonDict = kept.get("parts", {})
-    parts = [
-        restored(_styled(block, styles.get(str(at), "standard")), extras.get(str(at)))
-        for at, block in enumerate(blocks)
-    ]
-    for place, raw in sorted((int(place), raw) for place, raw in kept.get("native_parts", {}).items()):
-        parts.insert(place, raw)
-    return parts
+    parts = [_encode_part(block, styles.get(str(at), "standard")) for at, block in enumerate(blocks)]
+    return restore_parts(parts, kept)
 
 
 def decode_blocks(parts: Sequence[Any]) -> tuple[list[ContentBlock], JsonDict]:
-    """Blocks for parts, and what must be kept to make the same parts again."""
-    blocks: list[ContentBlock] = []
-    styles: JsonDict = {}
-    extras: JsonDict = {}
-    natives: JsonDict = {}
-    for place, part in enumerate(parts):
-        block, style = _read(part)
-        if block is None:
-            natives[str(place)] = part
-            continue
-        at = str(len(blocks))
-        left = residue(part, _styled(block, style))
-        if style != "standard":
-            styles[at] = style
-        if left is not None:
-            extras[at] = left
-        blocks.append(block)
-    kept = {"styles": styles, "parts": extras, "native_parts": natives}
-    return blocks, {key: value for key, value in kept.items() if value}
+    """Blocks for parts, and what must be kept to write the same parts again."""
+    read = [_decode_part(part) for part in parts]
+    kept = keep_parts(parts, [None if block is None else _encode_part(block, style) for block, style in read])
+    decoded = [(block, style) for block, style in read if block is not None]
+    styles = {str(at): style for at, (_, style) in enumerate(decoded) if style != "standard"}
+    return [block for block, _ in decoded], {**kept, **({"styles": styles} if styles else {})}
 
 
-def text_of(content: object) -> str:
+def content_text(content: object) -> str:
     """The text of a message's content, whatever its form."""
     if isinstance(content, str):
         return content
-    return "".join(text for part in (content if isinstance(content, list) else ()) if (text := _text(part)) is not None)
+    return "".join(
+        text for part in (content if isinstance(content, list) else ()) if (text := _part_text(part)) is not None
+    )
 
 
-def _text(part: object) -> str | None:
+def _part_text(part: object) -> str | None:
     if isinstance(part, str):
         return part
     text = part.get("text") if isinstance(part, dict) and part.get("type") in ("text", None) else None
     return text if isinstance(text, str) else None
 
 
-def _read(part: object) -> tuple[ContentBlock | None, Style]:
+def _decode_part(part: object) -> tuple[ContentBlock | None, Style]:
     if isinstance(part, str):
         return ContentBlock("text", text=part), "bare"
     if not isinstance(part, dict):
@@ -87,15 +71,15 @@ def _read(part: object) -> tuple[ContentBlock | None, Style]:
             if isinstance(part.get(theirs), str):
                 made: Any = {ours: part[theirs], "media_type": media_type}
                 return ContentBlock(kind, **made), "standard"
-    block = decode_part(part)
+    block = decode_openai_part(part)
     return block, "standard" if block is None or block.type == "text" else "openai"
 
 
-def _styled(block: ContentBlock, style: Style) -> Any:
+def _encode_part(block: ContentBlock, style: Style) -> Any:
     if style == "bare" and block.text is not None:
         return block.text
     if style == "openai" or block.text is not None:
-        return encode_part(block)
+        return encode_openai_part(block)
     made: JsonDict = {"type": _NAMES[block.type]}
     for ours, theirs in (("data", "base64"), ("url", "url"), ("file_id", "file_id")):
         if (value := getattr(block, ours)) is not None:
@@ -103,88 +87,78 @@ def _styled(block: ContentBlock, style: Style) -> Any:
     return {**made, "mime_type": block.media_type} if block.media_type is not None else made
 
 
-# -- content of a model's turn, which is one text to us ------------------------------------------------------------------
+# -- content of a model's turn, which is one text in the neutral form ----------------------------------------------------
 
 
 def decode_layout(content: list[Any]) -> JsonDict:
-    """How the text of a turn lies between what is not text (thinking, calls, citations): each part, texts as their length."""
-    laid: list[Any] = []
+    """The layout of a turn: an entry for each part, which is the length of a text, or a native part (thinking, citations)."""
+    layout: list[Any] = []
     for part in content:
-        text = _text(part)
+        text = _part_text(part)
         if text is None:
-            laid.append({"native": part})
-            continue
-        left = residue(part, {"type": "text", "text": text})
-        laid.append({"text": len(text), **({"residue": left} if left is not None else {})})
-    return {"layout": laid}
+            layout.append({"native": part})
+        else:
+            layout.append(add_difference({"text": len(text)}, part, {"type": "text", "text": text}))
+    return {"layout": layout}
 
 
-def encode_layout(text: str, calls: Sequence[ToolCall], laid: list[JsonDict]) -> list[Any]:
-    """The parts again. A text that was changed stands where the first one stood; calls are what they are now."""
-    lengths = [part["text"] for part in laid if "text" in part]
+def encode_layout(text: str, calls: Sequence[ToolCall], layout: list[JsonDict]) -> list[Any]:
+    """The parts of a layout. A changed text takes the place of the first; copies of calls follow the calls."""
+    lengths = [part["text"] for part in layout if "text" in part]
     is_whole = sum(lengths) == len(text)
     by_id = {call.id: call for call in calls}
     parts: list[Any] = []
     rest: str = text
-    for part in laid:
+    for part in layout:
         if "native" in part:
-            parts += _native(part["native"], by_id)
+            parts += _encode_native(part["native"], by_id)
             continue
         here, rest = (rest[: part["text"]], rest[part["text"] :]) if is_whole else (rest, "")
         if here or is_whole:
-            parts.append(restored({"type": "text", "text": here}, part.get("residue")))
+            parts.append(restore({"type": "text", "text": here}, part))
     return [*parts, {"type": "text", "text": rest}] if rest else parts
 
 
-def _native(part: Any, calls: dict[str, ToolCall]) -> list[Any]:
-    """The part itself; the copy of a call follows the call, and goes with it."""
+def _encode_native(part: Any, calls: dict[str, ToolCall]) -> list[Any]:
+    """The part itself; the copy of a call gets the arguments of the call, and is left out if that was removed."""
     key = _ARGUMENTS.get(part.get("type", "")) if isinstance(part, dict) else None
     if key is None or not isinstance(part.get("id"), str):
         return [part]
     call = calls.get(part["id"])
     if call is None:
         return []
-    value = _parsed(part.get(key))
+    copied = part.get(key)
+    value = parse_json(copied) if isinstance(copied, str) else copied  # streams leave it as text
     return [part] if value == call.arguments else [{**part, key: call.arguments}]
 
 
-def _parsed(value: object) -> object:
-    """Streams leave the arguments of a copied call as text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return None
+# -- content that is streamed in pieces ------------------------------------------------------------------------------------
 
 
-# -- content that comes in pieces ----------------------------------------------------------------------------------------
-
-
-def grow_content(so_far: list[Any], content: object) -> None:
-    """Takes up one chunk's content: parts of one index are one part, as are texts in a row."""
+def feed_content(so_far: list[Any], content: object) -> None:
+    """Adds one chunk's content: parts with the same index are one part, and so are texts in a row."""
     parts: list[Any] = content if isinstance(content, list) else [content] if content else []
     for part in parts:
-        text = _text(part)
+        text = _part_text(part)
         index = part.get("index") if isinstance(part, dict) else None
         if isinstance(part, dict) and part.get("type") in _FRAGMENTS:
-            continue  # of calls, which come beside the content
+            continue  # pieces of calls, which also come outside the content
         last = next((one for one in reversed(so_far) if _continues(one, part, index)), None)
         if last is None:
             so_far.append(dict(part) if isinstance(part, dict) else {"type": "text", "text": text or ""})
         elif text is not None:
             last["text"] += text
         else:
-            _grow(last, part)
+            _extend_part(last, part)
 
 
 def _continues(one: JsonDict, part: Any, index: object) -> bool:
     if index is not None:
         return one.get("index") == index
-    return _text(part) is not None and _text(one) is not None and one.get("index") is None
+    return _part_text(part) is not None and _part_text(one) is not None and one.get("index") is None
 
 
-def _grow(last: JsonDict, part: JsonDict) -> None:
+def _extend_part(last: JsonDict, part: JsonDict) -> None:
     for key, value in part.items():
         if key in ("type", "index", "id"):
             continue

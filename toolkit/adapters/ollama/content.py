@@ -1,0 +1,31 @@
+"""Content of Ollama's messages, both ways: one text, and images as base64 data next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolkit.adapters.media import media_note
+from toolkit.adapters.plain_json import JsonDict
+from toolkit.wire.content import ContentBlock
+
+
+def encode_blocks(blocks: Sequence[ContentBlock]) -> tuple[str, list[str]]:
+    """The text and the images of blocks. Ollama takes nothing else; other media become notes in the text."""
+    texts, images, notes = [], [], []
+    for block in blocks:
+        if block.text is not None:
+            texts.append(block.text)
+        elif block.type == "image" and block.data is not None:
+            images.append(block.data)
+        else:
+            notes.append(media_note(block))
+    text = "".join(texts)
+    return "\n".join([text, *notes] if text else notes), images
+
+
+def decode_images(raw: JsonDict) -> list[ContentBlock]:
+    """The text and the images of a message as blocks; none if it has no images."""
+    images = [ContentBlock("image", data=image) for image in raw.get("images") or ()]
+    text = raw.get("content") or ""
+    lead = [ContentBlock("text", text=text)] if text and images else []
+    return [*lead, *images]
