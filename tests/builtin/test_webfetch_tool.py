@@ -1,6 +1,6 @@
 """``webfetch`` through the public door, with a real server; the numbers are those of the attack list.
 
-The depth of these rows is in ``tests/guard/test_net_fetch.py``; here is how each class of them comes out of the tool.
+The depth of these rows is in ``tests/guard/net/test_fetch.py``; here is how each class of them comes out of the tool.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.test_net_fetch import certificates
-from tests.guard.test_process_ends import wait_for
+from tests.guard.net.test_fetch import certificates
+from tests.guard.process.test_ends import wait_for
 from tests.packs.conftest import Doors
 from tests.packs.odd_http import OddHttp, odd_http
 from tests.runtime.conftest import Door

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.test_race import INSIDE, SECRET, TIMES, swapping
-from tests.guard.test_sandbox_fs import open_descriptors
+from tests.guard.fs.test_race import INSIDE, SECRET, TIMES, swapping
+from tests.guard.fs.test_sandbox_fs import open_descriptors
 from tests.guard.world import bind_socket
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.walk import Walk

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.guard.test_escapes import OPERATIONS, outcome
+from tests.guard.fs.test_escapes import OPERATIONS, outcome
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed
 from toolkit.guard.fs import place

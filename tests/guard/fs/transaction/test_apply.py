@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.guard.test_race import swapping
-from tests.guard.test_write import MOUNT, names, reason
+from tests.guard.fs.test_race import swapping
+from tests.guard.fs.test_write import MOUNT, names, reason
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
 from toolkit.guard.fs import rename, write
