@@ -109,7 +109,7 @@ def test_a_toolkit_knows_what_its_tools_say(tmp_path: Path) -> None:
     project = Project(tmp_path, TOOLS)
     project.generate()
     assert project.python(SCRIPT).stdout.splitlines() == [
-        "['look', 'change'] []",
+        "['change', 'look'] []",
         "look Verdict(decision='allow', because=\"the policy's default is allow\")",
         "ran",
         "change Verdict(decision='ask', because=\"Rule('ask', hint='not-read-only') decides\")",
