@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.guard.fs.resolve import ResolverName, has_openat2
+from toolkit.guard import ResolverName, has_openat2
 
 
 @pytest.fixture(params=["openat2", "walk"])

@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import ToolFailed
+from toolkit.guard import Drop, FileChange, Put, Recovery, SandboxFS
 from toolkit.guard.fs import rename
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.fs.transaction.change import Change, Drop, Put
-from toolkit.guard.fs.transaction.recover import Recovered
 
 FILES = {"a.txt": (b"a\n", 0o640), "d.txt": (b"d\n", 0o644), "e.txt": (b"e\n", 0o755), "sub/e2.txt": (b"E\n", 0o600)}
 CHANGING = ("rename", "link", "unlink", "mkdir", "rmdir", "write", "fsync", "fchmod", "ftruncate")
@@ -38,7 +36,7 @@ def open_fs(base: Path) -> SandboxFS:
     return SandboxFS(base / "ws", journal=str(base / "state/journal"))
 
 
-def changes(fs: SandboxFS) -> list[Change]:
+def changes(fs: SandboxFS) -> list[FileChange]:
     """Five files: one updated, two added in new directories, one deleted, one moved onto another."""
     seen = {name: fs.fingerprint(name) for name in FILES}
     return [
@@ -78,7 +76,7 @@ def conflict(base: Path, moment: str) -> None:
         raise AssertionError("no conflict")
 
 
-def recover(base: Path) -> tuple[Recovered, ...]:
+def recover(base: Path) -> tuple[Recovery, ...]:
     with open_fs(base) as fs:
         return fs.recover()
 

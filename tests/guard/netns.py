@@ -31,9 +31,8 @@ from pathlib import Path
 from tests.guard.netns_server import Connection, Recorder, Request, start_servers
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError
 from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
-from toolkit.guard.net.exchange import Response
-from toolkit.guard.net.guard import Method, NetGuard
-from toolkit.guard.net.network import Network
+from toolkit.guard import NetGuard, Network, Response
+from toolkit.guard.net.guard import Method
 
 REPOSITORY = Path(__file__).parents[2]
 WATCHDOG = 120

@@ -8,8 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import pytest
 
-from toolkit.guard.permission import CarrierChoice, Mode, SandboxChoice
-from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard import CarrierChoice, Mode, ProcessGuard, SandboxChoice
 from toolkit.guard.process.kernel.tier import pick_tier
 
 Way: TypeAlias = Literal["full", "bubblewrap", "reduced", "unsafe-none"]

@@ -105,7 +105,7 @@ def test_a_permission_that_is_not_granted(make_door: MakeDoor) -> None:
 
 
 def test_unknown_names_in_policies_are_refused(make_door: MakeDoor) -> None:
-    with pytest.raises(PolicyError, match=r"the policy names 'twcie', which is no tool\. Did you mean 'twice'\?"):
+    with pytest.raises(PolicyError, match=r"the policy names 'twcie', which is not a tool\. Did you mean 'twice'\?"):
         make_door(DynamicPolicy(tools={"twcie": "allow"}), packs=[twice])
     with pytest.raises(PolicyError, match="'twice'"):
         make_door(DynamicPolicy(tools={"twice": "allow"}), packs=[describe])
@@ -441,7 +441,7 @@ def test_the_policy_of_a_standalone_context_holds(tmp_path: Path) -> None:
     with ToolContext.standalone(DynamicContext(tmp_path, policy), packs=[twice]) as ctx:
         assert twice.execute_raw('{"number": 2}', ctx).value == 4
         assert str(note.execute_raw('{"name": "a"}', ctx).value).startswith("TOOL_NOT_ALLOWED: ")
-    with pytest.raises(PolicyError, match="'twice', which is no tool"):
+    with pytest.raises(PolicyError, match="'twice', which is not a tool"):
         ToolContext.standalone(DynamicContext(tmp_path, policy))
 
 

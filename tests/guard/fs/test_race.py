@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.fs.resolve import ResolverName
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard import ResolverName, SandboxFS
 
 TIMES = 10_000
 INSIDE = b"inside"
@@ -175,7 +174,7 @@ def test_a_denied_directory_swapped_with_another_is_never_read(memory: Path, res
     (root / "link").symlink_to("denied")
     seen: Counter[bytes] = Counter()
 
-    with swapping(root / "dir", root / "link"), SandboxFS(root, resolver=resolver).denied(["denied"]) as fs:
+    with swapping(root / "dir", root / "link"), SandboxFS(root, resolver=resolver).with_deny(["denied"]) as fs:
         for turn in range(TIMES):
             try:
                 with fs.open_file(("dir/file", "link/file")[turn % 2]) as file:

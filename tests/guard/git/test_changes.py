@@ -10,10 +10,7 @@ import pytest
 
 from tests.guard.repositories import INCOMPLETE, Repository, clean_filter, git, new_repository
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.git import Change, GitGuard
-from toolkit.guard.permission import SandboxChoice
-from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard import GitChange, GitGuard, ProcessGuard, SandboxChoice, SandboxFS
 from toolkit.guard.process.kernel.tier import probe
 
 
@@ -84,9 +81,9 @@ def test_what_a_deny_rule_covers_is_counted_and_not_shown(repository: Repository
     os.close(os.open(os.fsencode(root) + b"/secret-\xff", os.O_CREAT))
     (root / "new/secret-file").touch()
     with SandboxFS(root) as fs:
-        status = guard.hiding(fs.denied(["secret-*"])).status("new")
-    assert status.staged == (Change("moved", "R"),) and status.unstaged == ()
-    assert status.untracked == (Change("new/", "?"),) and status.hidden == 3
+        status = guard.with_deny_of(fs.with_deny(["secret-*"])).status("new")
+    assert status.staged == (GitChange("moved", "R"),) and status.unstaged == ()
+    assert status.untracked == (GitChange("new/", "?"),) and status.hidden == 3
     assert b"secret" not in status.raw.lower() and not status.clean
     assert guard.status().hidden == 0 and b"SECRET-now" in guard.status().raw
 
@@ -94,7 +91,7 @@ def test_what_a_deny_rule_covers_is_counted_and_not_shown(repository: Repository
 def test_hidden_changes_are_changes(repository: Repository, guard: GitGuard) -> None:
     (repository.root / "secret").touch()
     with SandboxFS(repository.root) as fs:
-        status = guard.hiding(fs.denied(["/secret"])).status()
+        status = guard.with_deny_of(fs.with_deny(["/secret"])).status()
     assert (status.untracked, status.hidden, status.clean) == ((), 1, False)
 
 

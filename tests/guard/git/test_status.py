@@ -17,8 +17,7 @@ import pytest
 
 from tests.guard.ways import ALL, Way, guard_in
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.git import Change, GitGuard
-from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard import GitChange, GitGuard, ProcessGuard
 
 WATCHDOG = 60.0
 ENVIRONMENT = {
@@ -183,13 +182,13 @@ def test_105_a_filter_cannot_hide_an_edit(repository: Repository, guard: GitGuar
     if way == "unsafe-none":
         assert isinstance(refusal(guard), SandboxViolation)
     else:
-        assert Change("tracked", "M") in guard.status().unstaged
+        assert GitChange("tracked", "M") in guard.status().unstaged
     assert "tracked" not in git(repository.root, "status", "--short").split()
 
 
 def test_105_a_same_size_edit_is_still_seen(repository: Repository, guard: GitGuard) -> None:
     repository.edit_same_size()
-    assert guard.status().unstaged == (Change("tracked", "M"),)
+    assert guard.status().unstaged == (GitChange("tracked", "M"),)
 
 
 def test_106_external_diff_textconv_and_pager_are_not_run(
@@ -201,7 +200,7 @@ def test_106_external_diff_textconv_and_pager_are_not_run(
         "pager.status", "true", "core.editor", repository.evil, "core.sshCommand", repository.evil,
     )  # fmt: skip
     repository.edit_same_size()
-    assert guard.status().unstaged == (Change("tracked", "M"),)
+    assert guard.status().unstaged == (GitChange("tracked", "M"),)
     assert not repository.proof.exists()
     assert_plain_git_runs_it(process, "diff")
     assert_plain_git_runs_it(process, "diff", "--no-ext-diff")
@@ -323,7 +322,7 @@ def test_112_names_that_look_like_options_are_names(repository: Repository, guar
     (repository.root / "-c/f").touch()
     status = guard.status("-c")
     assert status.branch == "--upload-pack=x"
-    assert status.untracked == (Change("--output=x", "?"), Change("-c/", "?"))
+    assert status.untracked == (GitChange("--output=x", "?"), GitChange("-c/", "?"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to somebody else")
@@ -369,9 +368,9 @@ def test_every_kind_of_change(repository: Repository, guard: GitGuard) -> None:
     (root / "gone").unlink()
     (root / "new").touch()
     status = guard.status()
-    assert set(status.staged) == {Change("moved to", "R", "moved from"), Change("added", "A")}
-    assert set(status.unstaged) == {Change("added", "M"), Change("gone", "D")}
-    assert status.untracked == (Change("new", "?"),) and status.conflicted == (Change("both", "UU"),)
+    assert set(status.staged) == {GitChange("moved to", "R", "moved from"), GitChange("added", "A")}
+    assert set(status.unstaged) == {GitChange("added", "M"), GitChange("gone", "D")}
+    assert status.untracked == (GitChange("new", "?"),) and status.conflicted == (GitChange("both", "UU"),)
     assert (status.branch, status.upstream, status.ahead, status.behind) == ("main", "topic", 1, 1)
     assert status.head == git(root, "rev-parse", "HEAD").strip() and not status.clean and not status.detached
     assert status.raw.startswith(b"# branch.oid ")

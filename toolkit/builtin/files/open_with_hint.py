@@ -30,7 +30,7 @@ def _with_hint(fs: SandboxFS, path: str, error: ToolFailed) -> ToolFailed:
         return error
     shown = error.details.get("path")
     # A link that leads nowhere is missing under its own name.
-    near = [name for name in fs.near(path) if name != shown]
+    near = [name for name in fs.similar_paths(path) if name != shown]
     if not near:
         return error
     words = " or ".join(f"'{name}'" for name in near)

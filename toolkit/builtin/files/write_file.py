@@ -15,7 +15,7 @@ from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS
-    from toolkit.guard.fs.write import Fingerprint, Written
+    from toolkit.guard.fs.write import Fingerprint, WrittenFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _before(args: WriteFileInput, fs: SandboxFS) -> _Before | None:
     return _Before(fingerprint, data)
 
 
-def _write(args: WriteFileInput, data: bytes, before: _Before | None, fs: SandboxFS) -> Written:
+def _write(args: WriteFileInput, data: bytes, before: _Before | None, fs: SandboxFS) -> WrittenFile:
     """What was there must be the same, and what was not there must not have come meanwhile: the diff tells the truth."""
     if before is not None:
         return fs.write_file(args.path, data, expected=before.fingerprint)

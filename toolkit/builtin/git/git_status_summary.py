@@ -12,7 +12,7 @@ from toolkit.generated.models.git_status_summary import GitStatusSummaryOutputCh
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.git import Change, GitStatus
+    from toolkit.guard.git import GitChange, GitStatus
 
 MAX_LISTED: Final = 1000
 """How many changes of one kind the output holds."""
@@ -69,7 +69,7 @@ def _joined(lines: Iterator[str]) -> tuple[str, bool]:
     return "\n".join(kept), False
 
 
-def _rows(status: GitStatus, changes: Sequence[Change]) -> list[GitStatusSummaryOutputChange]:
+def _rows(status: GitStatus, changes: Sequence[GitChange]) -> list[GitStatusSummaryOutputChange]:
     """The first changes, with paths as the other tools take them."""
     rows: list[GitStatusSummaryOutputChange] = []
     for change in changes[:MAX_LISTED]:

@@ -15,7 +15,7 @@ from toolkit.builtin.search.gitignore import DIRECTORY, Patterns, raw_bytes
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import Names, SandboxDir
+    from toolkit.guard.fs.handles import EntryNames, SandboxDir
     from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 # What is longer was not written by people. It is left unread, so that rather too much is shown than too little.
@@ -67,7 +67,7 @@ class IgnoreRules:
         """Whether nothing but ``.git`` is left out here."""
         return not self._all
 
-    def enter(self, folder: SandboxDir, steps: Sequence[str], names: Names) -> IgnoreRules:
+    def enter(self, folder: SandboxDir, steps: Sequence[str], names: EntryNames) -> IgnoreRules:
         """The rules in ``folder``, one step below a directory that has these, which holds ``names``."""
         if not self._reads_lists or _LIST_NAME not in names.files:
             return self
@@ -76,7 +76,7 @@ class IgnoreRules:
             return self
         return IgnoreRules(self._excluded, (_Standing(patterns, depth=len(steps)), *self._lists), reads_lists=True)
 
-    def kept(self, names: Names, steps: Sequence[str]) -> Names:
+    def kept(self, names: EntryNames, steps: Sequence[str]) -> EntryNames:
         """Those names of a directory that are not left out."""
         directories, files, symlinks, others = names
         return type(names)(

@@ -9,7 +9,7 @@ from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
     from toolkit.builtin.search.ignore import IgnoreRules
-    from toolkit.guard.fs.handles import DirEntry, Names, SandboxDir
+    from toolkit.guard.fs.handles import DirEntry, EntryNames, SandboxDir
 
 # What a walk looks at in all, and how far down. Few projects have more, and what has more gets an end.
 MAX_ENTRIES: Final = 1_000_000
@@ -29,7 +29,7 @@ class Visit(NamedTuple):
 
     folder: SandboxDir
     steps: Steps
-    names: Names
+    names: EntryNames
 
 
 class Walk:
@@ -81,7 +81,7 @@ class Walk:
         rules = level.rules.enter(folder, steps, names)
         return Visit(folder, steps, shown(names, steps, rules, include_hidden=self._include_hidden)), rules
 
-    def _names(self, folder: SandboxDir) -> Names:
+    def _names(self, folder: SandboxDir) -> EntryNames:
         names = folder.names()
         self.hidden += folder.hidden
         self._scanned += sum(map(len, names))
@@ -100,7 +100,7 @@ class _Level:
         self.pending = sorted(visit.names.directories, reverse=True)
 
 
-def shown(names: Names, steps: Steps, rules: IgnoreRules, *, include_hidden: bool) -> Names:
+def shown(names: EntryNames, steps: Steps, rules: IgnoreRules, *, include_hidden: bool) -> EntryNames:
     """Those of a directory's names that are neither hidden nor left out by its rules; ``names`` is used up for that."""
     if not include_hidden:
         for some in names:

@@ -18,7 +18,7 @@ from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
 from toolkit.guard.fs.path import display
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.process.long_process import GRACE, LongProcess
-from toolkit.guard.variables import filled, read_variables, values_of
+from toolkit.guard.variables import fill_in, read_variables, read_variables_by_name
 from toolkit.packs.mcp.http import FAILED_HERE, failed_here, http_streams
 from toolkit.packs.mcp.stdio import Output, stdio_streams
 from toolkit.runtime.workers import Workers
@@ -150,13 +150,13 @@ class Life:
         server = self._server
         if server.url:
             self._secrets = read_variables(server.headers.values(), self._name)
-            headers = {name: filled(value, self._secrets) for name, value in server.headers.items()}
+            headers = {name: fill_in(value, self._secrets) for name, value in server.headers.items()}
             network = self._reach.network
             assert network is not None
             async with http_streams(Url.parse(server.url), headers, network, self._workers) as streams:
                 yield streams
             return
-        self._secrets = values_of(server.env, self._name)
+        self._secrets = read_variables_by_name(server.env, self._name)
         process = self._process = await self._started()
         output = self._output = Output(process)
         try:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.guard.killed import build, journals, open_fs, recover, transact, tree
 from tests.projects import REPOSITORY
 from toolkit.errors import SetupError
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard import SandboxFS
 
 BEFORE = {"a.txt": "640 a\n", "d.txt": "644 d\n", "e.txt": "755 e\n", "sub": "755 directory", "sub/e2.txt": "600 E\n"}
 AFTER = {
@@ -223,7 +223,7 @@ def test_what_stays_is_told_with_the_place_of_what_was_there_before(half_way: Pa
 
     [told] = recover(half_way)
 
-    assert told.troubles == (f"'a.txt' was changed meanwhile; '{spare}' beside it is what was there before",)
+    assert told.troubles == (f"'a.txt' was changed meanwhile; '{spare}' next to it is the file that was there before",)
     assert (half_way / "ws" / spare).read_text() == "a\n"
 
 
