@@ -400,7 +400,10 @@ def test_125_a_redirect_to_the_inside(site: Site, tmp_path: Path, target: str) -
 
 def test_126_a_redirect_loop(site: Site, web: Toolkit) -> None:
     error = failure(web, site.redirect("/", "/"))
-    assert isinstance(error, ToolFailed) and (error.reason, error.message) == ("REMOTE", "more than 5 redirects")
+    assert isinstance(error, ToolFailed) and (error.reason, error.message) == (
+        "REMOTE",
+        "the server sent more than 5 redirects",
+    )
     assert len(site.asked) == 6
 
 

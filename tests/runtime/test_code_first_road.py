@@ -120,7 +120,7 @@ def test_rules_on_paths_judge_marked_parameters_and_previews(make_door: MakeDoor
     assert str(value(door, "first_line", path="secret.txt")).startswith("TOOL_NOT_ALLOWED: ")
     assert str(value(door, "note", name="secret")).startswith("TOOL_NOT_ALLOWED: ")
     assert value(door, "note", name="open") == "open"
-    with pytest.raises(PolicyError, match="'twice' tells of none"):
+    with pytest.raises(PolicyError, match="'twice' declares no path"):
         make_door(DynamicPolicy(rules=[DynamicRule("deny", tools=["twice"], path="a")]), packs=[twice])
 
 
