@@ -1,7 +1,7 @@
 """Run as a program: transactions in children that end at a chosen step, and what they leave.
 
-Every call of the system that changes something is a step. A child is killed before its n-th one, so that all numbers
-together stop it at every place between two steps. The directories are fresh each time; one JSON line tells of each.
+Every system call that changes something is a step. A child is killed before its n-th step, so that all numbers together
+stop it between any two steps. The directories are new each time; one JSON line reports each outcome.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def transact(base: Path) -> None:
 
 
 def conflict(base: Path, moment: str) -> None:
-    """The last file of the transaction is changed while names change already, so that all must be undone."""
+    """The last file of the transaction is changed while names are already changing, so that everything must be undone."""
     step, path = sys.modules["toolkit.guard.fs.transaction.step"], base / "ws/e.txt"
 
     def meanwhile(act: Callable[..., None]) -> Callable[..., None]:

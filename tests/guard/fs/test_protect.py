@@ -1,4 +1,4 @@
-"""What may not be changed, what may not even be read, and roots beside the workspace."""
+"""What may not be changed, what may not be read, and roots in addition to the workspace."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def write_again_and_again(root: Path, texts: list[str], resolver: ResolverName) 
 
 
 def tree(top: Path) -> dict[str, tuple[int, bytes]]:
-    """Each path with its time and content; the time of a directory tells even of what came and went."""
+    """Each path with its time and content; the time of a directory also shows files that were made and removed."""
     return {
         str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
         for path in (top, *top.rglob("*"))
@@ -151,7 +151,7 @@ def test_a_file_swapped_with_a_link_is_never_written_through(memory: Path, resol
 
 
 def test_a_directory_swapped_with_a_protected_one_is_never_written(memory: Path, resolver: ResolverName) -> None:
-    """The link leads to a protected place inside, so that only the judgement of the opened directory stands before it."""
+    """The link leads to a protected directory inside, so that only the check of the opened directory protects it."""
     root = memory / "ws"
     for folder in ("dir", ".git"):
         (root / folder).mkdir(parents=True)

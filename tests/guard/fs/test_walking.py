@@ -1,4 +1,4 @@
-"""What a walk over many files uses: all names of a directory at once, whole small files, times. No less is promised
+"""Methods for walks over many files: all names of a directory at once, whole small files, times. No less is promised
 than by the ways that take a file or an entry at a time.
 """
 

@@ -1,4 +1,4 @@
-"""What git status tells of changes, of hidden ones, and of what git passes over."""
+"""Changes and hidden changes in ``git status``, and directories that git does not accept as repositories."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def refusal(guard: GitGuard, cwd: str = ".") -> ToolkitError:
 def test_107_what_git_passes_over_leads_to_no_other_repository(
     repository: Repository, guard: GitGuard, spoil: Callable[[Path], None]
 ) -> None:
-    """Git goes on above a ``.git`` that is no repository, and the one there is not the one that was looked at."""
+    """Git continues above a ``.git`` that is not a repository, and would find one that was not checked."""
     clean_filter(repository)
     (repository.root / "sub").mkdir()
     spoil(repository.root / "sub" / ".git")
@@ -103,7 +103,7 @@ def test_an_upstream_that_is_gone(repository: Repository, guard: GitGuard) -> No
 
 @pytest.mark.parametrize("when", [1, 8, 20])
 def test_the_caller_ends_it(repository: Repository, guard: GitGuard, when: int) -> None:
-    """At the first look, while git runs, and somewhere between."""
+    """At the first check, while git runs, and in between."""
     asked: list[None] = []
 
     def check() -> None:

@@ -1,4 +1,4 @@
-"""Rules that select by what tools say of themselves: they tighten a policy, and never widen it."""
+"""Rules that select tools by their self-declared hints: they tighten a policy and never widen it."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ def test_text_that_is_taken_for_plain_is_read_as_a_shell_reads_it(text: str) -> 
 
 
 def _parts(text: str) -> list[str]:
-    """The text cut at its joints, quotes respected: each part is printed word by word by a real shell."""
+    """The text split at its operators outside quotes; a real shell prints each part word by word."""
     parts, quote, current = [], "", ""
     for letter in text:
         if quote:

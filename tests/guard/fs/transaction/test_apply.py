@@ -254,7 +254,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def everything_below(base: Path) -> dict[str, tuple[int, int]]:
-    """Each name with its inode and the time of its last change, which tells of directories what came and went."""
+    """Each name with its inode and the time of its last change; for a directory that also shows removed files."""
     infos = {str(path): path.lstat() for path in base.rglob("*")}
     return {path: (info.st_ino, info.st_mtime_ns) for path, info in infos.items()}
 
@@ -297,7 +297,7 @@ CALLS = ("rename", "link", "unlink", "mkdir", "rmdir", "write", "fsync", "fchmod
 
 
 def failing_at(number: int, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let the n-th call that changes something fail; the answer counts them."""
+    """Make the n-th call that changes something fail. Returns a counter of these calls."""
     count = [0]
 
     def counted(act: Callable[..., Any]) -> Callable[..., Any]:
