@@ -1,5 +1,5 @@
-"""Methods for walks over many files: all names of a directory at once, whole small files, times. No less is promised
-than by the ways that take a file or an entry at a time.
+"""Methods for walks over many files: all names of a directory at once, whole small files, times. They promise the
+same as the methods for a single file or entry.
 """
 
 from __future__ import annotations
