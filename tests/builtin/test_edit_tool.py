@@ -420,7 +420,7 @@ def test_refuses_what_is_no_text(edit: Edits, data: bytes, words: str) -> None:
         ("new/a.py", "NOT_FOUND", "'new/a.py' does not exist"),
         ("src", "NOT_FILE", "'src' is a directory"),
         (".", "NOT_FILE", "'.' is a directory"),
-        ("main.py/", "NOT_DIRECTORY", "'main.py' is not a directory, or lies below something that is none"),
+        ("main.py/", "NOT_DIRECTORY", "'main.py' is not a directory, or is below something that is not a directory"),
         ("fifo", "NOT_FILE", "'fifo' is not a regular file"),
         ("socket", "NOT_FILE", "'socket' is not a regular file"),
     ],

@@ -431,7 +431,11 @@ def test_what_looks_like_an_option_is_data(tmp_path: Path, toolkit: Toolkit) -> 
             "'logo.png' is not a text file: it has NUL bytes near its start (14 bytes in all)",
         ),
         ("pipe", "NOT_FILE", "'pipe' is not a regular file"),
-        ("README.md/x", "NOT_DIRECTORY", "'README.md/x' is not a directory, or lies below something that is none"),
+        (
+            "README.md/x",
+            "NOT_DIRECTORY",
+            "'README.md/x' is not a directory, or is below something that is not a directory",
+        ),
     ],
 )
 def test_says_why_it_cannot_search(tmp_path: Path, toolkit: Toolkit, path: str, reason: str, words: str) -> None:

@@ -146,8 +146,8 @@ def test_leaves_out_what_lies_below_a_directory_it_may_not_open(tmp_path: Path, 
     [
         ("scr", "NOT_FOUND", "'scr' does not exist. Did you mean 'src'?"),
         ("zzz", "NOT_FOUND", "'zzz' does not exist"),
-        ("a.txt", "NOT_DIRECTORY", "'a.txt' is not a directory, or lies below something that is none"),
-        ("pipe", "NOT_DIRECTORY", "'pipe' is not a directory, or lies below something that is none"),
+        ("a.txt", "NOT_DIRECTORY", "'a.txt' is not a directory, or is below something that is not a directory"),
+        ("pipe", "NOT_DIRECTORY", "'pipe' is not a directory, or is below something that is not a directory"),
         ("loop", "IO", "'loop' has too many symbolic links"),
     ],
 )

@@ -275,7 +275,7 @@ def test_a_nul_behind_the_head_is_shown_escaped(tmp_path: Path, toolkit: Toolkit
         ("dangling", "NOT_FOUND", "'dangling' does not exist"),
         ("src", "NOT_FILE", "'src' is a directory"),
         (".", "NOT_FILE", "'.' is a directory"),
-        ("main.py/", "NOT_DIRECTORY", "'main.py' is not a directory, or lies below something that is none"),
+        ("main.py/", "NOT_DIRECTORY", "'main.py' is not a directory, or is below something that is not a directory"),
         ("fifo", "NOT_FILE", "'fifo' is not a regular file"),
         ("socket", "NOT_FILE", "'socket' is not a regular file"),
         ("~", "NOT_FOUND", "'~' does not exist"),
@@ -521,7 +521,7 @@ def test_a_file_without_permission_fails_without_a_host_path(tmp_path: Path, too
     with as_somebody_else(tmp_path), pytest.raises(ToolFailed) as caught:
         toolkit.tools.read_file(path="a.txt")
 
-    assert str(caught.value) == "TOOL_FAILED: PERMISSION_DENIED: 'a.txt' may not be accessed: permission denied"
+    assert str(caught.value) == "TOOL_FAILED: PERMISSION_DENIED: 'a.txt' cannot be accessed: permission denied"
 
 
 # What a model reads

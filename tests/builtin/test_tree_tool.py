@@ -208,7 +208,7 @@ def test_a_list_that_is_no_readable_file_counts_as_none(tmp_path: Path, toolkit:
     ("path", "reason", "words"),
     [
         ("scr", "NOT_FOUND", "'scr' does not exist. Did you mean 'src'?"),
-        ("a.txt", "NOT_DIRECTORY", "'a.txt' is not a directory, or lies below something that is none"),
+        ("a.txt", "NOT_DIRECTORY", "'a.txt' is not a directory, or is below something that is not a directory"),
     ],
 )
 def test_says_why_it_cannot_show(tmp_path: Path, toolkit: Toolkit, path: str, reason: str, words: str) -> None:

@@ -1,6 +1,6 @@
 """``webfetch`` through the public entry point, with a real server; the numbers are those of the attack list.
 
-The depth of these rows is in ``tests/guard/test_net_fetch.py``; here is how each class of them comes out of the tool.
+The depth of these rows is in ``tests/guard/net/test_fetch.py``; here is how each class of them comes out of the tool.
 """
 
 from __future__ import annotations
@@ -400,7 +400,10 @@ def test_125_a_redirect_to_the_inside(site: Site, tmp_path: Path, target: str) -
 
 def test_126_a_redirect_loop(site: Site, web: Toolkit) -> None:
     error = failure(web, site.redirect("/", "/"))
-    assert isinstance(error, ToolFailed) and (error.reason, error.message) == ("REMOTE", "more than 5 redirects")
+    assert isinstance(error, ToolFailed) and (error.reason, error.message) == (
+        "REMOTE",
+        "the server sent more than 5 redirects",
+    )
     assert len(site.asked) == 6
 
 

@@ -317,7 +317,7 @@ def in_a_child(code: str, root: Path) -> list[str]:
 
 
 def test_a_size_limit_in_the_middle_of_a_write_keeps_the_original(tmp_path: Path) -> None:
-    told = "TOO_LARGE '{}' would be larger than a file may be here old ['file']"
+    told = "TOO_LARGE '{}' would be larger than the file size limit old ['file']"
 
     answers = in_a_child(IN_A_CHILD + LIMITED + TOO_MUCH, tmp_path)
 

@@ -1,4 +1,4 @@
-"""Every test that takes ``resolver`` runs twice: once as the kernel does it, once name by name."""
+"""Every test that takes ``resolver`` runs twice: with the kernel's resolver and with the walk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.guard.fs.resolve import ResolverName, has_openat2
+from toolkit.guard import ResolverName, has_openat2
 
 
 @pytest.fixture(params=["openat2", "walk"])
@@ -23,7 +23,7 @@ def resolver(request: pytest.FixtureRequest) -> ResolverName:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Path]:
-    """A directory in memory where there is one: for thousands of writes that would each wait for a disk."""
+    """A directory in memory, if the machine has one: for tests with thousands of writes."""
     if not os.access("/dev/shm", os.W_OK):
         yield tmp_path
         return

@@ -1,7 +1,7 @@
 """Run as a program: transactions in children that end at a chosen step, and what they leave.
 
-Every call of the system that changes something is a step. A child is killed before its n-th one, so that all numbers
-together stop it at every place between two steps. The directories are fresh each time; one JSON line tells of each.
+Every system call that changes something is a step. A child is killed before its n-th step, so that all numbers together
+stop it between any two steps. The directories are new each time; one JSON line reports each outcome.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import ToolFailed
+from toolkit.guard import Drop, FileChange, Put, Recovery, SandboxFS
 from toolkit.guard.fs import rename
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.fs.transaction.change import Change, Drop, Put
-from toolkit.guard.fs.transaction.recover import Recovered
 
 FILES = {"a.txt": (b"a\n", 0o640), "d.txt": (b"d\n", 0o644), "e.txt": (b"e\n", 0o755), "sub/e2.txt": (b"E\n", 0o600)}
 CHANGING = ("rename", "link", "unlink", "mkdir", "rmdir", "write", "fsync", "fchmod", "ftruncate")
@@ -38,7 +36,7 @@ def open_fs(base: Path) -> SandboxFS:
     return SandboxFS(base / "ws", journal=str(base / "state/journal"))
 
 
-def changes(fs: SandboxFS) -> list[Change]:
+def changes(fs: SandboxFS) -> list[FileChange]:
     """Five files: one updated, two added in new directories, one deleted, one moved onto another."""
     seen = {name: fs.fingerprint(name) for name in FILES}
     return [
@@ -57,7 +55,7 @@ def transact(base: Path) -> None:
 
 
 def conflict(base: Path, moment: str) -> None:
-    """The last file of the transaction is changed while names change already, so that all must be undone."""
+    """The last file of the transaction is changed while names are already changing, so that everything must be undone."""
     step, path = sys.modules["toolkit.guard.fs.transaction.step"], base / "ws/e.txt"
 
     def meanwhile(act: Callable[..., None]) -> Callable[..., None]:
@@ -78,7 +76,7 @@ def conflict(base: Path, moment: str) -> None:
         raise AssertionError("no conflict")
 
 
-def recover(base: Path) -> tuple[Recovered, ...]:
+def recover(base: Path) -> tuple[Recovery, ...]:
     with open_fs(base) as fs:
         return fs.recover()
 

@@ -1,7 +1,7 @@
 """A network of its own for the fetch tests: a child process in a new network namespace, with nothing but a loopback.
 
-All kinds of addresses, public ones included, lie on that loopback, behind one web server that notes on which of them
-it is reached. The guard runs in there too; jobs go in and outcomes come back as pickles. No packet leaves.
+All kinds of addresses, public ones included, are on that loopback. One web server notes which of them was used. The guard
+runs in that process too; jobs are sent in and outcomes come back as pickles. No packet leaves the machine.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ from pathlib import Path
 from tests.guard.netns_server import Connection, Recorder, Request, start_servers
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError
 from toolkit.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit
-from toolkit.guard.net.exchange import Response
-from toolkit.guard.net.guard import Method, NetGuard
-from toolkit.guard.net.network import Network
+from toolkit.guard import NetGuard, Network, Response
+from toolkit.guard.net.guard import Method
 
 REPOSITORY = Path(__file__).parents[2]
 WATCHDOG = 120
@@ -81,7 +80,7 @@ class Job:
 
 @dataclass
 class Outcome:
-    """What came of a job, and what lookups and servers saw of it. ``peak``: bytes of memory, the server's included."""
+    """The outcome of a job, and what lookups and servers saw of it. ``peak``: bytes of memory, the server's included."""
 
     response: Response | None = None
     content: dict[str, object] = field(default_factory=dict)
@@ -107,7 +106,7 @@ class Outcome:
 
 
 class Lab:
-    """The parent's end: start, ``run`` jobs, ``close``. ``skip`` says why there is no such network here."""
+    """The parent's side: start, ``run`` jobs, ``close``. ``skip`` is the reason if there is no such network here."""
 
     def __init__(self, certificates: Path | None) -> None:
         command = [sys.executable, "-c", "from tests.guard.netns import main; main()", str(certificates or "")]

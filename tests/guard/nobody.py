@@ -1,4 +1,4 @@
-"""Another user: programs run as one, where root runs the tests."""
+"""Runs programs as another user, if root runs the tests."""
 
 from __future__ import annotations
 

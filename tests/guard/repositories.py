@@ -11,8 +11,7 @@ from pathlib import Path
 
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
-    "HOME": "/nonexistent",
-    # Said once and for all, so that a commit has the same digest on every machine.
+    # Fixed, so that a commit has the same digest on every machine.
     "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",
     "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z",
     "GIT_AUTHOR_NAME": "n",
@@ -22,10 +21,10 @@ ENVIRONMENT = {
 }
 
 
-def git(folder: Path, *arguments: str, check: bool = True) -> str:
-    """Git as anybody would run it."""
-    command = ["git", *arguments]
-    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=check).stdout
+def git(folder: Path, *arguments: str, check: bool = True, home: Path = Path("/nonexistent")) -> str:
+    """Run plain git, without a guard."""
+    command, environment = ["git", *arguments], {**ENVIRONMENT, "HOME": str(home)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=check).stdout
 
 
 @dataclass
@@ -34,7 +33,7 @@ class Repository:
 
     @property
     def proof(self) -> Path:
-        """Made by whatever the repository gets somebody to run. Inside, so that no read-only mount hides it."""
+        """The hostile program makes this file. It is inside the repository, so that no read-only mount hides it."""
         return self.root / ".git" / "proof"
 
     @property
@@ -46,17 +45,17 @@ class Repository:
             git(self.root, "config", key, value)
 
     def edit_same_size(self) -> None:
-        """An edit only the content shows, so that git must look into the file, and clean it first."""
+        """An edit that only the content shows, so that git must read the file, and run its filters first."""
         (self.root / "tracked").write_text("TWO\n")
         os.utime(self.root / "tracked", (2_000_000_000, 2_000_000_000))
 
 
-def new_repository(root: Path) -> Repository:
-    """One commit, nothing changed; what an attack would run is ignored."""
+def new_repository(root: Path, program: str = "touch {proof}\ncat\n") -> Repository:
+    """A repository with one commit and no changes. ``program`` is the hostile program, which git ignores."""
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     (root / "tracked").write_text("one\n")
-    (root / "evil.sh").write_text(f"#!/bin/sh\ntouch {root}/.git/proof\ncat\n")
+    (root / "evil.sh").write_text("#!/bin/sh\n" + program.format(proof=root / ".git/proof"))
     (root / "evil.sh").chmod(0o755)
     (root / ".git/info/exclude").write_text("evil.sh\n")
     git(root, "add", "tracked")
@@ -145,7 +144,7 @@ def no_file_at_all(inner: Path) -> None:
     os.mkfifo(inner)
 
 
-# What git passes over, to go on above it.
+# Git ignores these and continues above them.
 INCOMPLETE = (
     nothing_in_it, head_missing, head_without_meaning, head_linked_elsewhere, objects_missing, refs_missing, no_file_at_all,
 )  # fmt: skip

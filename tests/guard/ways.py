@@ -1,4 +1,4 @@
-"""The ways a command can be run here, and a guard for each: tests go through all that this machine gives."""
+"""The ways to run a command on this machine, and a guard for each. Tests use all that are available."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import pytest
 
-from toolkit.guard import ProcessGuard
-from toolkit.guard.permission import CarrierChoice, Mode, SandboxChoice
+from toolkit.guard import CarrierChoice, Mode, ProcessGuard, SandboxChoice
 from toolkit.guard.process.kernel.tier import pick_tier
 
 Way: TypeAlias = Literal["full", "bubblewrap", "reduced", "unsafe-none"]
@@ -27,7 +26,7 @@ _ASKED: Final[dict[Way, tuple[SandboxChoice, CarrierChoice]]] = {
 
 
 def needs(way: Way) -> None:
-    """Skip where this machine does not give it."""
+    """Skip the test if this machine does not support it."""
     choice = pick_tier(*_ASKED[way])
     if choice.name == "none" and not choice.unsafe:
         pytest.skip(f"this machine gives no {way}: {choice.reason}")

@@ -1,4 +1,4 @@
-"""The workspace that is attacked, what lies beside it, and one row for every path that is tried on it.
+"""The workspace that is attacked, the secrets next to it, and one row for every path that is tried.
 
 The numbers of the rows are those of the attack list.
 """
@@ -78,7 +78,7 @@ def bind_socket(folder: Path, name: str) -> None:
 
 
 def build(base: Path) -> None:
-    """The workspace ``ws`` with everything in it, and the secrets beside it."""
+    """The workspace ``ws`` with its files, and the secrets next to it."""
     root = base / "ws"
     for secret in ("secret", "outside/secret", "ws-evil/secret"):
         write(base / secret, SECRET)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.test_process_ends import wait_for
+from tests.guard.process.test_ends import wait_for
 from tests.packs.conftest import SERVERS, Doors, servers_in
 from tests.runtime.conftest import Door
 from toolkit import CancelSignal, JsonObject, Pack, ToolCall

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import toolkit
-from tests.guard.test_net_fetch import certificates
-from tests.guard.test_process_ends import wait_for
+from tests.guard.net.test_fetch import certificates
+from tests.guard.process.test_ends import wait_for
 from tests.packs.conftest import Doors
 from tests.packs.odd_http import OddHttp, odd_http
 from tests.runtime.conftest import Door
@@ -69,10 +69,10 @@ def test_headers_are_filled_from_the_environment_and_nothing_else_is_sent(
 def test_a_variable_that_is_missing_or_no_header_is_named_without_its_value(
     make_sync: Doors, odd: OddHttp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ToolFailed, match="needs the environment variable NO_SUCH_TOKEN, not set"):
+    with pytest.raises(ToolFailed, match="needs the environment variable NO_SUCH_TOKEN; set it"):
         greet(make_sync(pack(odd.url, Authorization="Bearer ${NO_SUCH_TOKEN}")))
     monkeypatch.setenv("TOKEN", "s3cret\r\nHost: elsewhere")
-    with pytest.raises(ToolkitError, match="'Authorization' must not hold line breaks") as caught:
+    with pytest.raises(ToolkitError, match="'Authorization' must not contain line breaks") as caught:
         greet(make_sync(pack(odd.url, Authorization="Bearer ${TOKEN}")))
     assert "s3cret" not in str(caught.value)
     assert odd.requests == []

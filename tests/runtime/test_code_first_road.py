@@ -105,7 +105,7 @@ def test_a_permission_that_is_not_granted(make_door: MakeDoor) -> None:
 
 
 def test_unknown_names_in_policies_are_refused(make_door: MakeDoor) -> None:
-    with pytest.raises(PolicyError, match=r"the policy names 'twcie', which is no tool\. Did you mean 'twice'\?"):
+    with pytest.raises(PolicyError, match=r"the policy names 'twcie', which is not a tool\. Did you mean 'twice'\?"):
         make_door(DynamicPolicy(tools={"twcie": "allow"}), packs=[twice])
     with pytest.raises(PolicyError, match="'twice'"):
         make_door(DynamicPolicy(tools={"twice": "allow"}), packs=[describe])
@@ -120,7 +120,7 @@ def test_rules_on_paths_judge_marked_parameters_and_previews(make_door: MakeDoor
     assert str(value(door, "first_line", path="secret.txt")).startswith("TOOL_NOT_ALLOWED: ")
     assert str(value(door, "note", name="secret")).startswith("TOOL_NOT_ALLOWED: ")
     assert value(door, "note", name="open") == "open"
-    with pytest.raises(PolicyError, match="'twice' tells of none"):
+    with pytest.raises(PolicyError, match="'twice' declares no path"):
         make_door(DynamicPolicy(rules=[DynamicRule("deny", tools=["twice"], path="a")]), packs=[twice])
 
 
@@ -441,7 +441,7 @@ def test_the_policy_of_a_standalone_context_holds(tmp_path: Path) -> None:
     with ToolContext.standalone(DynamicContext(tmp_path, policy), packs=[twice]) as ctx:
         assert twice.execute_raw('{"number": 2}', ctx).value == 4
         assert str(note.execute_raw('{"name": "a"}', ctx).value).startswith("TOOL_NOT_ALLOWED: ")
-    with pytest.raises(PolicyError, match="'twice', which is no tool"):
+    with pytest.raises(PolicyError, match="'twice', which is not a tool"):
         ToolContext.standalone(DynamicContext(tmp_path, policy))
 
 

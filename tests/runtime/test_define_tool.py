@@ -664,7 +664,7 @@ DEFINITIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "unknown name": (lambda: define_tool(unknown_name).definition, "'a' .* cannot be read at run time: name 'Nowhere'"),
     "no name": (lambda: define_tool(lambda: 1), "has no name of its own"),
     "wrong name": (lambda: define_tool(show, name="../show"), "'../show' is no tool name"),
-    "wrong permission": (lambda: define_tool(show, permissions=["fly"]), "no permission is called 'fly'"),  # type: ignore[list-item]
+    "wrong permission": (lambda: define_tool(show, permissions=["fly"]), "'fly' is not a permission"),  # type: ignore[list-item]
     "permissions as a text": (lambda: define_tool(show, permissions="read"), r"write \['read'\]"),  # type: ignore[arg-type]
     "required and optional": (
         lambda: define_tool(show, permissions=Permissions(("read",), ("read",))),

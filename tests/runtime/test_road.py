@@ -243,7 +243,7 @@ def test_rules_deny_first_then_ask_then_allow_then_tools_then_default(make_door:
 
 def test_policy_naming_no_tool_is_refused_when_the_toolkit_is_built(make_door: MakeDoor) -> None:
     for policy in (SecurityPolicy(tools={"shuot": "deny"}), SecurityPolicy(rules=[Rule("deny", tools=["shuot"])])):  # type: ignore[dict-item, list-item]
-        with pytest.raises(ValueError, match=r"the policy names 'shuot', which is no tool\. Did you mean 'shout'\?"):
+        with pytest.raises(ValueError, match=r"the policy names 'shuot', which is not a tool\. Did you mean 'shout'\?"):
             make_door(policy)
 
 

@@ -256,9 +256,9 @@ def test_packs_policies_and_contexts_of_the_wrong_kind_are_told(make_door: MakeD
     with pytest.raises(SetupError, match="packs is a list"):
         make_door(packs="toolkit.builtin:BUILTIN")
     odd: Any = {3: "allow"}
-    with pytest.raises(SetupError, match="3 is no name"):
+    with pytest.raises(SetupError, match="3 is not a name"):
         SecurityPolicy(tools=odd)
-    with pytest.raises(SetupError, match="rules are Rule"):
+    with pytest.raises(SetupError, match="'rules' must be Rule"):
         SecurityPolicy(rules=[odd])
     with pytest.raises(SetupError, match="needs a SecurityPolicy, not NoneType"):
         ToolkitContext(tmp_path, odd.get(0))

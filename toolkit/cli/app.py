@@ -143,7 +143,7 @@ def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str,
 @app.command()
 def tools(package: Package = None, as_json: AsJson = False) -> None:
     """List the tools of a generated package; in brackets what they say of themselves, and whether no sandbox holds them."""
-    from toolkit.guard.policy.hints import told_hints
+    from toolkit.guard.policy.hints import describe_hints
 
     with _told(as_json):
         rows = _package(package).CATALOG.definitions.values()
@@ -154,14 +154,14 @@ def tools(package: Package = None, as_json: AsJson = False) -> None:
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         words = ",".join(row["required"]) or "-"
-        said = ", ".join([*told_hints(row["annotations"]), *([_UNCONFINED] if row.get("unconfined") else [])])
+        said = ", ".join([*describe_hints(row["annotations"]), *([_UNCONFINED] if row.get("unconfined") else [])])
         typer.echo(f"{row['name']:<{width}}  {words:<8}  {row['description']}{f' [{said}]' if said else ''}")
 
 
 @app.command()
 def describe(name: str, package: Package = None, as_json: AsJson = False) -> None:
     """Show one tool: what it does, what it takes and gives."""
-    from toolkit.guard.policy.hints import told_hints
+    from toolkit.guard.policy.hints import describe_hints
     from toolkit.spec.outline import outline
 
     with _told(as_json):
@@ -171,7 +171,7 @@ def describe(name: str, package: Package = None, as_json: AsJson = False) -> Non
         return
     typer.echo(f"{row['name']}: {row['longDescription'] or row['description']}")
     typer.echo(f"permissions: {', '.join(row['required']) or 'none'}")
-    if said := told_hints(row["annotations"]):
+    if said := describe_hints(row["annotations"]):
         typer.echo(f"says of itself: {', '.join(said)}")
     if origin := row.get("origin"):
         confined = f", {_UNCONFINED}" if row.get("unconfined") else ""

@@ -1,6 +1,6 @@
 """The boundary: what a tool may touch, and the only code that touches the system for it.
 
-Each folder is one concern and can be audited by itself: ``policy`` decides, ``fs``, ``process`` and ``net`` act. This package
+Each folder is one concern and can be audited by itself: ``policy`` decides; ``fs``, ``process`` and ``net`` act. This package
 uses the standard library and ``toolkit.errors`` only. Everything here is loaded when it is first used.
 """
 
@@ -8,20 +8,42 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.handles import DirEntry as DirEntry
+    from toolkit.guard.fs.handles import EntryNames as EntryNames
     from toolkit.guard.fs.handles import FileInfo as FileInfo
+    from toolkit.guard.fs.handles import OpenFile as OpenFile
     from toolkit.guard.fs.handles import SandboxDir as SandboxDir
     from toolkit.guard.fs.path import SandboxPath as SandboxPath
+    from toolkit.guard.fs.path import display as display
+    from toolkit.guard.fs.resolve import ResolverName as ResolverName
+    from toolkit.guard.fs.resolve import has_openat2 as has_openat2
     from toolkit.guard.fs.sandbox_fs import SandboxFS as SandboxFS
     from toolkit.guard.fs.transaction.change import Drop as Drop
+    from toolkit.guard.fs.transaction.change import FileChange as FileChange
     from toolkit.guard.fs.transaction.change import Put as Put
+    from toolkit.guard.fs.transaction.recover import Recovery as Recovery
     from toolkit.guard.fs.write import Fingerprint as Fingerprint
-    from toolkit.guard.fs.write import Written as Written
+    from toolkit.guard.fs.write import WrittenFile as WrittenFile
+    from toolkit.guard.git import GitChange as GitChange
     from toolkit.guard.git import GitGuard as GitGuard
+    from toolkit.guard.git import GitStatus as GitStatus
+    from toolkit.guard.net.addresses import AddressRules as AddressRules
     from toolkit.guard.net.exchange import Response as Response
     from toolkit.guard.net.guard import NetGuard as NetGuard
+    from toolkit.guard.net.hosts import Host as Host
+    from toolkit.guard.net.hosts import HostPattern as HostPattern
+    from toolkit.guard.net.hosts import Url as Url
     from toolkit.guard.net.network import Network as Network
+    from toolkit.guard.net.service import ServiceGuard as ServiceGuard
+    from toolkit.guard.permission import ALL_PERMISSIONS as ALL_PERMISSIONS
+    from toolkit.guard.permission import PERMISSIONS as PERMISSIONS
+    from toolkit.guard.permission import Carrier as Carrier
+    from toolkit.guard.permission import CarrierChoice as CarrierChoice
+    from toolkit.guard.permission import Mode as Mode
     from toolkit.guard.permission import Permission as Permission
     from toolkit.guard.permission import Permissions as Permissions
+    from toolkit.guard.permission import SandboxChoice as SandboxChoice
+    from toolkit.guard.policy.hints import HINTS as HINTS
+    from toolkit.guard.policy.hints import Hint as Hint
     from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
     from toolkit.guard.policy.policy import Verdict as Verdict
     from toolkit.guard.policy.preview import Preview as Preview
@@ -36,16 +58,22 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".fs.handles": "DirEntry FileInfo SandboxDir",
-            ".fs.path": "SandboxPath",
+            ".fs.handles": "DirEntry EntryNames FileInfo OpenFile SandboxDir",
+            ".fs.path": "SandboxPath display",
+            ".fs.resolve": "ResolverName has_openat2",
             ".fs.sandbox_fs": "SandboxFS",
-            ".fs.transaction.change": "Drop Put",
-            ".fs.write": "Fingerprint Written",
-            ".git": "GitGuard",
+            ".fs.transaction.change": "Drop FileChange Put",
+            ".fs.transaction.recover": "Recovery",
+            ".fs.write": "Fingerprint WrittenFile",
+            ".git": "GitChange GitGuard GitStatus",
+            ".net.addresses": "AddressRules",
             ".net.exchange": "Response",
             ".net.guard": "NetGuard",
+            ".net.hosts": "Host HostPattern Url",
             ".net.network": "Network",
-            ".permission": "Permission Permissions",
+            ".net.service": "ServiceGuard",
+            ".permission": "ALL_PERMISSIONS PERMISSIONS Carrier CarrierChoice Mode Permission Permissions SandboxChoice",
+            ".policy.hints": "HINTS Hint",
             ".policy.policy": "SecurityPolicy Verdict",
             ".policy.preview": "Preview",
             ".policy.rule": "Decision Rule",

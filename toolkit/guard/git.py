@@ -1,12 +1,12 @@
-"""``git status`` for a repository nobody has vouched for.
+"""``git status`` for a repository that is not trusted.
 
-Promise: nothing the repository configures is run (monitors, hooks, filters, pagers, fetches from a promised remote),
-nothing is written, and no name outside the workspace is shown: read-only, offline, in the sandbox. A repository whose
-directory, work tree or included configuration lies outside the workspace is refused. Where there is no sandbox, the
-same settings hold, and a repository with filters or includes is refused as well. The repository that is asked is the
-one that was looked at: git passes over a ``.git`` that is no repository and goes on above it, so such a one is refused.
+Promise: nothing that the repository configures is run (monitors, hooks, filters, pagers, fetches from a promisor remote),
+nothing is written, and no name outside the workspace is shown. Git runs read-only, offline and in the sandbox. A repository
+whose directory, work tree or included configuration is outside the workspace is refused. Where there is no sandbox, the same
+settings apply, and a repository with filters or includes is refused as well. Git reads the same repository that was checked:
+it would ignore a ``.git`` that is not a repository and continue above it, so such a ``.git`` is refused.
 
-Limit: with filters switched off, a file they would clean shows as changed.
+Limit: filters are switched off, so a file that they would clean is shown as changed.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ _STATUS: Final = (
 )
 _FILTER_OFF: Final = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
-# What git takes for the head of a repository, and a little less.
+# Slightly stricter than what git accepts as the head of a repository.
 _HEAD: Final = re.compile(rb"ref: refs/|[0-9a-f]{40}")
 _MAX_HEAD: Final = 255
 
 
-class Change(NamedTuple):
-    """One changed path below the repository's root, git's letter or letters for it, and its name before a rename."""
+class GitChange(NamedTuple):
+    """One changed path below the repository's root, git's status letters for it, and its name before a rename."""
 
     path: str
     status: str
@@ -70,11 +70,11 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GitStatus:
-    """Where a repository stands. Paths are relative to ``repository_root``, itself relative to the workspace.
+    """The status of a repository. Paths are relative to ``repository_root``, which is relative to the workspace.
 
-    ``branch`` is None when the head is detached, ``head`` None before the first commit. ``upstream_gone`` says that the
-    upstream is configured, but there is no such branch to be ahead of or behind. ``hidden`` counts the changes that a deny
-    rule covers; they are in none of the lists and not in ``raw``, which else is what git wrote.
+    ``branch`` is None if the head is detached; ``head`` is None before the first commit. ``upstream_gone`` means that an
+    upstream is configured but that branch does not exist. ``hidden`` counts the changes that a deny rule covers; they are
+    neither in the lists nor in ``raw``, which is otherwise git's own output.
     """
 
     repository_root: str
@@ -85,24 +85,24 @@ class GitStatus:
     upstream_gone: bool
     ahead: int
     behind: int
-    staged: tuple[Change, ...]
-    unstaged: tuple[Change, ...]
-    untracked: tuple[Change, ...]
-    conflicted: tuple[Change, ...]
+    staged: tuple[GitChange, ...]
+    unstaged: tuple[GitChange, ...]
+    untracked: tuple[GitChange, ...]
+    conflicted: tuple[GitChange, ...]
     hidden: int
     clean: bool
     raw: bytes
 
     def lines(self) -> Iterator[str]:
-        """``raw`` to be read: one record a line, both names of a rename in it, all that is invisible escaped."""
-        for record in _records(self.raw):
+        """``raw`` in readable form: one record per line, with both names of a rename; invisible characters are escaped."""
+        for record in _read_records(self.raw):
             old = "" if record.old_path is None else f"\t{display(record.old_path)}"
             yield f"{record.kind} {display(record.rest)}{old}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """One line of the repository's own configuration; ``origin`` is the file it stands in."""
+    """One setting of the repository's own configuration; ``origin`` is its file."""
 
     key: str
     value: str
@@ -110,43 +110,43 @@ class _Setting:
 
 
 class GitGuard:
-    """Reads repositories in the workspace of ``process``; runs ``git status`` and ``git config --list``, no more."""
+    """Reads repositories in the workspace of ``process``. Runs only ``git status`` and ``git config --list``."""
 
     def __init__(self, process: ProcessGuard) -> None:
         self._process = process.for_git()
         self._sandboxed = process.tier != "none"
         self._fs = SandboxFS(process.workspace)
-        self._seen = self._fs
+        self._deny_fs = self._fs
 
     def bound(self, check: Check) -> GitGuard:
-        """A view that asks ``check`` all the time git runs."""
+        """A view that keeps calling ``check`` while git runs."""
         view = copy.copy(self)
         view._process = self._process.bound(check)
         view._fs = self._fs.bound(check)
         return view
 
-    def hiding(self, fs: SandboxFS) -> GitGuard:
-        """A view that leaves out and counts what the deny rules of ``fs``, on the same workspace, cover."""
+    def with_deny_of(self, fs: SandboxFS) -> GitGuard:
+        """A view that leaves out, and counts, what the deny rules of ``fs`` cover; ``fs`` has the same workspace."""
         view = copy.copy(self)
-        view._seen = fs
+        view._deny_fs = fs
         return view
 
     def status(self, cwd: str = ".") -> GitStatus:
-        """The state of the repository that ``cwd``, a path in the workspace, belongs to."""
-        top, directory, common = self._find(cwd)
-        settings = [*self._listed(f"{common}/config"), *self._listed(f"{directory}/config.worktree")]
-        root = self._check(settings, top, directory)
+        """The status of the repository that ``cwd``, a path in the workspace, belongs to."""
+        top, directory, common = self._find_repository(cwd)
+        settings = [*self._list_file(f"{common}/config"), *self._list_file(f"{directory}/config.worktree")]
+        root = self._check_settings(settings, top, directory)
         if any(map(_is_include, settings)):
-            # Only now that all of them are known to lie inside: those that apply, and what they include in turn.
-            settings += self._list(cwd, ("--includes",), {})
-            self._check(settings, top, directory)
-        result = self._git(cwd, _STATUS, {**_SETTINGS, **_filters_off(settings)}, {})
-        return self._parsed(result.stdout, self._relative(root))
+            # Only now, when all includes are known to be inside: git lists those that apply, and their own includes.
+            settings += self._list_settings(cwd, ("--includes",), {})
+            self._check_settings(settings, top, directory)
+        result = self._run_git(cwd, _STATUS, {**_SETTINGS, **_disabled_filters(settings)}, {})
+        return self._parse_status(result.stdout, self._relative_to_workspace(root))
 
-    def _find(self, cwd: str) -> tuple[str, str, str]:
-        """The directory that holds ``.git``, the repository's own, and the one it shares with other work trees.
+    def _find_repository(self, cwd: str) -> tuple[str, str, str]:
+        """The directory with ``.git`` in it, the git directory, and the one it shares with other work trees.
 
-        All are texts to be resolved in the workspace.
+        All are paths that have to be resolved in the workspace.
         """
         self._fs.open_dir(cwd).close()
         folder = cwd
@@ -161,48 +161,49 @@ class GitGuard:
                 except SandboxViolation:
                     break  # above the workspace
                 continue
-            directory = pointer if kind == "directory" else self._followed(folder, pointer, b"gitdir: ")
-            common = self._common(directory)
+            directory = pointer if kind == "directory" else self._follow_pointer(folder, pointer, b"gitdir: ")
+            common = self._find_common(directory)
             self._refuse_incomplete(directory, common)
             return folder, directory, common
-        raise _no_repository()
+        raise _not_a_repository()
 
-    def _common(self, directory: str) -> str:
+    def _find_common(self, directory: str) -> str:
+        """The directory that all work trees of the repository share."""
         pointer = f"{directory}/commondir"
         try:
             self._fs.stat(pointer)
         except ToolFailed:
             return directory
-        return self._followed(directory, pointer, b"")
+        return self._follow_pointer(directory, pointer, b"")
 
-    def _followed(self, folder: str, pointer: str, prefix: bytes) -> str:
-        """Where a file with a path in it leads, which must be in the workspace."""
+    def _follow_pointer(self, folder: str, pointer: str, prefix: bytes) -> str:
+        """The path that a file contains; it must be in the workspace."""
         try:
             with self._fs.open_file(pointer) as file:
                 text = file.read(_MAX_POINTER)
         except ToolFailed:
-            raise _no_repository() from None
+            raise _not_a_repository() from None
         if not text.startswith(prefix):
-            raise _no_repository()
-        return self._inside(folder, os.fsdecode(text[len(prefix) :].rstrip(b"\r\n")))
+            raise _not_a_repository()
+        return self._require_inside(folder, os.fsdecode(text[len(prefix) :].rstrip(b"\r\n")))
 
     def _refuse_incomplete(self, directory: str, common: str) -> None:
-        """Refuse what git might not take for a repository: it would go on above it, to one nobody has looked at."""
+        """Refuse what git might not accept as a repository: git would continue above it, to one that was not checked."""
         try:
             with self._fs.open_dir(directory) as folder:
                 head = next((entry for entry in folder.entries() if entry.raw == "HEAD"), None)
                 if head is None:
-                    raise _no_repository()
+                    raise _not_a_repository()
                 with folder.open_child_file(head) as file:
                     is_head = _HEAD.match(file.read(_MAX_HEAD)) is not None
-            whole = is_head and all(self._can_be_entered(f"{common}/{name}") for name in ("objects", "refs"))
+            complete = is_head and all(self._can_enter(f"{common}/{name}") for name in ("objects", "refs"))
         except ToolFailed:
-            whole = False
-        if not whole:
-            raise _no_repository()
+            complete = False
+        if not complete:
+            raise _not_a_repository()
 
-    def _can_be_entered(self, path: str) -> bool:
-        """Whether names in that directory can be looked up, which git tries; ``ToolFailed`` if it is none."""
+    def _can_enter(self, path: str) -> bool:
+        """Whether names in that directory can be looked up, as git does; ``ToolFailed`` if it is not a directory."""
         self._fs.open_dir(path).close()
         try:
             self._fs.stat(f"{path}/HEAD")
@@ -210,53 +211,59 @@ class GitGuard:
             return error.reason == "NOT_FOUND"
         return True
 
-    def _inside(self, folder: str, target: str) -> str:
-        """``target`` as seen from ``folder``; ``SandboxViolation`` when it is not in the workspace."""
+    def _require_inside(self, folder: str, target: str) -> str:
+        """``target`` relative to ``folder``; ``SandboxViolation`` if it is not in the workspace."""
         path = target if target.startswith("/") else f"{folder}/{target}"
         try:
             self._fs.stat(path)
         except SandboxViolation:
-            raise SandboxViolation("the repository's own directory, work tree or includes lie outside") from None
+            raise SandboxViolation(
+                "the repository is not read: its git directory, work tree or an included file is outside the workspace"
+            ) from None
         except ToolFailed:
-            return path  # missing, and git will say so
+            return path  # it is missing, and git will report that
         return path
 
-    def _listed(self, path: str) -> list[_Setting]:
-        """What one configuration file says, without its includes and outside of any repository."""
+    def _list_file(self, path: str) -> list[_Setting]:
+        """The settings of one configuration file, without its includes and outside of any repository."""
         try:
             self._fs.stat(path)
         except ToolFailed:
             return []
         name = path if path.startswith("/") else os.path.join(self._process.workspace, path)
-        return self._list(".", ("--no-includes", "--file", name), {"GIT_DIR": "/dev/null"})
+        return self._list_settings(".", ("--no-includes", "--file", name), {"GIT_DIR": "/dev/null"})
 
-    def _list(self, cwd: str, which: tuple[str, ...], variables: dict[str, str]) -> list[_Setting]:
-        """Configuration as git reads it; listing runs nothing of it."""
+    def _list_settings(self, cwd: str, which: tuple[str, ...], variables: dict[str, str]) -> list[_Setting]:
+        """The configuration as git reads it. Listing does not run anything."""
         arguments = ("config", "--list", "-z", "--show-scope", "--show-origin", *which)
-        fields = os.fsdecode(self._git(cwd, arguments, _SETTINGS, variables).stdout).split("\0")
+        fields = os.fsdecode(self._run_git(cwd, arguments, _SETTINGS, variables).stdout).split("\0")
         settings = []
         for _scope, origin, line in zip(fields[0::3], fields[1::3], fields[2::3], strict=False):
             key, _, value = line.partition("\n")
             settings.append(_Setting(key, value, origin.removeprefix("file:")))
         return settings
 
-    def _check(self, settings: list[_Setting], top: str, directory: str) -> str:
-        """Refuse what reaches outside; the answer is the root of the work tree."""
+    def _check_settings(self, settings: list[_Setting], top: str, directory: str) -> str:
+        """Refuse settings that lead outside. Returns the root of the work tree."""
         root = top
         for setting in settings:
             included = _is_include(setting)
             if not self._sandboxed and (included or setting.key.startswith("filter.")):
-                raise SandboxViolation("without a sandbox, a repository with filters or includes is not read")
+                raise SandboxViolation(
+                    "the repository is not read: it has filters or includes, and there is no sandbox"
+                )
             if setting.key == "core.worktree":
-                root = self._inside(directory, setting.value)
+                root = self._require_inside(directory, setting.value)
             elif included:
                 if setting.value.startswith("~"):
-                    raise SandboxViolation("the repository includes configuration of a home directory")
+                    raise SandboxViolation(
+                        "the repository is not read: it includes configuration from a home directory"
+                    )
                 origin = os.path.dirname(setting.origin) or "."
-                self._inside(origin if origin.startswith("/") else f"{top}/{origin}", setting.value)
+                self._require_inside(origin if origin.startswith("/") else f"{top}/{origin}", setting.value)
         return root
 
-    def _git(
+    def _run_git(
         self, cwd: str, arguments: tuple[str, ...], settings: dict[str, str], more: dict[str, str]
     ) -> ProcessResult:
         ceiling = os.path.dirname(self._process.workspace)
@@ -264,7 +271,7 @@ class GitGuard:
         for index, (key, value) in enumerate(settings.items()):
             variables[f"GIT_CONFIG_KEY_{index}"] = key
             variables[f"GIT_CONFIG_VALUE_{index}"] = value
-        # Through env(1), because no caller may hand GIT_* to a command, and this one is no exception.
+        # Through env(1), because no caller may pass GIT_* variables to a command, not even this one.
         assignments = [f"{name}={value}" for name, value in variables.items()]
         result = self._process.run(
             ["env", *assignments, "git", "--no-optional-locks", "--no-pager", *arguments],
@@ -273,37 +280,37 @@ class GitGuard:
             max_output=_MAX_OUTPUT,
         )
         if result.timed_out:
-            raise ToolFailed("IO", f"git did not answer within {_TIMEOUT:.0f} seconds")
+            raise ToolFailed("IO", f"git did not finish within {_TIMEOUT:.0f} seconds")
         if result.stdout_truncated:
             raise ToolFailed("TOO_LARGE", "the repository has too many changes to list")
         if result.exit_code == 127:
-            raise ToolFailed("COMMAND_NOT_FOUND", "'git' does not exist, or cannot be seen from inside the sandbox")
+            raise ToolFailed("COMMAND_NOT_FOUND", "'git' is not installed, or is not visible inside the sandbox")
         if result.exit_code != 0:
-            raise _failure(result.stderr)
+            raise _to_failure(result.stderr)
         return result
 
-    def _relative(self, root: str) -> str:
-        """The work tree's root, seen from the workspace; only its text, nothing is opened by it."""
+    def _relative_to_workspace(self, root: str) -> str:
+        """The path of the work tree's root, for display; it is never opened by this path."""
         real = os.path.realpath(os.path.join(self._process.workspace, root))
         return os.path.relpath(real, self._process.workspace)
 
-    def _parsed(self, raw: bytes, root: str) -> GitStatus:
+    def _parse_status(self, raw: bytes, root: str) -> GitStatus:
         header: dict[str, str] = {}
-        changes: dict[str, list[Change]] = {"staged": [], "unstaged": [], "untracked": [], "conflicted": []}
+        changes: dict[str, list[GitChange]] = {"staged": [], "unstaged": [], "untracked": [], "conflicted": []}
         kept: list[bytes] = []
         hidden = 0
-        for record in _records(raw):
+        for record in _read_records(raw):
             if record.kind == "#":
                 name, _, value = record.rest.partition(" ")
                 header[name] = value
-            elif self._seen.hides(f"{root}/{record.path}"):
+            elif self._deny_fs.hides(f"{root}/{record.path}"):
                 hidden += 1
                 continue
             else:
                 old = record.old_path
-                if old is not None and self._seen.hides(f"{root}/{old}"):
+                if old is not None and self._deny_fs.hides(f"{root}/{old}"):
                     record = record._replace(old_path="")
-                for place, change in _changes(record):
+                for place, change in _changes_in(record):
                     changes[place].append(change)
             kept.append(record.raw())
         branch, head = header.get("branch.head", ""), header.get("branch.oid", "(initial)")
@@ -331,29 +338,30 @@ def _is_include(setting: _Setting) -> bool:
     return setting.key.startswith(("include.", "includeif.")) and setting.key.endswith(".path")
 
 
-def _filters_off(settings: list[_Setting]) -> dict[str, str]:
+def _disabled_filters(settings: list[_Setting]) -> dict[str, str]:
+    """Settings that switch off every filter of the repository."""
     names = {key.rpartition(".")[0] for key in (setting.key for setting in settings) if key.startswith("filter.")}
     return {f"{name}.{option}": value for name in sorted(names) for option, value in _FILTER_OFF.items()}
 
 
-def _failure(stderr: bytes) -> ToolFailed:
-    """Git's own words may name places outside, so only their kind is told."""
+def _to_failure(stderr: bytes) -> ToolFailed:
+    """The failure that git reports. Its own message is left out, because it may name paths outside."""
     if b"dubious ownership" in stderr:
         return ToolFailed("PERMISSION_DENIED", "the repository belongs to another user, so git does not trust it")
-    return _no_repository()
+    return _not_a_repository()
 
 
-def _no_repository() -> ToolFailed:
-    words = "no complete, readable '.git' in this directory or above it, up to the root of the workspace"
-    return ToolFailed("NOT_GIT_REPOSITORY", f"this is no git repository: {words}")
+def _not_a_repository() -> ToolFailed:
+    problem = "no complete, readable '.git' in this directory or above it, up to the root of the workspace"
+    return ToolFailed("NOT_GIT_REPOSITORY", f"this is not a git repository: {problem}")
 
 
-# How many fields stand before the path in each kind of record.
+# How many fields are before the path in each kind of record.
 _FIELDS: Final = {"1": 7, "2": 8, "u": 9, "?": 0}
 
 
 class _Record(NamedTuple):
-    """One record of ``git status``: what kind it is, what follows, and the second name of a rename."""
+    """One record of ``git status``: its kind, its other fields, and the second name of a rename."""
 
     kind: str
     rest: str
@@ -369,7 +377,7 @@ class _Record(NamedTuple):
         return os.fsencode(f"{self.kind} {self.rest}\0{old}")
 
 
-def _records(raw: bytes) -> Iterator[_Record]:
+def _read_records(raw: bytes) -> Iterator[_Record]:
     fields = iter(os.fsdecode(raw).split("\0"))
     for field in fields:
         kind, _, rest = field.partition(" ")
@@ -377,15 +385,15 @@ def _records(raw: bytes) -> Iterator[_Record]:
             yield _Record(kind, rest, next(fields, "") if kind == "2" else None)
 
 
-def _changes(record: _Record) -> Iterator[tuple[str, Change]]:
-    """The lists a record belongs to, with what stands there; a file may be staged and changed again."""
+def _changes_in(record: _Record) -> Iterator[tuple[str, GitChange]]:
+    """The changes of one record, each with the list it belongs to. A file may be staged and then changed again."""
     path = display(record.path)
     if record.kind == "?":
-        yield "untracked", Change(path, "?")
+        yield "untracked", GitChange(path, "?")
     elif record.kind == "u":
-        yield "conflicted", Change(path, record.rest[:2])
+        yield "conflicted", GitChange(path, record.rest[:2])
     else:
         old = display(record.old_path) if record.old_path else None
         for place, state in zip(("staged", "unstaged"), record.rest[:2], strict=True):
             if state != ".":
-                yield place, Change(path, state, old if state in "RC" else None)
+                yield place, GitChange(path, state, old if state in "RC" else None)

@@ -1,5 +1,4 @@
-"""The words of the boundary: what a tool may be granted, how a workspace may be used, which sandbox is asked for, and
-who is to build it."""
+"""Settings of the boundary: permissions of a tool, mode of a workspace, kind of sandbox, and what builds the sandbox."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ CarrierChoice: TypeAlias = Literal["auto", "own", "bubblewrap"]
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What a tool needs, and what it makes use of where it is granted.
+    """The permissions that a tool needs, and those it uses only if they are granted.
 
-    >>> Permissions.of(["write", "read"])
+    >>> Permissions.normalize(["write", "read"])
     Permissions(required=('read', 'write'), optional=())
     """
 
@@ -33,25 +32,30 @@ class Permissions:
     optional: tuple[Permission, ...] = ()
 
     @classmethod
-    def of(cls, wanted: Permissions | Iterable[Permission]) -> Permissions:
-        """The same, checked and in order; a plain list of words is the required ones."""
-        given = wanted if isinstance(wanted, Permissions) else cls(_listed(wanted))
-        required, optional = _listed(given.required), _listed(given.optional)
-        twice = [word for word in optional if word in required]
-        if twice:
-            raise SetupError(f"the permission {twice[0]!r} is both required and optional")
+    def normalize(cls, wanted: Permissions | Iterable[Permission]) -> Permissions:
+        """The same permissions, checked and sorted. A plain list means required ones."""
+        given = wanted if isinstance(wanted, Permissions) else cls(_sort_names(wanted))
+        required, optional = _sort_names(given.required), _sort_names(given.optional)
+        duplicates = [name for name in optional if name in required]
+        if duplicates:
+            raise SetupError(f"the permission {duplicates[0]!r} is both required and optional; choose one")
         return cls(required, optional)
 
-    def within(self, others: Permissions) -> bool:
-        """Whether the others ask for all that these ask for."""
+    def is_within(self, others: Permissions) -> bool:
+        """Whether ``others`` include all of these permissions."""
         return set(self.required) <= set(others.required) and set(self.optional) <= {*others.required, *others.optional}
 
 
-def _listed(words: Iterable[Permission]) -> tuple[Permission, ...]:
-    if isinstance(words, str):
-        raise SetupError(f"permissions are a list: write [{words!r}]")
-    given = list(words)
-    unknown = [word for word in given if word not in PERMISSIONS]
+def unknown_permission(name: object) -> str:
+    """The error text for a name that is not a permission."""
+    return f"{name!r} is not a permission; the permissions are {', '.join(PERMISSIONS)}"
+
+
+def _sort_names(names: Iterable[Permission]) -> tuple[Permission, ...]:
+    if isinstance(names, str):
+        raise SetupError(f"permissions must be a list: write [{names!r}]")
+    given = list(names)
+    unknown = [name for name in given if name not in PERMISSIONS]
     if unknown:
-        raise SetupError(f"no permission is called {unknown[0]!r}; there are {', '.join(PERMISSIONS)}")
-    return tuple(word for word in PERMISSIONS if word in given)
+        raise SetupError(unknown_permission(unknown[0]))
+    return tuple(name for name in PERMISSIONS if name in given)

@@ -30,7 +30,7 @@ def _add_hint(fs: SandboxFS, path: str, error: ToolFailed) -> ToolFailed:
         return error
     shown = error.details.get("path")
     # A broken link is reported missing under its own name.
-    near = [name for name in fs.near(path) if name != shown]
+    near = [name for name in fs.similar_paths(path) if name != shown]
     if not near:
         return error
     names = " or ".join(f"'{name}'" for name in near)

@@ -16,7 +16,7 @@ from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS
-    from toolkit.guard.fs.write import Fingerprint, Written
+    from toolkit.guard.fs.write import Fingerprint, WrittenFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _read_old(args: WriteFileInput, fs: SandboxFS) -> _OldFile | None:
     return _OldFile(fingerprint, data)
 
 
-def _write(args: WriteFileInput, data: bytes, before: _OldFile | None, fs: SandboxFS) -> Written:
+def _write(args: WriteFileInput, data: bytes, before: _OldFile | None, fs: SandboxFS) -> WrittenFile:
     """Write only if the file is still what was read, or still does not exist, so that the diff is right."""
     if before is not None:
         return fs.write_file(args.path, data, expected=before.fingerprint)

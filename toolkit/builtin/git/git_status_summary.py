@@ -13,7 +13,7 @@ from toolkit.generated.models.git_status_summary import GitStatusSummaryOutputCh
 from toolkit.runtime.context.toolkit_context import ToolContext
 
 if TYPE_CHECKING:
-    from toolkit.guard.git import Change, GitStatus
+    from toolkit.guard.git import GitChange, GitStatus
 
 MAX_LISTED: Final = 1000
 """Maximum number of changes of one kind in the output."""
@@ -70,7 +70,7 @@ def _join_lines(lines: Iterator[str]) -> tuple[str, bool]:
     return "\n".join(kept), False
 
 
-def _to_output(status: GitStatus, changes: Sequence[Change]) -> list[GitStatusSummaryOutputChange]:
+def _to_output(status: GitStatus, changes: Sequence[GitChange]) -> list[GitStatusSummaryOutputChange]:
     """The first changes, with paths as the other tools accept them."""
     rows: list[GitStatusSummaryOutputChange] = []
     for change in changes[:MAX_LISTED]:

@@ -18,7 +18,7 @@ from toolkit.builtin.text.diff import visible_diff
 from toolkit.errors import ToolkitError
 from toolkit.generated import ApplyPatchInput, ApplyPatchOutput
 from toolkit.generated.models.apply_patch import ApplyPatchOutputFile
-from toolkit.guard.fs.transaction.change import Change, Drop, Put
+from toolkit.guard.fs.transaction.change import Drop, FileChange, Put
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.context.toolkit_context import ToolContext
 
@@ -67,11 +67,11 @@ def _writes(patch: Patch) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for pair in names for name in pair))
 
 
-def _changes(plan: PatchPlan) -> list[Change]:
+def _changes(plan: PatchPlan) -> list[FileChange]:
     return [_to_change(*one) for one in plan.changes]
 
 
-def _to_change(path: str, original: Original | None, content: Content | None) -> Change:
+def _to_change(path: str, original: Original | None, content: Content | None) -> FileChange:
     expected = None if original is None else original.fingerprint
     if content is None:
         assert expected is not None, "a file that does not exist cannot be dropped"

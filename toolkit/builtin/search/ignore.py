@@ -16,7 +16,7 @@ from toolkit.builtin.search.gitignore import DIRECTORY, Patterns, raw_bytes
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.guard.fs.handles import Names, SandboxDir
+    from toolkit.guard.fs.handles import EntryNames, SandboxDir
     from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 # Longer files were not written by people. They are not read, which shows too much rather than too little.
@@ -70,7 +70,7 @@ class IgnoreRules:
         """Whether only ``.git`` is left out."""
         return not self._all
 
-    def enter(self, folder: SandboxDir, steps: Sequence[str], names: Names) -> IgnoreRules:
+    def enter(self, folder: SandboxDir, steps: Sequence[str], names: EntryNames) -> IgnoreRules:
         """The rules in ``folder``, one step below the directory of these rules; ``names`` are its entries."""
         if not self._reads_lists or _LIST_NAME not in names.files:
             return self
@@ -81,7 +81,7 @@ class IgnoreRules:
             self._excluded, (_PlacedPatterns(patterns, depth=len(steps)), *self._lists), reads_lists=True
         )
 
-    def filter_names(self, names: Names, steps: Sequence[str]) -> Names:
+    def filter_names(self, names: EntryNames, steps: Sequence[str]) -> EntryNames:
         """The names of a directory that are not left out."""
         directories, files, symlinks, others = names
         return type(names)(

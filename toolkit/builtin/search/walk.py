@@ -10,7 +10,7 @@ from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
     from toolkit.builtin.search.ignore import IgnoreRules
-    from toolkit.guard.fs.handles import DirEntry, Names, SandboxDir
+    from toolkit.guard.fs.handles import DirEntry, EntryNames, SandboxDir
 
 # Limits of a walk, in entries and levels. Few projects have more.
 MAX_ENTRIES: Final = 1_000_000
@@ -30,7 +30,7 @@ class Visit(NamedTuple):
 
     folder: SandboxDir
     steps: Steps
-    names: Names
+    names: EntryNames
 
 
 class Walk:
@@ -82,7 +82,7 @@ class Walk:
         rules = level.rules.enter(folder, steps, names)
         return Visit(folder, steps, filter_names(names, steps, rules, include_hidden=self._include_hidden)), rules
 
-    def _read_names(self, folder: SandboxDir) -> Names:
+    def _read_names(self, folder: SandboxDir) -> EntryNames:
         names = folder.names()
         self.hidden += folder.hidden
         self._scanned += sum(map(len, names))
@@ -101,7 +101,7 @@ class _OpenDirectory:
         self.pending = sorted(visit.names.directories, reverse=True)
 
 
-def filter_names(names: Names, steps: Steps, rules: IgnoreRules, *, include_hidden: bool) -> Names:
+def filter_names(names: EntryNames, steps: Steps, rules: IgnoreRules, *, include_hidden: bool) -> EntryNames:
     """The names of a directory that are neither hidden nor left out by its rules; modifies ``names``."""
     if not include_hidden:
         for some in names:

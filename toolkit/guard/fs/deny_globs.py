@@ -1,11 +1,11 @@
-"""Patterns that refuse: which paths a deny rule or a protected name covers.
+"""Glob patterns of deny rules and protected names: which paths they cover.
 
-Made to refuse too much rather than too little. Names are compared without regard to case, Unicode form and invisible
-characters, as some file systems do, and without spaces and dots at their end, as others do. A pattern that could
-not mean what it says is an error when it is given.
+They cover too much rather than too little. Names are compared without regard to case, Unicode form and invisible
+characters, as some file systems do, and without spaces and dots at their end, as others do. A pattern that cannot mean
+what it says is refused when it is given.
 
-Time is linear in the pattern for every name: each ``*`` and ``**`` takes the first place where what follows it fits
-and never tries another. Nothing is lost by that, as a later one can absorb whatever an earlier one leaves.
+Time is linear in the pattern for every name: each ``*`` and ``**`` takes the first position where the rest fits and never
+tries another. No match is lost by that, because a later star can absorb whatever an earlier one leaves.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from toolkit.errors import SetupError
+from toolkit.guard.fs.path import split_names
 
 Spellings: TypeAlias = tuple[str, ...]
 Folded: TypeAlias = tuple[Spellings, ...]
 
-# Unicode's Default_Ignorable_Code_Point: two names that differ only in these are one to some file systems.
+# Unicode's Default_Ignorable_Code_Point: to some file systems, names that differ only in these are the same.
 _IGNORED: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -29,7 +30,7 @@ _IGNORED: Final = re.compile(
 
 
 class Forms:
-    """The names a path goes by, ready to be compared: relative to the roots it is below, and absolute."""
+    """All names of one path, ready to be compared: relative to the roots it is below, and absolute."""
 
     __slots__ = ("absolute", "relative")
 
@@ -38,17 +39,16 @@ class Forms:
         self.absolute: Final = tuple(absolute)
 
     def below(self, name: str) -> Forms:
-        """The same for ``name`` in that directory."""
+        """The forms of ``name`` in that directory."""
         last = (fold(name),)
         return Forms([path + last for path in self.relative], [path + last for path in self.absolute])
 
 
 class Globs:
-    """Patterns with ``*``, ``?``, ``[...]`` and ``**``; each covers what it matches and everything below that.
+    """Patterns with ``*``, ``?``, ``[...]`` and ``**``. Each covers what it matches and everything below that.
 
-    Without a slash a pattern matches a name at any depth; with one it starts at a root, and with one at its
-    beginning it may be an absolute path as well. A backslash takes the next character as it is. There are no
-    exceptions (``!``).
+    A pattern without a slash matches a name at any depth. With a slash it starts at a root; if it begins with a slash,
+    it may also be an absolute path. A backslash takes the next character literally. There are no exceptions (``!``).
 
     >>> Globs([".env*", "keys/**"]).cover(Forms([fold_all(("app", ".ENV.local"))], []))
     True
@@ -56,44 +56,44 @@ class Globs:
 
     def __init__(self, globs: Iterable[str]) -> None:
         if isinstance(globs, str):
-            raise SetupError(f"patterns are a list of texts: write [{globs!r}]")
+            raise SetupError(f"patterns must be a list of strings: write [{globs!r}]")
         self.globs: Final = tuple(globs)
         names: list[str] = []
-        paths: list[_Path] = []
-        absolute: list[_Path] = []
+        paths: list[_PathPattern] = []
+        absolute: list[_PathPattern] = []
         for glob in self.globs:
-            parts = _parts(glob)
+            parts = _split_pattern(glob)
             if "/" not in glob.rstrip("/"):
-                names += _expressions(parts[0], glob)
+                names += _to_expressions(parts[0], glob)
                 continue
-            paths.append(_Path(parts, glob))
+            paths.append(_PathPattern(parts, glob))
             if glob.startswith("/"):
                 absolute.append(paths[-1])
-        self._name: Final = _compiled(names) if names else None
+        self._name: Final = _compile(names) if names else None
         self._paths: Final = tuple(paths)
         self._absolute: Final = tuple(absolute)
 
     def cover(self, forms: Forms) -> bool:
-        """Whether some pattern covers the path under one of its forms."""
+        """Whether a pattern covers the path in any of its forms."""
         name = self._name
-        if name is not None and any(_fits(name, one) for path in forms.relative for one in path):
+        if name is not None and any(_matches(name, one) for path in forms.relative for one in path):
             return True
         return self._cover_path(forms)
 
     def cover_entry(self, folder: Forms, name: str) -> bool:
-        """Whether ``name`` is covered in a directory that is not."""
-        if self._name is not None and _fits(self._name, fold(name)):
+        """Whether ``name`` is covered in a directory that is not covered itself."""
+        if self._name is not None and _matches(self._name, fold(name)):
             return True
         return bool(self._paths) and self._cover_path(folder.below(name))
 
     def _cover_path(self, forms: Forms) -> bool:
-        return any(one.leads_to(path) for one in self._paths for path in forms.relative) or any(
-            one.leads_to(path) for one in self._absolute for path in forms.absolute
+        return any(one.covers(path) for one in self._paths for path in forms.relative) or any(
+            one.covers(path) for one in self._absolute for path in forms.absolute
         )
 
 
-class _Path:
-    """A pattern over several names: groups of them with any number of directories between two groups."""
+class _PathPattern:
+    """A pattern of several names: groups of names, with any number of directories between two groups."""
 
     __slots__ = ("_groups",)
 
@@ -103,17 +103,17 @@ class _Path:
             if part == "**":
                 groups.append([])
             else:
-                groups[-1].append(_compiled(_expressions(part, glob)))
+                groups[-1].append(_compile(_to_expressions(part, glob)))
         self._groups = groups
 
-    def leads_to(self, path: Folded) -> bool:
+    def covers(self, path: Folded) -> bool:
         """Whether ``path`` or a directory above it matches."""
         at = 0
         for number, group in enumerate(self._groups):
             last = len(path) - len(group) if number else 0
             for start in range(at, last + 1):
                 names = path[start : start + len(group)]
-                if len(names) == len(group) and all(map(_fits, group, names)):
+                if len(names) == len(group) and all(map(_matches, group, names)):
                     at = start + len(group)
                     break
             else:
@@ -121,25 +121,25 @@ class _Path:
         return True
 
 
-@functools.lru_cache(4096)  # most names come again, in the next path and in the other forms of this one
+@functools.lru_cache(4096)  # most names occur again, in the next path and in the other forms of this one
 def fold(name: str) -> Spellings:
     """The spellings of a name that a pattern may match.
 
     >>> fold(".GIT"), fold(".g\\u200cit"), fold("notes. ")
     (('.git',), ('.g\\u200cit', '.git'), ('notes. ', 'notes'))
     """
-    letters = _folded(name)
+    letters = _fold_text(name)
     bare = letters[-1].rstrip(" .")
     return tuple(dict.fromkeys((letters[0], bare))) if bare else letters
 
 
 def fold_all(names: Iterable[str]) -> Folded:
-    """``fold`` of each name of a path."""
+    """``fold`` for each name of a path."""
     return tuple(map(fold, names))
 
 
-def _folded(text: str) -> Spellings:
-    """Once letter by letter, so that ``?`` stands for one of them, and once as Unicode says, where they differ."""
+def _fold_text(text: str) -> Spellings:
+    """Folded letter by letter, so that ``?`` stands for one letter, and as Unicode defines it, where the two differ."""
     if text.isascii():
         return (text.lower(),)
     composed = unicodedata.normalize("NFC", text)
@@ -148,38 +148,38 @@ def _folded(text: str) -> Spellings:
     return tuple(dict.fromkeys((letters, unicodedata.normalize("NFC", visible.casefold()))))
 
 
-def _fits(pattern: re.Pattern[str], name: Spellings) -> bool:
+def _matches(pattern: re.Pattern[str], name: Spellings) -> bool:
     return any(map(pattern.fullmatch, name))
 
 
-def _parts(glob: str) -> list[str]:
+def _split_pattern(glob: str) -> list[str]:
     if not isinstance(glob, str) or "\0" in glob:
-        raise SetupError("a pattern must be text without NUL characters")
+        raise SetupError("a pattern must be a string without NUL characters")
     if glob.startswith("!"):
-        raise _wrong(glob, "has no exceptions; write '\\!' for a name that begins with '!'")
-    parts = [part for part in glob.split("/") if part not in ("", ".")]
+        raise _pattern_error(glob, "begins with '!', but there are no exceptions; write '\\!' for such a name")
+    parts = split_names(glob)
     if not parts or ".." in parts:
-        raise _wrong(glob, "must name something below the root")
+        raise _pattern_error(glob, "must name something below the root")
     if parts[-1] == "**":
-        parts[-1] = "*"  # what is below, not the directory itself; below that everything is covered anyway
+        parts[-1] = "*"  # the entries, not the directory itself; everything below an entry is covered anyway
     return parts
 
 
-def _wrong(glob: str, words: str) -> SetupError:
-    return SetupError(f"the pattern {glob!r} {words}")
+def _pattern_error(glob: str, problem: str) -> SetupError:
+    return SetupError(f"the pattern {glob!r} {problem}")
 
 
-def _compiled(expressions: Iterable[str]) -> re.Pattern[str]:
+def _compile(expressions: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(expressions), re.DOTALL)
 
 
-def _expressions(part: str, glob: str) -> list[str]:
-    return [_expression(spelling, glob) for spelling in _folded(part)]
+def _to_expressions(part: str, glob: str) -> list[str]:
+    return [_to_expression(spelling, glob) for spelling in _fold_text(part)]
 
 
-def _expression(part: str, glob: str) -> str:
-    """A regular expression for one name, in which no step is tried a second time."""
-    chunks = [""]  # what stands between two stars
+def _to_expression(part: str, glob: str) -> str:
+    """A regular expression for one name that never tries a star twice."""
+    chunks = [""]  # the text between two stars
     at = 0
     while at < len(part):
         letter = part[at]
@@ -189,12 +189,12 @@ def _expression(part: str, glob: str) -> str:
         elif letter == "?":
             chunks[-1] += "."
         elif letter == "[":
-            choice, at = _choice(part, at, glob)
+            choice, at = _read_choice(part, at, glob)
             chunks[-1] += choice
         else:
             if letter == "\\":
                 if at == len(part):
-                    raise _wrong(glob, "ends a name with a backslash")
+                    raise _pattern_error(glob, "ends a name with a backslash; write '\\\\' for a backslash")
                 letter = part[at]
                 at += 1
             chunks[-1] += re.escape(letter)
@@ -204,16 +204,16 @@ def _expression(part: str, glob: str) -> str:
     return first + "".join(f"(?>.*?{chunk})" for chunk in others[:-1]) + ".*" + others[-1]
 
 
-def _choice(part: str, at: int, glob: str) -> tuple[str, int]:
-    """The letters of ``[...]`` that begins before ``at``, as an expression, and where its end is."""
+def _read_choice(part: str, at: int, glob: str) -> tuple[str, int]:
+    """The ``[...]`` whose bracket is just before ``at``, as a regular expression, and the position after it."""
     negated = part[at : at + 1] in ("!", "^")
     at += negated
     end = part.find("]", at + 1)  # the first letter may be a bracket itself
     if end < 0:
-        raise _wrong(glob, "opens a '[' that is not closed; write '\\[' for a bracket")
+        raise _pattern_error(glob, "has a '[' that is not closed; write '\\[' for a bracket")
     letters = part[at:end]
     if "\\" in letters or "[:" in letters:
-        raise _wrong(glob, "may hold only letters and ranges between '[' and ']'")
+        raise _pattern_error(glob, "may contain only letters and ranges between '[' and ']'")
     pieces: list[str] = []
     while letters:
         low, high = letters[0], letters[2:3]
@@ -222,7 +222,7 @@ def _choice(part: str, at: int, glob: str) -> tuple[str, int]:
             letters = letters[1:]
             continue
         if low > high:
-            raise _wrong(glob, f"holds the range {low}-{high}, which is empty")
+            raise _pattern_error(glob, f"contains the range {low}-{high}, which is empty")
         pieces.append(f"{re.escape(low)}-{re.escape(high)}")
         letters = letters[3:]
     return f"[{'^' if negated else ''}{''.join(pieces)}]", end + 1

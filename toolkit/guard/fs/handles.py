@@ -1,4 +1,4 @@
-"""What is open: a file to read, a directory to list and to go down from. Made by ``SandboxFS``, never by path."""
+"""Open files and directories, for reading and listing. ``SandboxFS`` creates them; they are never opened by path."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
-from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.fs.os_errors import failure
-from toolkit.guard.fs.path import display, outside
+from toolkit.errors import ToolFailed
+from toolkit.guard.fs.os_errors import to_failure
+from toolkit.guard.fs.path import display, outside_error
 from toolkit.guard.fs.place import Descriptor
-from toolkit.guard.fs.protect import Sight
+from toolkit.guard.fs.protect import ListingFilter, denied_error
+from toolkit.guard.fs.resolve import READ_DIRECTORY
 from toolkit.guard.fs.write import Fingerprint
 
 Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 Check: TypeAlias = Callable[[], None]
 
 READ_FILE: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-READ_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-# os.read allocates what it is asked for, whatever the file holds.
+# os.read allocates the requested size, however small the file is.
 CHUNK: Final = 1 << 20
-# How many names of a directory are taken before the call is asked again whether to go on.
+# How many names of a directory are read before ``check`` is called again.
 _NAMES_BETWEEN_CHECKS: Final = 1024
 
 HeldT = TypeVar("HeldT")
@@ -34,7 +34,7 @@ HeldT = TypeVar("HeldT")
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """What a path leads to."""
+    """The kind, size and time of what a path leads to."""
 
     kind: Kind
     size: int
@@ -43,9 +43,9 @@ class FileInfo:
 
 @dataclass(frozen=True, slots=True)
 class DirEntry:
-    """One name in a directory, and what it is itself: a link is a link, wherever it points.
+    """One name in a directory and its own kind: a link is a link, wherever it points.
 
-    ``name`` is for showing, ``raw`` is the name as the system has it.
+    ``name`` is for display, ``raw`` is the name as the system has it.
     """
 
     name: str
@@ -55,8 +55,8 @@ class DirEntry:
     mtime_ns: int
 
 
-class Names(NamedTuple):
-    """The raw names in a directory by what they are themselves, in the file system's order."""
+class EntryNames(NamedTuple):
+    """The raw names in a directory by their own kind, in the file system's order."""
 
     directories: list[str]
     files: list[str]
@@ -64,8 +64,8 @@ class Names(NamedTuple):
     others: list[str]
 
 
-class Open(Generic[HeldT]):
-    """Something open: ``close`` or the end of a ``with`` block ends it, and every later use is refused."""
+class Handle(Generic[HeldT]):
+    """Something open. ``close`` or the end of a ``with`` block closes it, and every later use is refused."""
 
     __slots__ = ("_check", "_held")
 
@@ -74,15 +74,15 @@ class Open(Generic[HeldT]):
         self._check = check
 
     def _begin(self) -> HeldT:
-        """Start one operation, which keeps the answer in a local name until its last system call."""
+        """Start one operation. The caller keeps the result in a local variable until its last system call."""
         self._check()
         held = self._held
         if held is None:
-            raise ToolFailed("IO", f"this {type(self).__name__} has been closed")
+            raise ToolFailed("IO", f"this {type(self).__name__} is already closed")
         return held
 
     def close(self) -> None:
-        """Give back what is held open; a second time does nothing."""
+        """Release what is held open. Closing twice does nothing."""
         self._held = None
 
     def __enter__(self) -> Self:
@@ -92,11 +92,11 @@ class Open(Generic[HeldT]):
         self.close()
 
 
-class OpenFile(Open[Descriptor]):
-    """A regular file, open for reading. ``size`` and the rest are those of the moment it was opened.
+class OpenFile(Handle[Descriptor]):
+    """A regular file, open for reading. ``size`` and the other attributes are from the moment it was opened.
 
-    Promise: what is read comes from the file that was checked, whatever its name means by now.
-    Limit: no snapshot; another process may write into it between two reads. One thread at a time.
+    Promise: the content comes from the file that was checked, whatever its name means by now.
+    Limit: not a snapshot; another process may write to it between two reads. One thread at a time.
     """
 
     def __init__(self, number: int, info: os.stat_result, path: str, check: Check) -> None:
@@ -108,7 +108,7 @@ class OpenFile(Open[Descriptor]):
         self.identity = (info.st_dev, info.st_ino)
 
     def read(self, n: int) -> bytes:
-        """The next ``n`` bytes; fewer only at the end of the file."""
+        """Read the next ``n`` bytes; fewer only at the end of the file."""
         if n < 0:
             raise ValueError("n must not be negative: a read is always bounded")
         chunks: list[bytes] = []
@@ -117,7 +117,7 @@ class OpenFile(Open[Descriptor]):
             try:
                 chunk = os.read(held.number, min(n, CHUNK))
             except OSError as error:
-                raise failure(error, self.path) from None
+                raise to_failure(error, self.path) from None
             if not chunk:
                 break
             chunks.append(chunk)
@@ -125,42 +125,42 @@ class OpenFile(Open[Descriptor]):
         return b"".join(chunks)
 
     def fingerprint(self, content: bytes | None = None) -> Fingerprint:
-        """The file as it was opened, to be compared when it is replaced; nothing is read for it.
+        """The file as it was opened, to be compared when it is replaced. Reads nothing.
 
-        ``content`` is all that was read, by a caller who wants that compared as well: within one tick of the
-        clock a file may change without its size and time telling.
+        Pass the whole ``content`` if that should be compared as well: within one tick of the clock a file may change
+        while its size and time stay the same.
         """
         digest = None if content is None else hashlib.sha256(content).hexdigest()
         return Fingerprint(*self.identity, self.size, self.mtime_ns, digest)
 
     def seek(self, offset: int) -> None:
-        """Continue reading at ``offset`` bytes from the beginning."""
+        """Continue reading ``offset`` bytes from the start."""
         held = self._begin()
         try:
             os.lseek(held.number, offset, os.SEEK_SET)
         except OSError as error:
-            raise failure(error, self.path) from None
+            raise to_failure(error, self.path) from None
 
 
-class SandboxDir(Open[Descriptor]):
-    """A directory, open for listing and for going down by one name.
+class SandboxDir(Handle[Descriptor]):
+    """A directory, open for listing and for opening its entries.
 
-    Promise: neither the listing nor a step down follows a link, so a walk made of ``child`` steps never leaves.
-    What a deny rule covers is left out and cannot be stepped into; ``hidden`` counts it once a listing has ended.
+    Promise: neither the listing nor ``child`` follows a link, so a walk made of ``child`` steps never leaves the
+    directory. What a deny rule covers is left out and cannot be opened; ``hidden`` counts it once a listing has ended.
     Limit: one listing of the same object at a time; the order is the file system's.
     """
 
-    __slots__ = ("_sight", "hidden", "path")
+    __slots__ = ("_filter", "hidden", "path")
 
-    def __init__(self, number: int, path: str, check: Check, sight: Sight | None = None) -> None:
+    def __init__(self, number: int, path: str, check: Check, listing_filter: ListingFilter | None = None) -> None:
         self._held = Descriptor(number)
         self._check = check
         self.path = path
         self.hidden = 0
-        self._sight = sight
+        self._filter = listing_filter
 
     def entries(self) -> Iterator[DirEntry]:
-        """Each name with its facts, one by one; names that vanish meanwhile are left out."""
+        """Each name with its kind, size and time, one by one. Names that vanish meanwhile are left out."""
         held = self._begin()
         self.hidden = 0
         try:
@@ -168,7 +168,7 @@ class SandboxDir(Open[Descriptor]):
                 for found in scan:
                     self._check()
                     name = found.name
-                    if self._sight is not None and self._sight.hides(name):
+                    if self._filter is not None and self._filter.hides(name):
                         self.hidden += 1
                         continue
                     try:
@@ -177,16 +177,16 @@ class SandboxDir(Open[Descriptor]):
                         continue
                     yield DirEntry(display(name), name, kind_of(info.st_mode), info.st_size, info.st_mtime_ns)
         except OSError as error:
-            raise failure(error, self.path) from None
+            raise to_failure(error, self.path) from None
 
-    def names(self) -> Names:
-        """All names at once, without their facts: what a walk over many directories needs, at a third of the cost.
+    def names(self) -> EntryNames:
+        """All names at once, without size and time: a third of the cost, for walks over many directories.
 
-        Limit: holds as much as the directory does.
+        Limit: memory grows with the directory.
         """
         held = self._begin()
         self.hidden = 0
-        sight = self._sight
+        listing_filter = self._filter
         directories: list[str] = []
         files: list[str] = []
         symlinks: list[str] = []
@@ -197,7 +197,7 @@ class SandboxDir(Open[Descriptor]):
                     self._check()
                     for found in some:
                         name = found.name
-                        if sight is not None and sight.hides(name):
+                        if listing_filter is not None and listing_filter.hides(name):
                             self.hidden += 1
                         elif found.is_file(follow_symlinks=False):
                             files.append(name)
@@ -208,111 +208,113 @@ class SandboxDir(Open[Descriptor]):
                         else:
                             others.append(name)
         except OSError as error:
-            raise failure(error, self.path) from None
-        return Names(directories, files, symlinks, others)
+            raise to_failure(error, self.path) from None
+        return EntryNames(directories, files, symlinks, others)
 
     def path_of(self, name: str) -> str:
-        """How results and messages call what has that raw name in here."""
-        return join(self.path, display(name))
+        """How results and messages name the entry with this raw name."""
+        return join_path(self.path, display(name))
 
     def child(self, entry: DirEntry | str) -> SandboxDir:
-        """The directory of that name in here; like the next ones it takes an entry, or the raw name of one."""
-        name = _raw(entry)
+        """Open the directory with this name. Like the next methods, it takes an entry or its raw name."""
+        name = _raw_name(entry)
         number = self._open_entry(name, READ_DIRECTORY)
-        below = None if self._sight is None else self._sight.below(name)
+        below = None if self._filter is None else self._filter.below(name)
         return SandboxDir(number, self.path_of(name), self._check, below)
 
     def open_child_file(self, entry: DirEntry | str) -> OpenFile:
-        """The regular file of that name in here."""
-        name = _raw(entry)
+        """Open the regular file with this name."""
+        name = _raw_name(entry)
         number = self._open_entry(name, READ_FILE)
-        return regular_file(number, self.path_of(name), self._check)
+        return as_regular_file(number, self.path_of(name), self._check)
 
     def read_child_file(self, entry: DirEntry | str, most: int) -> bytes | None:
-        """All that the regular file of that name holds; None if that is more than ``most`` bytes, then nothing is read.
+        """The whole content of the regular file with this name; None, without reading, if it has more than ``most`` bytes.
 
-        The same as to open it, compare its size and read, but for less.
+        Cheaper than to open it, compare its size and read it.
         """
-        name = _raw(entry)
+        name = _raw_name(entry)
         number = self._open_entry(name, READ_FILE)
         try:
             info = os.fstat(number)
             if not stat.S_ISREG(info.st_mode):
-                raise no_file(info.st_mode, self.path_of(name))
+                raise not_a_file(info.st_mode, self.path_of(name))
             left = info.st_size
             if left > most:
                 return None
             data = os.read(number, left)
-            # A file that was cut short meanwhile ends before, one that has grown ends where it did.
+            # A file that was shortened meanwhile ends earlier; one that has grown is read up to its old size.
             while (left := left - len(data)) > 0 and (more := os.read(number, left)):
                 data += more
             return data
         except OSError as error:
-            raise failure(error, self.path_of(name)) from None
+            raise to_failure(error, self.path_of(name)) from None
         finally:
             os.close(number)
 
     def changed_ns(self, names: Iterable[str]) -> dict[str, int]:
-        """When what has these raw names in here was last changed, a link itself; names that are gone are left out."""
+        """When the entries with these raw names were last modified; of a link, the link itself. Missing ones are left out."""
         held = self._begin()
         number = held.number
         times: dict[str, int] = {}
         for name in names:
-            self._refuse(name)
+            self._refuse_name(name)
             try:
                 times[name] = os.stat(name, dir_fd=number, follow_symlinks=False).st_mtime_ns
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise failure(error, self.path_of(name)) from None
+                raise to_failure(error, self.path_of(name)) from None
         return times
 
     def _open_entry(self, name: str, flags: int) -> int:
         held = self._begin()
-        self._refuse(name)
+        self._refuse_name(name)
         try:
             return os.open(name, flags | os.O_NOFOLLOW, dir_fd=held.number)
         except OSError as error:
             path = self.path_of(name)
             if error.errno == errno.ELOOP:
                 raise ToolFailed("NOT_FILE", f"'{path}' is a symbolic link", path=path) from None
-            raise failure(error, path) from None
+            raise to_failure(error, path) from None
 
-    def _refuse(self, name: str) -> None:
-        """Refuse what is no name in here, and what a deny rule covers."""
+    def _refuse_name(self, name: str) -> None:
+        """Refuse what is not the name of an entry, and what a deny rule covers."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:
-            raise outside(self.path_of(name))
-        if self._sight is not None and self._sight.hides(name):
-            raise SandboxViolation(f"'{self.path_of(name)}' may not be used: a deny rule covers it")
+            raise outside_error(self.path_of(name))
+        if self._filter is not None and self._filter.hides(name):
+            raise denied_error(self.path_of(name))
 
 
-def _raw(entry: DirEntry | str) -> str:
+def _raw_name(entry: DirEntry | str) -> str:
     return entry if isinstance(entry, str) else entry.raw
 
 
-def join(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     return name if folder == "." else f"{folder}/{name}"
 
 
 def fstat(number: int, shown: str) -> os.stat_result:
+    """``os.fstat`` that closes the descriptor if it fails."""
     try:
         return os.fstat(number)
     except OSError as error:
         os.close(number)
-        raise failure(error, shown) from None
+        raise to_failure(error, shown) from None
 
 
-def regular_file(number: int, path: str, check: Check) -> OpenFile:
+def as_regular_file(number: int, path: str, check: Check) -> OpenFile:
+    """The open descriptor as a file; anything but a regular file is closed and refused."""
     info = fstat(number, path)
     if stat.S_ISREG(info.st_mode):
         return OpenFile(number, info, path, check)
     os.close(number)
-    raise no_file(info.st_mode, path)
+    raise not_a_file(info.st_mode, path)
 
 
-def no_file(mode: int, shown: str) -> ToolFailed:
-    what = "is a directory" if stat.S_ISDIR(mode) else "is not a regular file"
-    return ToolFailed("NOT_FILE", f"'{shown}' {what}", path=shown)
+def not_a_file(mode: int, shown: str) -> ToolFailed:
+    problem = "is a directory" if stat.S_ISDIR(mode) else "is not a regular file"
+    return ToolFailed("NOT_FILE", f"'{shown}' {problem}", path=shown)
 
 
 def kind_of(mode: int) -> Kind:

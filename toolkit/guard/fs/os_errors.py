@@ -1,6 +1,6 @@
-"""What the system says, in the words of the toolkit.
+"""Translates errors of the operating system into errors of the toolkit.
 
-Promise: the system's own text is left out, as it may name a host path.
+Promise: the system's own text is left out, because it may name a host path.
 """
 
 from __future__ import annotations
@@ -12,43 +12,49 @@ from contextlib import contextmanager
 from typing import Final
 
 from toolkit.errors import FailureReason, ToolFailed, ToolkitError
-from toolkit.guard.fs.path import outside
+from toolkit.guard.fs.path import outside_error
 
 _FAILURES: Final[dict[int, tuple[FailureReason, str]]] = {
     errno.ENOENT: ("NOT_FOUND", "does not exist"),
-    errno.ENOTDIR: ("NOT_DIRECTORY", "is not a directory, or lies below something that is none"),
-    errno.EACCES: ("PERMISSION_DENIED", "may not be accessed: permission denied"),
-    errno.EPERM: ("PERMISSION_DENIED", "may not be accessed: not permitted"),
-    errno.EROFS: ("PERMISSION_DENIED", "lies on a file system that is read-only"),
+    errno.ENOTDIR: ("NOT_DIRECTORY", "is not a directory, or is below something that is not a directory"),
+    errno.EACCES: ("PERMISSION_DENIED", "cannot be accessed: permission denied"),
+    errno.EPERM: ("PERMISSION_DENIED", "cannot be accessed: operation not permitted"),
+    errno.EROFS: ("PERMISSION_DENIED", "is on a read-only file system"),
     errno.ENXIO: ("NOT_FILE", "is not a regular file"),
     errno.ENODEV: ("NOT_FILE", "is not a regular file"),
     errno.EISDIR: ("NOT_FILE", "is a directory"),
-    errno.EEXIST: ("ALREADY_EXISTS", "exists already"),
-    errno.EFBIG: ("TOO_LARGE", "would be larger than a file may be here"),
+    errno.EEXIST: ("ALREADY_EXISTS", "already exists"),
+    errno.EFBIG: ("TOO_LARGE", "would be larger than the file size limit"),
     errno.ENOTEMPTY: ("IO", "is a directory that is not empty"),
     errno.ELOOP: ("IO", "has too many symbolic links"),
     errno.EAGAIN: ("IO", "kept changing while it was being opened"),
 }
 
 
-def failure(error: OSError, shown: str) -> ToolkitError:
-    """The one translation of an ``OSError``; ``EXDEV`` is how the resolvers say that a path left its root."""
+def to_failure(error: OSError, shown: str) -> ToolkitError:
+    """The only translation of an ``OSError``. The resolvers raise ``EXDEV`` for a path that left its root."""
     number = error.errno or errno.EIO
     if number == errno.EXDEV:
-        return outside(shown)
-    reason, words = _FAILURES.get(number, ("IO", f"cannot be used: {os.strerror(number).lower()}"))
-    return ToolFailed(reason, f"'{shown}' {words}", path=shown)
+        return outside_error(shown)
+    reason, problem = _FAILURES.get(number, ("IO", f"cannot be used: {os.strerror(number).lower()}"))
+    return ToolFailed(reason, f"'{shown}' {problem}", path=shown)
 
 
-def changed(shown: str) -> ToolFailed:
-    """The failure of who expected something else there."""
+def already_exists(shown: str) -> ToolFailed:
+    """The failure for a file that should have been new."""
+    reason, problem = _FAILURES[errno.EEXIST]
+    return ToolFailed(reason, f"'{shown}' {problem}", path=shown)
+
+
+def conflict(shown: str) -> ToolFailed:
+    """The failure for a file that is not the one that was read."""
     return ToolFailed("CONFLICT", f"'{shown}' has changed since it was read; read it again", path=shown)
 
 
 @contextmanager
-def told(shown: str) -> Iterator[None]:
-    """Every ``OSError`` of the block as a ``failure`` of ``shown``."""
+def translate_os_errors(shown: str) -> Iterator[None]:
+    """Raise every ``OSError`` of the block as ``to_failure`` for ``shown``."""
     try:
         yield
     except OSError as error:
-        raise failure(error, shown) from None
+        raise to_failure(error, shown) from None

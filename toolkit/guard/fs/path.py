@@ -1,7 +1,7 @@
-"""Path texts: which ones are accepted, and how a name is shown.
+"""Paths as text: which ones are accepted, and how a name is shown.
 
-Nothing here touches the disk. A ``SandboxPath`` is well formed, not proven safe: whether it stays inside
-its root is decided while it is being opened (``resolve.py``), never by looking at its text.
+Nothing here touches the disk. A ``SandboxPath`` is well formed, not proven safe: whether it stays inside its root is
+decided while it is opened (``resolve.py``), never from its text.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Final
 from toolkit.errors import InvalidArguments, SandboxViolation
 from toolkit.visible import is_hidden_character
 
-# The kernel's 4096 count the closing NUL.
+# The kernel's limit of 4096 includes the closing NUL.
 MAX_PATH_BYTES: Final = 4095
 MAX_NAME_BYTES: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxPath:
-    """A path relative to the workspace, or to the extra root named by ``root``, as its caller wrote it.
+    """A path relative to the workspace, or to the extra root named by ``root``, as the caller wrote it.
 
-    Promise (of ``parse``): no NUL, no half characters, no part or whole longer than the kernel takes, not
-    absolute. ``~``, ``$HOME``, ``%2e`` and backslashes are letters like any others.
+    Promise (of ``parse``): no NUL, no lone surrogates, no name or path longer than the kernel accepts, not absolute.
+    ``~``, ``$HOME``, ``%2e`` and backslashes have no special meaning.
     Limit: ``..`` parts are kept, because only the kernel knows where ``link/..`` leads.
     """
 
@@ -38,34 +38,34 @@ class SandboxPath:
 
     @property
     def shown(self) -> str:
-        """How results and messages name it: relative to the workspace, else absolute; fit to be asked for again."""
+        """How results and messages name it: relative to the workspace, else absolute. It can be used as a path again."""
         return display(self.text if not self.root else "/".join((self.root.rstrip("/"), *self.parts)) or "/")
 
     @classmethod
     def parse(cls, text: object, root: str, extra: Sequence[str] = ()) -> SandboxPath:
-        """Check ``text``; an absolute path below ``root``, compared name by name, is made relative to it.
+        """Check ``text``. An absolute path below ``root``, compared name by name, is made relative to it.
 
-        One that is not is made relative to the first of ``extra`` that it is below.
+        Otherwise it is made relative to the first of ``extra`` that it is below.
 
         >>> SandboxPath.parse("/ws/src//./a.py", root="/ws").text
         'src/a.py'
         """
         if not isinstance(text, str):
-            raise InvalidArguments(f"a path must be text, not {type(text).__name__}")
+            raise InvalidArguments(f"a path must be a string, not {type(text).__name__}")
         _refuse_malformed(text)
-        names = _names(text)
+        names = split_names(text)
         wants_directory = text.endswith(("/", "/."))
         if not text.startswith("/"):
             return cls(tuple(names), wants_directory)
         for home in (root, *extra):
-            top = _names(home)
+            top = split_names(home)
             if names[: len(top)] == top:
                 return cls(tuple(names[len(top) :]), wants_directory, "" if home == root else home)
-        raise outside(text)
+        raise outside_error(text)
 
 
-def outside(text: str) -> SandboxViolation:
-    """The one refusal of every escape. An absolute path is not repeated: it would tell about the host."""
+def outside_error(text: str) -> SandboxViolation:
+    """The only error for an escape. It does not repeat an absolute path, which could reveal something about the host."""
     subject = "the absolute path" if text.startswith("/") else f"'{display(text)}'"
     return SandboxViolation(
         f"{subject} leads outside the workspace (absolute links count as outside); give a path relative to its root"
@@ -73,21 +73,21 @@ def outside(text: str) -> SandboxViolation:
 
 
 def display(text: str) -> str:
-    """``text`` on one line, with everything invisible or undecodable written as ``\\xNN`` or ``\\uNNNN``.
+    """``text`` on one line, with everything invisible or undecodable escaped as ``\\xNN``, ``\\uNNNN`` or ``\\UNNNNNNNN``.
 
-    Limit: not reversible, because a backslash stays a backslash; open such a file by its raw name.
+    Limit: not reversible, because a backslash is not escaped; open such a file by its raw name.
 
     >>> display("two\\nlines"), display("not utf-8: \\udcff")
     ('two\\\\x0alines', 'not utf-8: \\\\xff')
     """
-    return text if text.isprintable() else "".join(map(_display_character, text))
+    return text if text.isprintable() else "".join(map(_escape_if_hidden, text))
 
 
-def _display_character(character: str) -> str:
+def _escape_if_hidden(character: str) -> str:
     if not is_hidden_character(character):
         return character
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # how Python carries a byte that is not UTF-8
+    if 0xDC80 <= code <= 0xDCFF:  # how Python represents a byte that is not UTF-8
         return f"\\x{code - 0xDC00:02x}"
     if code < 0x80:
         return f"\\x{code:02x}"
@@ -98,16 +98,17 @@ def _refuse_malformed(text: str) -> None:
     if not text:
         raise InvalidArguments("a path must not be empty; '.' is the workspace itself")
     if "\0" in text:
-        raise InvalidArguments("a path must not hold a NUL character")
+        raise InvalidArguments("a path must not contain a NUL character")
     try:
-        data = text[: MAX_PATH_BYTES + 1].encode()  # no copy of a hostile length
+        data = text[: MAX_PATH_BYTES + 1].encode()  # the copy is bounded even if the text is huge
     except UnicodeEncodeError:
-        raise InvalidArguments("a path must not hold lone surrogates") from None
+        raise InvalidArguments("a path must not contain lone surrogates") from None
     if len(data) > MAX_PATH_BYTES:
         raise InvalidArguments(f"a path must not be longer than {MAX_PATH_BYTES} bytes")
     if max(map(len, data.split(b"/"))) > MAX_NAME_BYTES:
         raise InvalidArguments(f"a name in a path must not be longer than {MAX_NAME_BYTES} bytes")
 
 
-def _names(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
+    """The names of a path, without empty ones and ``.``."""
     return [name for name in text.split("/") if name not in ("", ".")]

@@ -1,10 +1,10 @@
 """What may be read and what may be changed below the roots: deny rules, protected names, read-only roots.
 
-Promise: every judgement is made twice, on the path as it was asked for and on the real place of the open directory
-that holds the name, so neither a link nor ``..`` nor other letters for the same name get around it; what does not exist
-yet is judged like what does.
+Promise: every check is made twice, on the path as it was requested and on the real path of the open directory that
+contains the name. So neither a link nor ``..`` nor another spelling of the same name gets around it. Names that do not
+exist yet are checked in the same way.
 
-Limit: a process that may rename things in the workspace can give a denied or protected file another name first.
+Limit: a process that may rename things in the workspace can first give a denied or protected file another name.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Final
 
 from toolkit.errors import SandboxViolation
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
-from toolkit.guard.fs.path import SandboxPath, outside
+from toolkit.guard.fs.path import SandboxPath, outside_error
 from toolkit.guard.fs.place import Descriptor, Names, real_names
 
-# The second is what file systems with short names call the first.
+# File systems with short names call the first one by the second.
 ALWAYS_PROTECTED: Final = (".git", "git~1")
 
 
 class Root(Descriptor):
-    """A directory that is given to the tools, held open, with the absolute name it was given by."""
+    """A directory that tools may use, held open, with the absolute name it was given by."""
 
     __slots__ = ("name", "names", "writable")
 
@@ -33,8 +33,8 @@ class Root(Descriptor):
         self.writable: Final = writable
 
 
-class Ground:
-    """The roots, the workspace first, and what holds on them."""
+class AccessRules:
+    """The workspace, the extra roots, and the rules that hold below them."""
 
     __slots__ = ("_extra", "_protected", "deny", "workspace")
 
@@ -44,26 +44,26 @@ class Ground:
         self._extra: Final = {root.name: root for root in extra}
         self._protected: Final = protected
 
-    def denied(self, globs: Sequence[str]) -> Ground:
-        """The same with further deny rules."""
+    def with_deny(self, globs: Sequence[str]) -> AccessRules:
+        """The same with additional deny rules."""
         before = self.deny.globs if self.deny else ()
         added = Globs(globs)
         deny = Globs((*before, *added.globs)) if before or added.globs else None
-        return Ground(self.workspace, tuple(self._extra.values()), self._protected, deny)
+        return AccessRules(self.workspace, tuple(self._extra.values()), self._protected, deny)
 
     def root(self, path: SandboxPath) -> Root:
-        """The root that ``path`` starts from."""
+        """The root that ``path`` is relative to."""
         return self._extra[path.root] if path.root else self.workspace
 
     def check_read(self, path: SandboxPath, real: Names | None = None) -> Forms:
-        """Refuse what a deny rule covers; ``real`` is where the path leads, once that is known."""
+        """Refuse what a deny rule covers. ``real`` is the real path, once that is known."""
         forms = self._forms(path, real)
         if self.deny is not None and self.deny.cover(forms):
-            raise SandboxViolation(f"'{path.shown}' may not be used: a deny rule covers it")
+            raise denied_error(path.shown)
         return forms
 
     def hides(self, names: Names) -> bool:
-        """Whether a deny rule covers what goes by these names below the workspace."""
+        """Whether a deny rule covers this path below the workspace."""
         return self.deny is not None and self.deny.cover(self._forms(SandboxPath(names), None))
 
     def check_write(self, path: SandboxPath, real: Names | None = None) -> Forms:
@@ -71,16 +71,16 @@ class Ground:
         forms = self.check_read(path, real)
         if not self.workspace.writable:
             raise SandboxViolation("the workspace is read-only: nothing may be written, moved or removed")
-        if not self.root(path).writable or (real is not None and not self._writable(real)):
-            raise SandboxViolation(f"'{path.shown}' may not be changed: it lies below a read-only root")
+        if not self.root(path).writable or (real is not None and not self._is_writable(real)):
+            raise SandboxViolation(f"'{path.shown}' may not be changed: it is below a read-only root")
         if self._protected.cover(forms):
             raise SandboxViolation(f"'{path.shown}' is protected: it may not be written, moved or removed")
         return forms
 
-    def check_moved(self, path: SandboxPath, real: Names) -> None:
-        """Refuse to move or remove a root, or a directory that holds one."""
+    def check_move(self, path: SandboxPath, real: Names) -> None:
+        """Refuse to move or remove a root, or a directory that contains one."""
         if any(names[: len(real)] == real for _, names in self._real_roots()):
-            raise SandboxViolation(f"'{path.shown}' may not be moved or removed: it is or holds a root")
+            raise SandboxViolation(f"'{path.shown}' may not be moved or removed: it is a root or contains one")
 
     def covers_entry(self, folder: Forms, name: str) -> bool:
         """Whether ``name`` may not be moved, in a directory that may."""
@@ -88,34 +88,34 @@ class Ground:
             self.deny is not None and self.deny.cover_entry(folder, name)
         )
 
-    def sight(self, path: SandboxPath, number: int) -> Sight | None:
+    def listing_filter(self, path: SandboxPath, number: int) -> ListingFilter | None:
         """What a listing of the directory that was opened for ``path`` leaves out."""
-        return None if self.deny is None else Sight(self.deny, self.check_read(path, real_names(number)))
+        return None if self.deny is None else ListingFilter(self.deny, self.check_read(path, real_names(number)))
 
     def _forms(self, path: SandboxPath, real: Names | None) -> Forms:
         relative: set[Names] = {path.parts}
         absolute: set[Names] = {self.root(path).names + path.parts}
         if real is not None:
             around = [(root, real[len(names) :]) for root, names in self._real_roots() if real[: len(names)] == names]
-            if not around:  # it was moved out of every root since it was opened
-                raise outside(path.shown)
+            if not around:  # it was moved out of every root after it was opened
+                raise outside_error(path.shown)
             relative.update(below for _, below in around)
             absolute.update((real, *(root.names + below for root, below in around)))
         return Forms(map(fold_all, relative), map(fold_all, absolute))
 
-    def _writable(self, real: Names) -> bool:
-        """The deepest root around it decides; of two equal ones the read-only one."""
+    def _is_writable(self, real: Names) -> bool:
+        """The deepest root around it decides; of two equal ones, the read-only one."""
         around = [(len(names), not root.writable) for root, names in self._real_roots() if real[: len(names)] == names]
         return not max(around, default=(0, True))[1]
 
     def _real_roots(self) -> Iterator[tuple[Root, Names]]:
-        """Asked anew each time, as a root may be renamed while it is held open."""
+        """Looked up each time, because a root may be renamed while it is held open."""
         for root in (self.workspace, *self._extra.values()):
             yield root, real_names(root.number)
 
 
-class Sight:
-    """One directory under deny rules: what is left out of it."""
+class ListingFilter:
+    """The deny rules for the names in one directory."""
 
     __slots__ = ("_deny", "_folder")
 
@@ -124,9 +124,14 @@ class Sight:
         self._folder: Final = folder
 
     def hides(self, name: str) -> bool:
-        """Whether the entry of that name may not be seen."""
+        """Whether a deny rule covers the entry with this name."""
         return self._deny.cover_entry(self._folder, name)
 
-    def below(self, name: str) -> Sight:
-        """The same for the directory of that name, which is not hidden."""
-        return Sight(self._deny, self._folder.below(name))
+    def below(self, name: str) -> ListingFilter:
+        """The filter for the directory with this name, which is not hidden itself."""
+        return ListingFilter(self._deny, self._folder.below(name))
+
+
+def denied_error(shown: str) -> SandboxViolation:
+    """The refusal of what a deny rule covers."""
+    return SandboxViolation(f"'{shown}' may not be used: a deny rule covers it")

@@ -1,7 +1,8 @@
-"""Renaming one name in an open directory, without ever replacing what nobody asked to replace.
+"""Renames one name in an open directory and never replaces anything unless that was requested.
 
-Neither call follows a link at either name. Where the kernel or the file system has no ``renameat2``, both are made
-of several steps: ``move_new`` stays safe then, and during ``exchange`` there is an instant without the second name.
+No function follows a link at either name. Where the kernel or the file system has no ``renameat2``, ``move_new`` and
+``exchange`` take several steps: ``move_new`` is still safe then, but during ``exchange`` the second name is missing for
+a moment.
 """
 
 from __future__ import annotations
@@ -19,37 +20,45 @@ _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
 
 
+def move(old_folder: int, old: str, new_folder: int, new: str, *, replace: bool) -> None:
+    """Rename; without ``replace``, only to a name that does not exist."""
+    if replace:
+        os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+    else:
+        move_new(old_folder, old, new_folder, new)
+
+
 def move_new(old_folder: int, old: str, new_folder: int, new: str) -> None:
-    """Rename to a name that must not exist: checking that and renaming are one act."""
-    if not _renamed(old_folder, old, new_folder, new, _RENAME_NOREPLACE):
+    """Rename to a name that must not exist. The check and the rename are one operation."""
+    if not _try_renameat2(old_folder, old, new_folder, new, _RENAME_NOREPLACE):
         _claim_and_move(old_folder, old, new_folder, new)
 
 
 def exchange(folder: int, spare: str, name: str) -> None:
-    """Let two names in one directory change places; ``spare`` is one that nobody else uses.
+    """Swap two names in one directory; nobody else uses ``spare``.
 
-    Where that takes several steps, what ``name`` meant is called ``aside(spare)`` between them.
+    Where that takes several steps, the old file of ``name`` is called ``third_name(spare)`` between them.
     """
-    if _renamed(folder, spare, folder, name, _RENAME_EXCHANGE):
+    if _try_renameat2(folder, spare, folder, name, _RENAME_EXCHANGE):
         return
     os.stat(spare, dir_fd=folder, follow_symlinks=False)
-    os.rename(name, aside(spare), src_dir_fd=folder, dst_dir_fd=folder)
+    os.rename(name, third_name(spare), src_dir_fd=folder, dst_dir_fd=folder)
     try:
         move_new(folder, spare, folder, name)
     except OSError:
         with suppress(OSError):
-            move_new(folder, aside(spare), folder, name)
+            move_new(folder, third_name(spare), folder, name)
         raise
-    os.rename(aside(spare), spare, src_dir_fd=folder, dst_dir_fd=folder)
+    os.rename(third_name(spare), spare, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def aside(spare: str) -> str:
-    """The third name that ``exchange`` needs where the system cannot do it at once."""
+def third_name(spare: str) -> str:
+    """The additional name that ``exchange`` needs where the system cannot swap two names at once."""
     return f"{spare}~"
 
 
-def _renamed(old_folder: int, old: str, new_folder: int, new: str, flag: int) -> bool:
-    """Whether the system did it; False where it has no such call."""
+def _try_renameat2(old_folder: int, old: str, new_folder: int, new: str, flag: int) -> bool:
+    """Whether the system did the rename; False where it has no such call."""
     if _renameat2 is None:
         return False
     done = _renameat2(old_folder, os.fsencode(old), new_folder, os.fsencode(new), flag)
@@ -62,7 +71,7 @@ def _renamed(old_folder: int, old: str, new_folder: int, new: str, flag: int) ->
 
 
 def _claim_and_move(old_folder: int, old: str, new_folder: int, new: str) -> None:
-    """``move_new`` without the call: making the new name is what fails if it exists."""
+    """``move_new`` without ``renameat2``: creating the new name fails if it exists."""
     if stat.S_ISDIR(os.stat(old, dir_fd=old_folder, follow_symlinks=False).st_mode):
         os.mkdir(new, dir_fd=new_folder)
         try:

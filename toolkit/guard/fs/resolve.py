@@ -1,11 +1,11 @@
-"""Opening a path beneath a directory: the check and the open are one act, so there is no gap to race into.
+"""Opens a path beneath a directory. The check and the open are one operation, so there is no gap to race into.
 
-Two resolvers give the same answers: the kernel's (``openat2``, Linux 5.6) and, where that is missing, a walk
-that opens one name at a time. Both speak ``OSError``; ``EXDEV`` means that the path would have left the root.
+Two resolvers return the same results: the kernel's (``openat2``, Linux 5.6) and, where that is missing, a walk that
+opens one name at a time. Both raise ``OSError``; ``EXDEV`` means that the path would have left the root.
 
-Not stopped: hard links and mounts below the root (they are inside, whatever else they are), and a directory
-moved out of the root after it was opened. The walk needs one descriptor per level, and on systems without
-``O_PATH`` read permission on every directory it passes.
+Not stopped: hard links and mounts below the root (they count as inside), and a directory that is moved out of the root
+after it was opened. The walk needs one descriptor per level and, on systems without ``O_PATH``, read permission on every
+directory it passes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ Resolver: TypeAlias = Callable[[int, bytes, int], int]
 ResolverName: TypeAlias = Literal["auto", "openat2", "walk"]
 
 _O_PATH: Final[int] = getattr(os, "O_PATH", 0)
-# Opens a name only to look at it or to start from it.
+# Opens a name only to inspect it or to start from it.
 HANDLE: Final[int] = (_O_PATH or os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
+READ_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 _SYS_OPENAT2: Final = 437  # x86_64 and aarch64 alike
 _AT_FDCWD: Final = -100
@@ -32,22 +33,22 @@ _RESOLVE_NO_MAGICLINKS: Final = 0x02
 _RESOLVE_BENEATH: Final = 0x08
 
 _ATTEMPTS: Final = 128
-MAX_LINKS: Final = 40  # as the kernel's
+MAX_LINKS: Final = 40  # the kernel's limit
 
 
 def pick(name: ResolverName) -> Resolver:
-    """The resolver of that name; ``auto`` is the kernel's where it exists, else the walk."""
+    """The resolver with this name; ``auto`` is the kernel's where it exists, else the walk."""
     if name == "walk" or (name == "auto" and not has_openat2()):
         return walk
     if not has_openat2():
         from toolkit.errors import SetupError  # keepers in bubblewrap load this file for every command
 
-        raise SetupError("openat2 is missing on this machine (Linux 5.6 on x86_64 or aarch64 has it): use 'walk'")
+        raise SetupError("this machine has no openat2 (Linux 5.6 or newer on x86_64 or aarch64 has it); use 'walk'")
     return openat2
 
 
 def open_beneath(root_fd: int, text: str, flags: int, resolver: Resolver) -> int:
-    """Open ``text`` below ``root_fd``, following only links that stay below it; never returns anything else.
+    """Open ``text`` below ``root_fd``, following only links that stay below it. Never opens anything else.
 
     Raises ``OSError``: ``EXDEV`` for an escape, ``EAGAIN`` when the path kept changing for too long.
     """
@@ -56,8 +57,8 @@ def open_beneath(root_fd: int, text: str, flags: int, resolver: Resolver) -> int
         try:
             return resolver(root_fd, path, flags)
         except (BlockingIOError, InterruptedError):
-            continue  # somebody renamed a directory meanwhile, or a signal came
-    # To the kernel any rename on the machine may be one that concerns a "..": the walk sees only its own names.
+            continue  # a directory was renamed concurrently, or a signal arrived
+    # For a path with "..", the kernel gives up after any rename on the machine; the walk depends only on its own names.
     return walk(root_fd, path, flags)
 
 
@@ -78,14 +79,14 @@ def openat2(root_fd: int, path: bytes, flags: int) -> int:
         return fd
     number = ctypes.get_errno()
     if number == errno.ELOOP:
-        # Either a loop or a magic link (/proc/self/root), and the kernel does not say which: the walk does.
+        # Either a loop or a magic link (/proc/self/root). The kernel does not say which; the walk does.
         return walk(root_fd, path, flags)
     raise os_error(number)
 
 
 @functools.cache
 def has_openat2() -> bool:
-    """Whether the kernel has the call (containers may filter it) and keeps its promise: it must refuse ``/``."""
+    """Whether the kernel has the call (containers may filter it) and it works: it must refuse ``/``."""
     if sys.platform != "linux" or os.uname().machine not in ("x86_64", "aarch64"):
         return False
     try:
@@ -96,16 +97,16 @@ def has_openat2() -> bool:
 
 
 def walk(root_fd: int, path: bytes, flags: int) -> int:
-    """Resolve name by name: no step follows a link, and ``..`` goes back to a directory that is still open."""
-    opened: list[int] = []  # every directory from below the root down to where we are
-    todo = _names(path)  # the next name is the last
+    """Resolve name by name. No step follows a link, and ``..`` goes back to a directory that is still open."""
+    opened: list[int] = []  # every directory from below the root down to the current one
+    todo = _split_reversed(path)  # a stack: the next name is the last item
     links = 0
     try:
         while True:
             here = opened[-1] if opened else root_fd
             name = todo.pop() if todo else b"."
             if name == b"..":
-                os.stat(b".", dir_fd=here)  # asks for search permission here, as the kernel does
+                os.stat(b".", dir_fd=here)  # requires search permission here, as the kernel does
                 if not opened:
                     raise os_error(errno.EXDEV)
                 os.close(opened.pop())
@@ -118,7 +119,7 @@ def walk(root_fd: int, path: bytes, flags: int) -> int:
                     raise os_error(errno.ELOOP)
                 if last and found.endswith((b"/", b"/.")):
                     flags |= os.O_DIRECTORY
-                todo += _names(found)
+                todo += _split_reversed(found)
             elif last:
                 return found
             else:
@@ -128,21 +129,21 @@ def walk(root_fd: int, path: bytes, flags: int) -> int:
             os.close(fd)
 
 
-def _names(path: bytes) -> list[bytes]:
-    """The names in reverse order. No slash is left, and a slash at the end would switch ``O_NOFOLLOW`` off."""
+def _split_reversed(path: bytes) -> list[bytes]:
+    """The names in reverse order, without slashes: a slash at the end of a name would switch ``O_NOFOLLOW`` off."""
     if path.startswith(b"/"):
         raise os_error(errno.EXDEV)
     return [name for name in reversed(path.split(b"/")) if name not in (b"", b".")]
 
 
 def open_step(here: int, name: bytes, flags: int) -> int | bytes:
-    """A descriptor of the one name ``name`` in ``here``, or its target when it is a link: never followed."""
+    """Open one name in ``here``. A link is not followed: its target is returned instead of a descriptor."""
     try:
         fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
     except OSError as error:
         if error.errno == errno.ELOOP:
             return _read_link(here, name, otherwise=errno.EAGAIN)
-        if error.errno == errno.ENOTDIR:  # also what O_DIRECTORY says of a link
+        if error.errno == errno.ENOTDIR:  # also what O_DIRECTORY reports for a link
             return _read_link(here, name, otherwise=errno.ENOTDIR)
         raise
     if flags & _O_PATH and stat.S_ISLNK(os.fstat(fd).st_mode):
@@ -155,7 +156,7 @@ def _read_link(here: int, name: bytes, *, otherwise: int) -> bytes:
     try:
         return os.readlink(name, dir_fd=here)
     except OSError as error:
-        if error.errno == errno.EINVAL:  # no link, or no longer one
+        if error.errno == errno.EINVAL:  # not a link, or no longer one
             raise os_error(otherwise) from None
         raise
 

@@ -1,12 +1,12 @@
-"""The only way from a tool to a file: ``SandboxFS`` holds directories open and gives what lies below them.
+"""``SandboxFS``, the only way from a tool to a file: it holds the roots open and works below them.
 
-Promise: no text, link or race makes an operation touch anything outside the roots that were opened at
-construction, even if such a directory is renamed or its name comes to mean another one. Only regular files are
-read or written, and no operation waits for a FIFO or a device. No message holds a host path that was not asked for.
+Promise: no path, link or race makes an operation touch anything outside the roots that were opened at construction, even
+if a root is renamed or its name later means another directory. Only regular files are read or written, and no operation
+waits for a FIFO or a device. No message contains a host path that the caller did not give.
 
-Not stopped: hard links and mounts below a root, a process that changes the workspace while it is being read, and
-one that moves a directory out of a root in the middle of an operation that has opened it. A device node below a
-root is opened, without waiting, before it is refused.
+Not stopped: hard links and mounts below a root, a process that changes the workspace while it is being read, and a process
+that moves a directory out of a root during an operation that has opened it. A device node below a root is opened, without
+waiting, before it is refused.
 """
 
 from __future__ import annotations
@@ -27,55 +27,54 @@ from toolkit.errors import SetupError, ToolFailed
 from toolkit.guard.fs.deny_globs import Globs
 from toolkit.guard.fs.handles import (
     CHUNK,
-    READ_DIRECTORY,
     READ_FILE,
     Check,
     FileInfo,
-    Open,
+    Handle,
     OpenFile,
     SandboxDir,
+    as_regular_file,
     fstat,
-    join,
+    join_path,
     kind_of,
-    regular_file,
 )
-from toolkit.guard.fs.os_errors import changed, failure, told
-from toolkit.guard.fs.path import SandboxPath
-from toolkit.guard.fs.place import Names, find, real_names
-from toolkit.guard.fs.protect import ALWAYS_PROTECTED, Ground, Root
-from toolkit.guard.fs.resolve import HANDLE, ResolverName, open_beneath, os_error, pick
+from toolkit.guard.fs.os_errors import already_exists, conflict, to_failure, translate_os_errors
+from toolkit.guard.fs.path import SandboxPath, split_names
+from toolkit.guard.fs.place import Names, find_place, real_names
+from toolkit.guard.fs.protect import ALWAYS_PROTECTED, AccessRules, Root
+from toolkit.guard.fs.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, os_error, pick
 from toolkit.guard.fs.target import (
     Target,
     file_to_replace,
     is_directory,
     last_name,
-    move,
+    move_target,
     refuse_covered,
     refuse_missing,
 )
 from toolkit.guard.fs.transaction.apply import transact
-from toolkit.guard.fs.transaction.change import Change
+from toolkit.guard.fs.transaction.change import FileChange
 from toolkit.guard.fs.transaction.journal import JournalDirectory
-from toolkit.guard.fs.transaction.recover import Recovered, recover
-from toolkit.guard.fs.write import Fingerprint, Written, holding, is_still, look, put
+from toolkit.guard.fs.transaction.recover import Recovery, recover
+from toolkit.guard.fs.write import Fingerprint, WrittenFile, hold_locks, is_unchanged, replace_file, stat_entry
 from toolkit.guard.permission import Mode
 
-Roots: TypeAlias = Sequence[str | os.PathLike[str]]
+RootPaths: TypeAlias = Sequence[str | os.PathLike[str]]
 
 
-# Comparing names is slow; a suggestion is not worth more.
-_NEAR_CANDIDATES: Final = 1000
+# Comparing names is slow, and a suggestion is not worth more.
+_MAX_COMPARED_NAMES: Final = 1000
 
 
-class SandboxFS(Open[Ground]):
-    """The files below the workspace and some extra roots, which are found once and held open from then on.
+class SandboxFS(Handle[AccessRules]):
+    """The files below the workspace and the extra roots, which are opened once and held open.
 
-    Every method takes a path text relative to the workspace (or absolute and below the name of a root), follows
-    relative links that stay inside, refuses the rest with ``SandboxViolation`` and fails with ``ToolFailed``.
-    ``mode="read-only"`` holds for all roots, and ``read_roots`` are never written; where roots lie in each other, the
-    deepest decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed.
-    ``journal`` is a private directory outside every root, for what ``recover`` needs; it is made when it is first used.
-    May be used by several threads. Limit: an absolute path must begin with a root as it was given here.
+    Every method takes a path relative to the workspace (or absolute and below the name of a root), follows relative
+    links that stay inside, refuses all others with ``SandboxViolation`` and fails with ``ToolFailed``.
+    ``mode="read-only"`` applies to all roots, and ``read_roots`` are never written; where roots are nested, the deepest
+    decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed.
+    ``journal`` is a private directory outside every root for the data ``recover`` needs; it is made on first use.
+    Thread-safe. Limit: an absolute path must begin with a root as it was given here.
     """
 
     def __init__(
@@ -84,74 +83,72 @@ class SandboxFS(Open[Ground]):
         *,
         resolver: ResolverName = "auto",
         mode: Mode = "workspace-write",
-        read_roots: Roots = (),
-        write_roots: Roots = (),
+        read_roots: RootPaths = (),
+        write_roots: RootPaths = (),
         protected: Sequence[str] = (),
         journal: str | None = None,
     ) -> None:
         if mode not in ("workspace-write", "read-only"):
-            raise SetupError(f"the mode is 'workspace-write' or 'read-only', not {mode!r}")
+            raise SetupError(f"mode must be 'workspace-write' or 'read-only', not {mode!r}")
         self._resolver = pick(resolver)
-        guarded = Globs((*ALWAYS_PROTECTED, *Globs(protected).globs))
+        protected_globs = Globs((*ALWAYS_PROTECTED, *Globs(protected).globs))
         writable = mode == "workspace-write"
-        workspace = _root(root, "workspace root", writable=writable)
+        workspace = _open_root(root, "workspace root", writable=writable)
         extra = [
-            *(_root(one, "read root", writable=False) for one in _listed(read_roots, "read_roots")),
-            *(_root(one, "write root", writable=writable) for one in _listed(write_roots, "write_roots")),
+            *(_open_root(one, "read root", writable=False) for one in _require_list(read_roots, "read_roots")),
+            *(_open_root(one, "write root", writable=writable) for one in _require_list(write_roots, "write_roots")),
         ]
         self._name = workspace.name
-        # The deepest first: it is the one an absolute path is below.
+        # The deepest first, because an absolute path belongs to the deepest root around it.
         self._extra_names = tuple(one.name for one in sorted(extra, key=lambda one: len(one.names), reverse=True))
         if len({self._name, *self._extra_names}) <= len(extra):
-            raise SetupError("a root is given twice: each directory is the workspace, a read root or a write root")
-        self._journals = None if journal is None else _journals(journal, [workspace, *extra])
-        super().__init__(Ground(workspace, extra, guarded), _no_check)
+            raise SetupError("a root is duplicated: each directory is the workspace, a read root or a write root")
+        self._journals = None if journal is None else _journal_directory(journal, [workspace, *extra])
+        super().__init__(AccessRules(workspace, extra, protected_globs), _no_check)
 
     def bound(self, check: Check) -> SandboxFS:
-        """A view on the same root that calls ``check`` first in every operation and every read.
+        """A view of the same roots that calls ``check`` at the start of every operation and every read.
 
-        ``check`` raises to end the call; it takes the place of an earlier one. The view is closed by itself and
-        outlives its origin.
+        ``check`` raises to end the call; it replaces an earlier one. The view is closed separately and stays open when
+        the original is closed.
         """
         view = copy.copy(self)
         view._check = check
         return view
 
-    def denied(self, globs: Sequence[str]) -> SandboxFS:
-        """A view on the same root in which what ``globs`` cover may be neither read nor written, nor seen in listings.
+    def with_deny(self, globs: Sequence[str]) -> SandboxFS:
+        """A view of the same roots in which what ``globs`` cover can be neither read nor written nor listed.
 
-        Adds to the rules of an earlier such view. The patterns are those of ``Globs``; a path is judged as it was
-        asked for and as what it leads to.
+        Adds to the rules of the view it is made from. The patterns are those of ``Globs``; they apply both to the path as
+        it was requested and to its real path.
         """
         view = copy.copy(self)
-        view._held = self._begin().denied(globs)
+        view._held = self._begin().with_deny(globs)
         return view
 
     def path(self, text: str) -> SandboxPath:
-        """The checked form of ``text``; says nothing about whether it exists or leaves the root."""
+        """The checked form of ``text``. It may still not exist, or lead out of the root."""
         return SandboxPath.parse(text, self._name, self._extra_names)
 
     def hides(self, path: str) -> bool:
-        """Whether a deny rule covers this path below the workspace, by its names alone; nothing is opened.
+        """Whether a deny rule covers this path below the workspace, by its names alone. Opens nothing.
 
-        Takes names as the system has them, undecodable ones too: for paths that come from elsewhere than a listing.
+        For paths that do not come from a listing. Takes names as the system has them, undecodable ones too.
         """
-        ground = self._begin()
-        return ground.deny is not None and ground.hides(
-            tuple(name for name in path.split("/") if name not in ("", "."))
-        )
+        rules = self._begin()
+        return rules.deny is not None and rules.hides(tuple(split_names(path)))
 
     def open_file(self, text: str) -> OpenFile:
         """Open a regular file for reading; anything else is ``NOT_FILE``."""
         path = self.path(text)
-        return regular_file(self._open(path, READ_FILE), path.shown, self._check)
+        return as_regular_file(self._open(path, READ_FILE), path.shown, self._check)
 
     def open_dir(self, text: str) -> SandboxDir:
         """Open a directory for listing; anything else is ``NOT_DIRECTORY``."""
         return self._open_dir(self.path(text))
 
     def stat(self, text: str) -> FileInfo:
-        """What the path leads to, links followed; needs no permission to read it."""
+        """What the path leads to, following links. Needs no read permission on it."""
         path = self.path(text)
         number = self._open(path, HANDLE)
         info = fstat(number, path.shown)
@@ -159,15 +156,15 @@ class SandboxFS(Open[Ground]):
         return FileInfo(kind_of(info.st_mode), info.st_size, info.st_mtime_ns)
 
     def fingerprint(self, text: str) -> Fingerprint:
-        """What ``write_file`` compares with the file it replaces. Reads the whole file, for its digest."""
+        """What ``write_file`` compares with the file it replaces. Reads the whole file for its digest."""
         with self.open_file(text) as file:
             digest = hashlib.sha256()
             while piece := file.read(CHUNK):
                 digest.update(piece)
             return dataclasses.replace(file.fingerprint(), sha256=digest.hexdigest())
 
-    def near(self, text: str, limit: int = 3) -> list[str]:
-        """Paths resembling a missing ``text``: names like the first missing one, in the last directory that exists.
+    def similar_paths(self, text: str, limit: int = 3) -> list[str]:
+        """Paths similar to a missing ``text``: names like the first missing one, in the last directory that exists.
 
         Limit: only the first thousand names of that directory are compared.
         """
@@ -176,61 +173,61 @@ class SandboxFS(Open[Ground]):
         for depth in reversed(range(len(path.parts))):
             try:
                 with self._open_dir(SandboxPath(path.parts[:depth], root=path.root)) as folder:
-                    names = [entry.name for entry in itertools.islice(folder.entries(), _NEAR_CANDIDATES)]
+                    names = [entry.name for entry in itertools.islice(folder.entries(), _MAX_COMPARED_NAMES)]
             except ToolFailed:
                 continue
             folded = {name.casefold(): name for name in names}
             close = difflib.get_close_matches(path.parts[depth].casefold(), folded, n=limit)
-            return [join(folder.path, folded[key]) for key in close]
+            return [join_path(folder.path, folded[key]) for key in close]
         return []
 
     @contextmanager
     def lock(self, *texts: str) -> Iterator[None]:
-        """Keep other threads from writing these files: for who reads a file to write it again.
+        """Keep other threads from writing these files, for a caller that reads a file in order to write it again.
 
-        ``write_file`` takes the same lock, and so do ``rename`` and the removals; who has it may take it again.
-        Refuses what may not be written. Limits: not among processes; a second ``lock`` inside the first may
-        wait for somebody who waits for this one, so name all files at once.
+        ``write_file``, ``rename`` and the removals take the same lock; its owner may take it again. Refuses what may not be
+        written. Limits: does not lock out other processes; a second ``lock`` inside the first may deadlock, so name all
+        files at once.
         """
         places: list[Names] = []
         for text in texts:
-            with self._target(text, follow=True) as target:
+            with self._find_target(text, follow=True) as target:
                 places.append(target.real)
-        with holding(places, self._check):
+        with hold_locks(places, self._check):
             yield
 
     def write_file(
         self, text: str, data: bytes, *, create_only: bool = False, expected: Fingerprint | None = None
-    ) -> Written:
-        """Give the file this content, making it and the directories above it where they are missing.
+    ) -> WrittenFile:
+        """Write this content to the file. Makes the file and the directories above it where they are missing.
 
-        A replaced file keeps its permissions, a new one gets those umask leaves. A link that stays inside is
-        followed to its file. ``create_only`` refuses a file that exists (``ALREADY_EXISTS``), ``expected`` one that
-        is not what it was (``CONFLICT``). After any failure the old file is intact; directories made for it stay.
-        Limit: a change made in the instant between the last comparison and the replacement is lost.
+        A replaced file keeps its permissions; a new one gets the default by umask. A link that stays inside is followed to
+        its file. ``create_only`` refuses a file that exists (``ALREADY_EXISTS``), ``expected`` refuses one that has changed
+        (``CONFLICT``). After any failure the old file is intact; directories that were made for it stay.
+        Limit: a change made between the last comparison and the replacement is lost.
         """
-        with self._target(text, follow=True) as target, holding([target.real], self._check), told(target.path.shown):
+        with self._change_target(text, follow=True) as target:
             place, shown = target.place, target.path.shown
             before = file_to_replace(place, shown)
             if create_only and before is not None:
-                raise ToolFailed("ALREADY_EXISTS", f"'{shown}' exists already", path=shown)
+                raise already_exists(shown)
             if expected is not None and before is None:
-                raise changed(shown)
+                raise conflict(shown)
             place.make_missing()
             folder, name = place.folder, last_name(target)
 
             def compare() -> None:
-                if expected is not None and not is_still(folder, name, expected):
-                    raise changed(shown)
+                if expected is not None and not is_unchanged(folder, name, expected):
+                    raise conflict(shown)
 
             mode = None if before is None else stat.S_IMODE(before.st_mode)
             compare()
-            given = put(folder, name, data, mode=mode, new=create_only, check=self._check, last=compare)
-            return Written(shown, before is None, len(data), given)
+            given = replace_file(folder, name, data, mode=mode, new=create_only, check=self._check, last=compare)
+            return WrittenFile(shown, before is None, len(data), given)
 
     def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
-        """Make a directory, with those above it unless ``parents`` is false; whether there was none before."""
-        with self._target(text, follow=True) as target, told(target.path.shown):
+        """Make a directory, and those above it unless ``parents`` is false. Returns whether it is new."""
+        with self._find_target(text, follow=True) as target, translate_os_errors(target.path.shown):
             place, shown = target.place, target.path.shown
             if place.missing and not parents:
                 raise ToolFailed("NOT_FOUND", f"the directory above '{shown}' does not exist", path=shown)
@@ -238,124 +235,135 @@ class SandboxFS(Open[Ground]):
             try:
                 os.mkdir(place.name or ".", dir_fd=place.folder)
             except FileExistsError:
-                if exist_ok and (place.name is None or is_directory(look(place.folder, place.name))):
+                if exist_ok and (place.name is None or is_directory(stat_entry(place.folder, place.name))):
                     return False
                 raise
             return True
 
     def remove_file(self, text: str) -> None:
-        """Remove one name that is no directory; of a link, the link itself."""
-        with self._target(text, follow=False) as target, holding([target.real], self._check), told(target.path.shown):
+        """Remove one name that is not a directory; of a link, the link itself."""
+        with self._change_target(text, follow=False) as target:
             name = last_name(target)
             refuse_missing(target)
-            if target.place.wants_directory and not is_directory(look(target.place.folder, name)):
+            if target.place.wants_directory and not is_directory(stat_entry(target.place.folder, name)):
                 raise os_error(errno.ENOTDIR)
             os.unlink(name, dir_fd=target.place.folder)
 
     def remove_dir(self, text: str) -> None:
-        """Remove an empty directory that is no root."""
-        with self._target(text, follow=False) as target, holding([target.real], self._check), told(target.path.shown):
+        """Remove an empty directory that is not a root."""
+        with self._change_target(text, follow=False) as target:
             name = last_name(target)
             refuse_missing(target)
-            self._begin().check_moved(target.path, target.real)
+            self._begin().check_move(target.path, target.real)
             os.rmdir(name, dir_fd=target.place.folder)
 
     def rename(self, old: str, new: str, *, replace: bool = False) -> None:
-        """Move a name, of a link the link itself; ``replace`` lets it take the place of a file or an empty directory.
+        """Move a name; of a link, the link itself. ``replace`` allows it to replace a file or an empty directory.
 
-        A directory that holds something protected or denied, before or after, stays where it is; all below it is
-        looked at for that. Limit: what another process puts into it after that look is moved with it.
+        Refuses a directory that contains something protected or denied, under its old or its new path; everything below it
+        is checked. Limit: what another process puts into it after that check is moved with it.
         """
         with (
-            self._target(old, follow=False) as source,
-            self._target(new, follow=False) as target,
-            holding([source.real, target.real], self._check),
+            self._find_target(old, follow=False) as source,
+            self._find_target(new, follow=False) as target,
+            hold_locks([source.real, target.real], self._check),
         ):
-            with told(source.path.shown):
-                self._check_moved(source, target)
-            with told(target.path.shown):
+            with translate_os_errors(source.path.shown):
+                self._check_move(source, target)
+            with translate_os_errors(target.path.shown):
                 refuse_missing(target)
-                move(source, target, replace=replace)
+                move_target(source, target, replace=replace)
 
-    def transaction(self, changes: Sequence[Change]) -> None:
-        """Make all of these changes or, after any failure, none; a file that is not as expected is a ``CONFLICT``.
+    def transaction(self, changes: Sequence[FileChange]) -> None:
+        """Make all of these changes or, after any failure, none. A file that is not as expected is a ``CONFLICT``.
 
-        Every path is judged and followed as ``write_file`` and ``remove_file`` do, but no link is removed, and directories
-        that were made for what failed are removed. With a journal directory this holds for a process that is killed,
-        too, once the next one calls ``recover``; without one, only for errors. Limit: others may see a part of it meanwhile.
+        Paths are checked and followed as by ``write_file`` and ``remove_file``, but no link is removed, and directories that
+        were made for a failed transaction are removed. With a journal directory this also holds for a process that is
+        killed, once the next one calls ``recover``; without one, only for errors. Limit: others may see a part of the
+        changes meanwhile.
         """
-        transact(changes, self._target, self._begin(), self._journals, self._check)
+        transact(changes, self._find_target, self._begin(), self._journals, self._check)
 
-    def recover(self) -> tuple[Recovered, ...]:
-        """Finish or undo what killed processes left below these roots; to be called before anybody works there.
+    def recover(self) -> tuple[Recovery, ...]:
+        """Finish or undo what killed processes left below these roots. Call it before any tool works there.
 
-        Leaves alone what a living process is at work on, and what somebody changed meanwhile; the answer tells of it.
+        Does not touch transactions of running processes or files that were changed since; reports the latter.
         """
         return () if self._journals is None else tuple(recover(self._journals, self._begin()))
 
     def _open(self, path: SandboxPath, flags: int) -> int:
-        ground = self._begin()
+        rules = self._begin()
         if path.wants_directory:
             flags |= os.O_DIRECTORY
         try:
-            if ground.deny is not None:
-                return self._open_judged(ground, path, flags)
-            return open_beneath(ground.root(path).number, path.text, flags, self._resolver)
+            if rules.deny is not None:
+                return self._open_checked(rules, path, flags)
+            return open_beneath(rules.root(path).number, path.text, flags, self._resolver)
         except OSError as error:
-            raise failure(error, path.shown) from None
+            raise to_failure(error, path.shown) from None
 
-    def _open_judged(self, ground: Ground, path: SandboxPath, flags: int) -> int:
-        """As a whole path is opened, but with a stop before its last name, to judge where that is."""
-        ground.check_read(path)
-        with find(ground.root(path).number, path, self._resolver, follow=True) as place:
-            ground.check_read(path, place.real())
+    def _open_checked(self, rules: AccessRules, path: SandboxPath, flags: int) -> int:
+        """Open a path in two steps: the deny rules are checked on its real path before the last name is opened."""
+        rules.check_read(path)
+        with find_place(rules.root(path).number, path, self._resolver, follow=True) as place:
+            rules.check_read(path, place.real())
             return place.open(flags)
 
     def _open_dir(self, path: SandboxPath) -> SandboxDir:
-        ground = self._begin()
+        rules = self._begin()
         number = self._open(path, READ_DIRECTORY)
         folder = SandboxDir(number, path.shown, self._check)
-        if ground.deny is not None:
-            with told(path.shown):
-                folder._sight = ground.sight(path, number)
+        if rules.deny is not None:
+            with translate_os_errors(path.shown):
+                folder._filter = rules.listing_filter(path, number)
         return folder
 
     @contextmanager
-    def _target(self, text: str, *, follow: bool) -> Iterator[Target]:
-        """The place of ``text``, if it may be changed: judged by its text before and by where it is after it was found."""
+    def _find_target(self, text: str, *, follow: bool) -> Iterator[Target]:
+        """The place of ``text``, if it may be changed. Checked by its path before it is found, and by its real path after."""
         path = self.path(text)
-        ground = self._begin()
-        ground.check_write(path)
-        with told(path.shown):
-            place = find(ground.root(path).number, path, self._resolver, follow=follow)
+        rules = self._begin()
+        rules.check_write(path)
+        with translate_os_errors(path.shown):
+            place = find_place(rules.root(path).number, path, self._resolver, follow=follow)
         with place:
-            with told(path.shown):
+            with translate_os_errors(path.shown):
                 real = place.real()
-                forms = ground.check_write(path, real)
+                forms = rules.check_write(path, real)
             yield Target(path, place, real, forms)
 
-    def _check_moved(self, source: Target, target: Target) -> None:
-        """Refuse to move what is not there, is a root, or holds what may not be moved."""
+    @contextmanager
+    def _change_target(self, text: str, *, follow: bool) -> Iterator[Target]:
+        """``_find_target`` with the lock of the name held and errors of the system translated."""
+        with (
+            self._find_target(text, follow=follow) as target,
+            hold_locks([target.real], self._check),
+            translate_os_errors(target.path.shown),
+        ):
+            yield target
+
+    def _check_move(self, source: Target, target: Target) -> None:
+        """Refuse to move what does not exist, is a root, or contains what may not be moved."""
         name = last_name(source)
         last_name(target)
         refuse_missing(source)
-        ground = self._begin()
+        rules = self._begin()
         for one in (source, target):
-            ground.check_moved(one.path, one.real)
+            rules.check_move(one.path, one.real)
         info = os.stat(name, dir_fd=source.place.folder, follow_symlinks=False)
         if is_directory(info):
             top = os.open(name, READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=source.place.folder)
             with SandboxDir(top, source.path.shown, self._check) as folder:
-                refuse_covered(folder, (source.forms, target.forms), ground)
+                refuse_covered(folder, (source.forms, target.forms), rules)
         elif source.place.wants_directory or target.place.wants_directory:
             raise os_error(errno.ENOTDIR)
 
 
 def _no_check() -> None:
-    """What an unbound ``SandboxFS`` asks before each operation."""
+    """The check of a ``SandboxFS`` without one."""
 
 
-def _root(given: str | os.PathLike[str], what: str, *, writable: bool) -> Root:
+def _open_root(given: str | os.PathLike[str], what: str, *, writable: bool) -> Root:
     try:
         number = os.open(given, HANDLE | os.O_DIRECTORY)
     except OSError as error:
@@ -364,17 +372,17 @@ def _root(given: str | os.PathLike[str], what: str, *, writable: bool) -> Root:
     return Root(number, os.path.abspath(given), writable=writable)
 
 
-def _journals(path: str, roots: Sequence[Root]) -> JournalDirectory:
-    """Out of reach of every tool, or a workspace could write the journal that is believed at the next start."""
+def _journal_directory(path: str, roots: Sequence[Root]) -> JournalDirectory:
+    """Must be out of reach of tools; otherwise a tool could write a journal that the next start would trust."""
     names = tuple(name for name in os.path.realpath(path).split("/") if name)
     for root in roots:
         above = real_names(root.number)
         if names[: len(above)] == above:
-            raise SetupError(f"the journal directory {path!r} lies inside the root {root.name!r}; give one outside")
+            raise SetupError(f"the journal directory {path!r} is inside the root {root.name!r}; give one outside")
     return JournalDirectory("/" + "/".join(names))
 
 
-def _listed(roots: Roots, what: str) -> Roots:
+def _require_list(roots: RootPaths, what: str) -> RootPaths:
     if isinstance(roots, str | bytes | os.PathLike):
-        raise SetupError(f"{what} are a list of directories, even if there is one")
+        raise SetupError(f"{what} must be a list of directories: write [{os.fspath(roots)!r}]")
     return roots

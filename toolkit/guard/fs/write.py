@@ -1,12 +1,12 @@
-"""Changing one name in an open directory: a file is never written in place, only replaced as a whole.
+"""Writes one file in an open directory. A file is never written in place, only replaced as a whole.
 
-Promise: after any end, of the disk or of the call, the name means either what it meant before or the complete new
-file, and no other file is left behind; what a hard link shares with another place keeps its content. Of two
-writers in this process that hold the lock of one name, one comes after the other.
+Promise: however the write ends, by a full disk or a cancelled call, the name means either what it meant before or the
+complete new file, and no other file is left behind. A hard link to the old file keeps the old content. Two writers in
+this process that hold the lock of the same name run one after the other.
 
-Not kept when a file is replaced: its owner, access lists, extended attributes, set-id bits and hard links. Its own mode
-does not stop a replacement, only that of its directory does. A process killed between two steps may leave a
-temporary file (``.`` and 32 digits).
+Not kept when a file is replaced: its owner, access lists, extended attributes, set-id bits and hard links. The file's own
+mode does not prevent a replacement; only the mode of its directory does. A process that is killed between two steps may
+leave a temporary file (``.`` and 32 hexadecimal digits).
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolkit.guard.fs.place import Names
-from toolkit.guard.fs.rename import move_new
+from toolkit.guard.fs.rename import move
+from toolkit.guard.fs.resolve import READ_DIRECTORY
 
 _CHUNK: Final = 1 << 20
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
 _PERMISSIONS: Final = 0o777
-# How often someone who waits for a lock asks whether the call has ended.
-_PATIENCE_SECONDS: Final = 0.05
+# How often a thread that waits for a lock calls ``check``.
+_SECONDS_BETWEEN_CHECKS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Which file it was and what was in it; ``sha256`` (in hex) makes it certain, the rest is what one look tells."""
+    """Identifies a file and its content. ``sha256`` (hexadecimal) is optional; the rest comes from one ``stat``."""
 
     dev: int
     ino: int
@@ -41,10 +42,19 @@ class Fingerprint:
     mtime_ns: int
     sha256: str | None = None
 
+    def matches_stat(self, info: os.stat_result) -> bool:
+        """Whether ``stat`` shows this file, unchanged; says nothing about the digest."""
+        return (self.dev, self.ino, self.size, self.mtime_ns) == (
+            info.st_dev,
+            info.st_ino,
+            info.st_size,
+            info.st_mtime_ns,
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A file that was written: the path as asked for, whether it is new, its size and its mode."""
+class WrittenFile:
+    """A file that was written: the path as requested, whether it is new, its size and its mode."""
 
     path: str
     created: bool
@@ -52,15 +62,15 @@ class Written:
     mode: int
 
 
-def look(folder: int, name: str) -> os.stat_result | None:
-    """What the name is itself, a link or anything else; None if there is nothing."""
+def stat_entry(folder: int, name: str) -> os.stat_result | None:
+    """``os.stat`` of the name itself, without following a link; None if it does not exist."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
 
 
-def put(
+def replace_file(
     folder: int,
     name: str,
     data: bytes,
@@ -70,46 +80,43 @@ def put(
     check: Callable[[], None],
     last: Callable[[], None],
 ) -> int:
-    """Give ``name`` a file with ``data``; the answer is its mode: ``mode`` without set-id bits, else what umask leaves.
+    """Write ``data`` to a file called ``name``. Returns its mode: ``mode`` without set-id bits, or the default by umask.
 
-    ``check`` is asked between pieces, ``last`` when all is written: either ends it by raising, with nothing changed.
-    ``new`` refuses a name that exists, also one that came just now.
+    ``check`` is called between chunks, ``last`` when everything is written; if either raises, nothing changes.
+    ``new`` refuses a name that exists, even one that was created concurrently.
     """
     temporary = unused_name()
     number = create(folder, temporary, mode)
     try:
-        given = give_mode(number, mode)
-        fill(number, data, check)
+        given = set_mode(number, mode)
+        write_all(number, data, check)
         last()
-        if new:
-            move_new(folder, temporary, folder, name)
-        else:
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        move(folder, temporary, folder, name, replace=not new)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
         raise
     finally:
         os.close(number)
-    settle(folder)
+    sync_folder(folder)
     return given
 
 
 def unused_name() -> str:
-    """A name that nobody has and nobody can guess."""
+    """A random name that nobody uses or can guess."""
     return f".{os.urandom(16).hex()}"
 
 
 def create(folder: int, name: str, mode: int | None, *, executable: bool = False) -> int:
-    """Open a new, empty file for writing; without a ``mode``, umask decides about its own.
+    """Open a new, empty file for writing. Without a ``mode``, umask decides.
 
-    With one it is private until ``give_mode``: nobody may read the new content meanwhile who may not read the old.
+    With a ``mode`` the file is private until ``set_mode``, so that only those who may read the old content may read the new.
     """
     return os.open(name, _NEW, 0o600 if mode is not None else 0o777 if executable else 0o666, dir_fd=folder)
 
 
-def give_mode(number: int, mode: int | None) -> int:
-    """Give an open file this mode without set-id bits, if one is given; the answer is the mode it has."""
+def set_mode(number: int, mode: int | None) -> int:
+    """Give an open file this mode without set-id bits, if there is one. Returns the mode that the file has."""
     given = stat.S_IMODE(os.fstat(number).st_mode)
     if mode is not None and given != mode & _PERMISSIONS:
         given = mode & _PERMISSIONS
@@ -117,8 +124,8 @@ def give_mode(number: int, mode: int | None) -> int:
     return given
 
 
-def fill(number: int, data: bytes, check: Callable[[], None]) -> None:
-    """Write all of it and wait until it is on the disk; ``check`` ends that by raising."""
+def write_all(number: int, data: bytes, check: Callable[[], None]) -> None:
+    """Write everything and wait until it is on the disk; ``check`` ends that by raising."""
     rest = memoryview(data)
     while rest:
         check()
@@ -127,42 +134,34 @@ def fill(number: int, data: bytes, check: Callable[[], None]) -> None:
     check()
 
 
-def settle(folder: int) -> None:
-    """Ask for the new name to reach the disk. It is there already, so a disk that cannot is no failure of the write."""
+def sync_folder(folder: int) -> None:
+    """Flush the new name to the disk. The name has already changed, so an error here is not a failure of the write."""
     with suppress(OSError):
-        number = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        number = os.open(".", READ_DIRECTORY, dir_fd=folder)
         try:
             os.fsync(number)
         finally:
             os.close(number)
 
 
-def is_still(folder: int, name: str, expected: Fingerprint) -> bool:
-    """Whether the name is still that very file, unchanged.
+def is_unchanged(folder: int, name: str, expected: Fingerprint) -> bool:
+    """Whether the name is still exactly this file, unchanged.
 
-    Limit: whoever changes it between this answer and the rename that follows it is not noticed.
+    Limit: a change between this check and the rename that follows it is not noticed.
     """
-    info = look(folder, name)
-    if info is None or not stat.S_ISREG(info.st_mode) or _facts(info) != _expected_facts(expected):
+    info = stat_entry(folder, name)
+    if info is None or not stat.S_ISREG(info.st_mode) or not expected.matches_stat(info):
         return False
     if expected.sha256 is None:
         return True
     with open(name, "rb", opener=lambda path, _: os.open(path, _READ, dir_fd=folder)) as file:
-        return _facts(os.fstat(file.fileno())) == _expected_facts(expected) and (
+        return expected.matches_stat(os.fstat(file.fileno())) and (
             hashlib.file_digest(file, "sha256").hexdigest() == expected.sha256
         )
 
 
-def _facts(info: os.stat_result) -> tuple[int, int, int, int]:
-    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
-
-
-def _expected_facts(expected: Fingerprint) -> tuple[int, int, int, int]:
-    return expected.dev, expected.ino, expected.size, expected.mtime_ns
-
-
-class _Lock:
-    """A lock and how many wait for it or have it; who has it may take it again."""
+class _NameLock:
+    """A lock that its owner may take again, and the number of threads that hold it or wait for it."""
 
     __slots__ = ("lock", "users")
 
@@ -171,29 +170,29 @@ class _Lock:
         self.users = 0
 
 
-_locks: Final[dict[Names, _Lock]] = {}
+_locks: Final[dict[Names, _NameLock]] = {}
 _table: Final = threading.Lock()
 
 
 @contextmanager
-def holding(places: Iterable[Names], check: Callable[[], None]) -> Iterator[None]:
-    """Have the locks of all these real places, taken in one order so that two who want the same do not block each other.
+def hold_locks(places: Iterable[Names], check: Callable[[], None]) -> Iterator[None]:
+    """Hold the locks of all these real paths. They are taken in a fixed order, so that two callers cannot deadlock.
 
     Limit: among threads of this process only. ``check`` ends the wait by raising.
     """
     with ExitStack() as stack:
         for place in sorted(set(places)):
-            stack.enter_context(_one(place, check))
+            stack.enter_context(_hold_lock(place, check))
         yield
 
 
 @contextmanager
-def _one(place: Names, check: Callable[[], None]) -> Iterator[None]:
+def _hold_lock(place: Names, check: Callable[[], None]) -> Iterator[None]:
     with _table:
-        mine = _locks.setdefault(place, _Lock())
+        mine = _locks.setdefault(place, _NameLock())
         mine.users += 1
     try:
-        while not mine.lock.acquire(timeout=_PATIENCE_SECONDS):
+        while not mine.lock.acquire(timeout=_SECONDS_BETWEEN_CHECKS):
             check()
         try:
             yield

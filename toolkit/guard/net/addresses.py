@@ -1,6 +1,6 @@
-"""Which addresses of the internet are public: our own judgement, from the registries of special addresses.
+"""Which IP addresses are public, by the registries of special addresses.
 
-``ipaddress.is_global`` is not asked: it calls ``::127.0.0.1``, ``64:ff9b::7f00:1`` and multicast global.
+``ipaddress.is_global`` is not used: it calls ``::127.0.0.1``, ``64:ff9b::7f00:1`` and multicast addresses global.
 Nothing here touches the network.
 """
 
@@ -38,7 +38,7 @@ _NOT_PUBLIC_V4: Final = tuple(
     )
 )
 
-# Whatever is not in here is loopback, local, mapped, multicast or not handed out at all.
+# Everything outside of this is loopback, local, mapped, multicast or not assigned at all.
 _UNICAST_V6: Final = ipaddress.IPv6Network("2000::/3")
 _NOT_PUBLIC_V6: Final = tuple(
     map(
@@ -52,7 +52,7 @@ _NOT_PUBLIC_V6: Final = tuple(
     )
 )
 
-# They hand out credentials to whoever asks from inside; a wide network in ``allow_addresses`` does not open them.
+# They give credentials to every program on the host; a wide network in ``allow_addresses`` does not allow them.
 METADATA: Final = frozenset(
     map(
         ipaddress.ip_address,
@@ -63,7 +63,7 @@ METADATA: Final = frozenset(
             "169.254.170.2",  # credentials of a container
             "169.254.170.23",
             "fd00:ec2::23",
-            "168.63.129.16",  # an ordinary public number, answered by the host
+            "168.63.129.16",  # looks like a public address, but the host answers
             "100.100.100.200",
             "192.0.0.192",
             "169.254.42.42",
@@ -73,7 +73,7 @@ METADATA: Final = frozenset(
     )
 )
 
-# Networks whose last four bytes are an IPv4 address that a gateway or the kernel will talk to.
+# Networks whose last four bytes are an IPv4 address that a gateway or the kernel connects to.
 _EMBEDDING: Final = tuple(
     map(
         ipaddress.IPv6Network,
@@ -88,12 +88,12 @@ _EMBEDDING: Final = tuple(
 )
 _SIX_TO_FOUR: Final = ipaddress.IPv6Network("2002::/16")
 _TEREDO: Final = ipaddress.IPv6Network("2001::/32")
-# The middle of an interface identifier made from an IPv4 address (ISATAP), in whichever network.
+# The middle of an interface identifier made from an IPv4 address (ISATAP), in any network.
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
 
 
 def parse_address(text: str) -> Address | None:
-    """The address written as ``text``, or None when it is none or holds a zone (``fe80::1%eth0``)."""
+    """The address written as ``text``; None if it is not an address or has a zone (``fe80::1%eth0``)."""
     if "%" in text:
         return None
     try:
@@ -102,19 +102,19 @@ def parse_address(text: str) -> Address | None:
         return None
 
 
-def embedded(address: Address) -> Iterator[ipaddress.IPv4Address]:
-    """Every IPv4 address that an IPv6 address carries in one of the standard ways.
+def embedded_addresses(address: Address) -> Iterator[ipaddress.IPv4Address]:
+    """Every IPv4 address that an IPv6 address contains in one of the standard ways.
 
     Limit: a NAT64 prefix that a network chose for itself looks like any other address, and below
     ``64:ff9b:1::/48`` the IPv4 address is taken from the last four bytes only.
 
-    >>> [str(inner) for inner in embedded(ipaddress.ip_address("2002:7f00:1::"))]
+    >>> [str(inner) for inner in embedded_addresses(ipaddress.ip_address("2002:7f00:1::"))]
     ['127.0.0.1']
     """
     if isinstance(address, ipaddress.IPv4Address):
         return
     number = int(address)
-    # ``::`` and ``::1`` lie among the compatible ones but mean no IPv4 address.
+    # ``::`` and ``::1`` are in the range of compatible addresses but do not mean an IPv4 address.
     if number > 1 and any(address in network for network in _EMBEDDING):
         yield _v4(number)
     if address in _SIX_TO_FOUR:
@@ -131,40 +131,42 @@ def _v4(number: int) -> ipaddress.IPv4Address:
 
 
 class AddressRules:
-    """Public addresses, and those not public that were allowed by name.
+    """Permits public addresses, and others that are allowed explicitly.
 
-    Promise: an address passes when it is public or inside one of ``allowed``, and so does every IPv4 address
-    it carries; a metadata address passes only when it was named by itself, not by a network around it.
-    Limit: a public address that is this machine's own, or that a router leads to an inside one, is public here.
+    Promise: an address is permitted only if it, and every IPv4 address it contains, is public or inside one of
+    ``allowed``. A metadata address is permitted only if it is listed itself, not by a network around it.
+    Limit: a public address of this machine, or one that a router forwards to an internal host, counts as public.
     """
 
     __slots__ = ("_allowed",)
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
-        self._allowed = tuple(map(_network, allowed))
+        self._allowed = tuple(map(_parse_network, allowed))
 
     def permits(self, address: Address) -> bool:
         """Whether a connection to ``address`` may be made."""
-        return all(map(self._permits_one, (address, *embedded(address))))
+        return all(map(self._permits_one, (address, *embedded_addresses(address))))
 
     def _permits_one(self, address: Address) -> bool:
         around = [network for network in self._allowed if address in network]
         if address in METADATA:
             return any(network.num_addresses == 1 for network in around)
-        return bool(around) or _public(address)
+        return bool(around) or _is_public(address)
 
 
-def _public(address: Address) -> bool:
+def _is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_V4)
     return address in _UNICAST_V6 and not any(address in network for network in _NOT_PUBLIC_V6)
 
 
-def _network(text: object) -> AddressNetwork:
-    # ipaddress takes integers and zones too; neither is something a person meant to write here.
+def _parse_network(text: object) -> AddressNetwork:
+    # ipaddress also accepts integers and zones, which are not meant here.
     if isinstance(text, str) and "%" not in text:
         try:
             return ipaddress.ip_network(text)
         except ValueError:
             pass
-    raise SetupError(f"allow_addresses: {text!r} is no address or network such as '10.1.0.0/16' without host bits")
+    raise SetupError(
+        f"allow_addresses: {text!r} is not an address or a network without host bits such as '10.1.0.0/16'"
+    )

@@ -1,4 +1,4 @@
-"""From a judged host to a connection: one lookup, every answer judged, the connection made to that very answer."""
+"""Connects to a permitted host: one DNS lookup, a check of every address in the answer, a connection to one of them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from toolkit.guard.net.network import Network
 
 Check: TypeAlias = Callable[[], None]
 
-# The longest wait between two looks at the caller's check.
-_SLICE: Final = 0.1
-# A name with more answers than this is no reason to knock at all of them.
+# The longest wait between two calls of the caller's check.
+_MAX_WAIT: Final = 0.1
+# If a name has more addresses than this, the others are not tried.
 _MAX_ATTEMPTS: Final = 8
 
 
 class Deadline:
-    """The end of one call, however many waits it is made of, and the caller's ``check`` asked before each.
+    """The time limit of one call, over all its waits. Calls the caller's ``check`` before each wait.
 
-    Limit: looked at between waits of at most a tenth of a second, not while Python code runs.
+    Limit: checked between waits of at most a tenth of a second, not while Python code runs.
     """
 
     def __init__(self, seconds: float, check: Check) -> None:
@@ -40,42 +40,42 @@ class Deadline:
         self._end = time.monotonic() + seconds
         self._check = check
 
-    def left(self) -> float:
-        """The seconds left, more than none; raises when the time is up or the caller ended the call."""
+    def seconds_left(self) -> float:
+        """The remaining seconds, more than zero; raises if the time is up or the caller ended the call."""
         self._check()
         left = self._end - time.monotonic()
         if left <= 0:
             raise ToolFailed("NETWORK", f"no complete answer within {self._seconds:g} s", timed_out=True)
         return left
 
-    def slice(self) -> float:
-        """How long the next wait may be."""
-        return min(self.left(), _SLICE)
+    def next_wait(self) -> float:
+        """How many seconds the next wait may take."""
+        return min(self.seconds_left(), _MAX_WAIT)
 
 
 def connect(network: Network, host: Host, port: int, deadline: Deadline, *, tls: bool) -> socket.socket:
-    """A connection to ``host``, or ``SandboxViolation`` before a packet was sent to a place that is not permitted.
+    """Connect to ``host``; raises ``SandboxViolation`` before any packet is sent to an address that is not permitted.
 
-    Promise: a name is looked up once and the connection goes to one of the answers of that lookup that the network
-    permits, whatever the name means later; an answer that is not permitted is never tried. With ``tls`` the
-    certificate is checked for the name in the URL. Proxies are not asked. Texts of failures name the host only.
-    Limit: the lookup itself asks the system's name servers about the name. A lookup that hangs is left behind in
-    a thread of its own.
+    Promise: a name is looked up once, and the connection goes to an address of that answer that the network permits,
+    whatever the name means later. An address that is not permitted is never tried. With ``tls`` the certificate is checked
+    for the name in the URL. Proxies are not used. Error texts name only the host.
+    Limit: the lookup itself sends the name to the system's name servers. A lookup that hangs is left behind in its own
+    thread.
     """
-    addresses = permitted(network, host, port, deadline)
-    plain = _first_to_answer(addresses, host, port, deadline)
+    addresses = look_up_permitted(network, host, port, deadline)
+    plain = _connect_to_first(addresses, host, port, deadline)
     if not tls:
         return plain
     try:
-        return _secured(network.context, plain, host, deadline)
+        return _start_tls(network.context, plain, host, deadline)
     except ssl.SSLCertVerificationError as error:
-        raise ToolFailed("NETWORK", f"the certificate of '{host.text}' is refused: {error.verify_message}") from None
+        raise ToolFailed("NETWORK", f"the certificate of '{host.text}' is not valid: {error.verify_message}") from None
     except OSError:
-        raise ToolFailed("NETWORK", f"no TLS connection to '{host.text}' could be made") from None
+        raise ToolFailed("NETWORK", f"the TLS connection to '{host.text}' failed") from None
 
 
-def permitted(network: Network, host: Host, port: int, deadline: Deadline) -> list[Address]:
-    """The answers of one lookup that may be connected to; ``SandboxViolation`` where there is none."""
+def look_up_permitted(network: Network, host: Host, port: int, deadline: Deadline) -> list[Address]:
+    """The addresses of one lookup that may be connected to; ``SandboxViolation`` if there is none."""
     network.judge_host(host)
     if host.address is not None:
         found: list[Address | None] = [host.address]
@@ -83,12 +83,12 @@ def permitted(network: Network, host: Host, port: int, deadline: Deadline) -> li
         found = [parse_address(text) for text in _look_up(network, host, port, deadline)]
     permitted = [address for address in dict.fromkeys(found) if address is not None and network.permits(address)]
     if not permitted:
-        raise SandboxViolation(f"the host '{host.text}' has no address that may be reached: only public ones may")
+        raise SandboxViolation(f"the host '{host.text}' has no permitted address: only public addresses may be reached")
     return permitted[:_MAX_ATTEMPTS]
 
 
 def _look_up(network: Network, host: Host, port: int, deadline: Deadline) -> Sequence[str]:
-    """The lookup, in a thread because the system's cannot be given a time limit."""
+    """The lookup runs in a thread, because the system's lookup has no time limit."""
     answers: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
 
     def work() -> None:
@@ -100,7 +100,7 @@ def _look_up(network: Network, host: Host, port: int, deadline: Deadline) -> Seq
     threading.Thread(target=work, name="toolkit-lookup", daemon=True).start()
     while True:
         with contextlib.suppress(queue.Empty):
-            answer = answers.get(timeout=deadline.slice())
+            answer = answers.get(timeout=deadline.next_wait())
             break
     if isinstance(answer, OSError | UnicodeError) or not answer:
         raise ToolFailed("NETWORK", f"the host '{host.text}' could not be found")
@@ -109,20 +109,21 @@ def _look_up(network: Network, host: Host, port: int, deadline: Deadline) -> Seq
     return answer
 
 
-def _first_to_answer(addresses: list[Address], host: Host, port: int, deadline: Deadline) -> socket.socket:
+def _connect_to_first(addresses: list[Address], host: Host, port: int, deadline: Deadline) -> socket.socket:
+    """A connection to the first address that accepts one."""
     for number, address in enumerate(addresses):
-        # An answer that swallows packets leaves their share of the time to the others.
-        patience = deadline.left() / (len(addresses) - number)
+        # An address that drops packets may use only its share of the time.
+        seconds = deadline.seconds_left() / (len(addresses) - number)
         try:
-            return _connected(address, port, deadline, patience)
+            return _connect_to(address, port, deadline, seconds)
         except OSError:
             continue
-    deadline.left()
-    raise ToolFailed("NETWORK", f"no connection to '{host.text}' port {port} could be made")
+    deadline.seconds_left()
+    raise ToolFailed("NETWORK", f"could not connect to '{host.text}' port {port}")
 
 
-def _connected(address: Address, port: int, deadline: Deadline, patience: float) -> socket.socket:
-    end = time.monotonic() + patience
+def _connect_to(address: Address, port: int, deadline: Deadline, seconds: float) -> socket.socket:
+    end = time.monotonic() + seconds
     sock = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
@@ -130,7 +131,7 @@ def _connected(address: Address, port: int, deadline: Deadline, patience: float)
         waiting = select.poll()
         waiting.register(sock, select.POLLOUT)
         while problem == errno.EINPROGRESS:
-            if waiting.poll(deadline.slice() * 1000):
+            if waiting.poll(deadline.next_wait() * 1000):
                 problem = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             elif time.monotonic() > end:
                 problem = errno.ETIMEDOUT
@@ -142,15 +143,15 @@ def _connected(address: Address, port: int, deadline: Deadline, patience: float)
     return sock
 
 
-def _secured(context: ssl.SSLContext, plain: socket.socket, host: Host, deadline: Deadline) -> ssl.SSLSocket:
-    with plain:  # empty when wrapped, so that this closes it only if that failed
-        # A connection cut without a goodbye is an error: an attacker could have shortened the body.
+def _start_tls(context: ssl.SSLContext, plain: socket.socket, host: Host, deadline: Deadline) -> ssl.SSLSocket:
+    with plain:  # wrapping detaches it, so this closes it only if that failed
+        # A connection that ends without a TLS closure is an error: an attacker could have shortened the body.
         secured = context.wrap_socket(
             plain, server_hostname=host.text, do_handshake_on_connect=False, suppress_ragged_eofs=False
         )
     try:
         while True:
-            secured.settimeout(deadline.slice())
+            secured.settimeout(deadline.next_wait())
             with contextlib.suppress(TimeoutError):
                 secured.do_handshake()
                 return secured

@@ -1,7 +1,7 @@
-"""One exchange with a web server over a connection that was judged: a request out, the answer in, all of it bounded.
+"""One HTTP exchange over a connection that was checked: sends a request and reads the response, within limits.
 
-Promise: a request is exactly what its parts say; nothing in a header or a URL can end it early or add to it. The head
-and the decoded body of the answer are bounded, and what ``http.client`` would guess about is refused.
+Promise: a request consists of exactly its parts; nothing in a header or a URL can end it early or add to it. The head and
+the decoded body of the response are bounded, and a response that ``http.client`` would have to guess about is refused.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _CHUNK: Final = 64 << 10
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE: Final = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
-# They decide where a message ends, where it goes or how it is packed, which is not the caller's to say.
-_OURS: Final = frozenset(
+# These decide where a message ends, where it goes or how it is encoded. The caller may not set them.
+_RESERVED: Final = frozenset(
     {"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer"}
     | {"transfer-encoding", "upgrade"}
 )
 _DEFAULTS: Final = {"accept": "*/*", "user-agent": "typed-toolkit"}
-# Encodings of real pages. Python knows more, some of which run in quadratic time or are no text encodings.
+# Encodings of real pages. Python has more, but some take quadratic time or are not text encodings.
 _CHARSETS: Final = re.compile(
     r"utf-?8|us-ascii|ascii|utf-16(le|be)?|iso-8859-\d{1,2}|latin-?1|windows-125\d|cp125\d|koi8-[ru]|"
     r"shift_jis|euc-jp|iso-2022-jp|euc-kr|gb2312|gbk|gb18030|big5"
 )
-# What browsers read, and authors mean, under names of smaller sets.
-_MEANT: Final = {
+# Browsers read, and authors mean, a larger character set than these names say.
+_ACTUAL_CHARSETS: Final = {
     **dict.fromkeys(("iso-8859-1", "latin1", "latin-1", "ascii", "us-ascii"), "cp1252"),
     "iso-8859-9": "cp1254",
     "iso-8859-11": "cp874",
@@ -59,11 +59,11 @@ _CHARSET: Final = re.compile(r";\s*charset\s*=\s*[\"']?([a-z0-9_-]+)", re.ASCII 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a server answered, whatever its status.
+    """The response of a server, with any status.
 
-    ``url`` is as it was asked for, ``final_url`` the one that gave this answer, ``hops`` those that led from one to
-    the other. Names in ``headers`` are in lower case, each value is one line. ``body`` is decompressed;
-    ``truncated`` says that there was more of it. Limit: headers and body are the server's words, unescaped.
+    ``url`` is the one that was requested, ``final_url`` the one of this response, ``hops`` those in between. Names in
+    ``headers`` are in lower case, and each value is one line. ``body`` is decompressed; ``truncated`` means that there was
+    more of it. Limit: headers and body are the server's text, unescaped.
     """
 
     url: str
@@ -76,10 +76,10 @@ class Response:
     hops: tuple[str, ...]
 
     def text(self, declared: str = "") -> str:
-        """The body as text, never an error: by its byte order mark, else the charset the server names, else the one
-        ``declared`` in the body itself, each only if web pages use it, else UTF-8.
+        """The body as text; never raises. The encoding comes from the byte order mark, else the charset in the header, else
+        the one ``declared`` in the body itself, each only if web pages use it, else UTF-8.
 
-        What cannot be decoded becomes U+FFFD; a character that was cut in two at the end of a cut body is left out.
+        What cannot be decoded becomes U+FFFD. An incomplete character at the end of a truncated body is left out.
         """
         named = _CHARSET.search(self.content_type)
         if self.body.startswith(b"\xef\xbb\xbf"):
@@ -92,37 +92,37 @@ class Response:
 
 
 def _encoding(charset: str) -> str | None:
-    """Python's name for a charset in a page or header; None where pages are not written so."""
+    """Python's name for a charset in a page or header; None if web pages do not use it."""
     name = charset.lower()
     if not _CHARSETS.fullmatch(name):
         return None
     try:
-        return codecs.lookup(_MEANT.get(name, name)).name
-    except LookupError:  # a number in a family that has no such member
+        return codecs.lookup(_ACTUAL_CHARSETS.get(name, name)).name
+    except LookupError:  # such as iso-8859-99
         return None
 
 
 class Wire:
-    """A connection as ``HTTPResponse`` reads it: every wait ends with the deadline, every read counts."""
+    """A connection in the form ``HTTPResponse`` reads: the deadline limits every wait, and the bytes read are limited."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         self._sock = sock
         self._deadline = deadline
         self._left = _MAX_HEAD
         self.ended = False
-        self._reader = _Reader(_Source(self))
+        self._reader = _SharedReader(_WireSource(self))
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """The one reader of this connection, so that an answer behind an interim one loses nothing."""
+        """The only reader of this connection, so that nothing is lost between an interim response and the next one."""
         return self._reader
 
     def allow(self, count: int) -> None:
-        """Let so many bytes more be read."""
+        """Allow this many more bytes to be read."""
         self._left = count
 
     def send(self, data: bytes) -> None:
         while data:
-            self._sock.settimeout(self._deadline.slice())
+            self._sock.settimeout(self._deadline.next_wait())
             with contextlib.suppress(TimeoutError):
                 data = data[self._sock.send(data) :]
 
@@ -131,7 +131,7 @@ class Wire:
             raise HTTPException("more bytes than the content needs")
         with memoryview(buffer)[: self._left] as room:
             while True:
-                self._sock.settimeout(self._deadline.slice())
+                self._sock.settimeout(self._deadline.next_wait())
                 with contextlib.suppress(TimeoutError):
                     count = self._sock.recv_into(room)
                     self._left -= count
@@ -139,7 +139,9 @@ class Wire:
                     return count
 
 
-class _Source(io.RawIOBase):
+class _WireSource(io.RawIOBase):
+    """The received bytes of a ``Wire`` as a raw stream."""
+
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
@@ -150,27 +152,29 @@ class _Source(io.RawIOBase):
         return self._wire.receive(buffer)
 
 
-class _Reader(io.BufferedReader):
+class _SharedReader(io.BufferedReader):
     def close(self) -> None:
-        """Nothing: an interim answer closes its reader when it is dropped, and the next one still needs it."""
+        """Does nothing: an interim response closes its reader when it is dropped, but the next one still needs it."""
 
 
-def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """What is sent for these headers, names in lower case; ``InvalidArguments`` never repeats a value."""
+def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers to send, with defaults and names in lower case. ``InvalidArguments`` never repeats a value."""
     sent = dict(_DEFAULTS)
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
-            raise InvalidArguments("a header's name must be a plain word")
-        if name.lower() in _OURS or name.lower().startswith("proxy-"):
-            raise InvalidArguments(f"the header '{name}' may not be given")
+            raise InvalidArguments("the name of a header may contain only letters, digits and !#$%&'*+.^_`|~-")
+        if name.lower() in _RESERVED or name.lower().startswith("proxy-"):
+            raise InvalidArguments(f"the header '{name}' may not be set; leave it out")
         if not _VALUE.fullmatch(value):
-            raise InvalidArguments(f"the header '{name}' must not hold line breaks or other control characters")
+            raise InvalidArguments(f"the header '{name}' must not contain line breaks or other control characters")
         sent[name.lower()] = value
     return sent
 
 
-def ask(wire: Wire, url: Url, method: str, headers: Mapping[str, str], body: bytes | None = None) -> HTTPResponse:
-    """Send the request and read the answer's head; interim answers are passed over."""
+def send_request(
+    wire: Wire, url: Url, method: str, headers: Mapping[str, str], body: bytes | None = None
+) -> HTTPResponse:
+    """Send the request and read the head of the response; interim responses are skipped."""
     lines = [f"{method} {url.target} HTTP/1.1", f"host: {url.authority}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     if body is not None:
@@ -180,22 +184,23 @@ def ask(wire: Wire, url: Url, method: str, headers: Mapping[str, str], body: byt
     while True:
         answer = HTTPResponse(cast(socket.socket, wire), method=method)  # all it calls is makefile
         answer.begin()
-        if wire.ended:  # http.client takes the end of the connection for the end of the head
+        if wire.ended:  # http.client mistakes the end of the connection for the end of the head
             raise HTTPException("the head ended early")
         if answer.status == 101:
-            raise HTTPException("a switch to another protocol that nobody asked for")
+            raise HTTPException("an unrequested switch to another protocol")
         if answer.status >= 200:
             return answer
 
 
 def read_body(wire: Wire, answer: HTTPResponse, max_bytes: int) -> tuple[bytes, bool]:
+    """The decoded body, at most ``max_bytes`` of it, and whether it was truncated."""
     _check_framing(answer)
-    decoder = _Decoder(answer.headers.get("content-encoding", ""))
-    # Packing may need more than the content, but not without end. This also holds where http.client reads all
-    # there is, as it does for a chunk of size -1.
+    decoder = _ContentDecoder(answer.headers.get("content-encoding", ""))
+    # An encoded body may be longer than the content, but not without limit. The limit also holds where http.client reads
+    # everything, as it does for a chunk of size -1.
     wire.allow(2 * max_bytes + (1 << 20))
     pieces: list[bytes] = []
-    room = max_bytes + 1  # the one more tells a full body from a cut one
+    room = max_bytes + 1  # the extra byte distinguishes a full body from a truncated one
     while room > 0 and (chunk := answer.read(_CHUNK)):
         pieces.append(decoder.decode(chunk, room))
         room -= len(pieces[-1])
@@ -207,22 +212,22 @@ def read_body(wire: Wire, answer: HTTPResponse, max_bytes: int) -> tuple[bytes, 
 
 
 def _check_framing(answer: HTTPResponse) -> None:
-    """Refuse what ``http.client`` would guess about."""
+    """Refuse a response whose length ``http.client`` would have to guess."""
     coding = answer.headers.get_all("transfer-encoding", [])
     lengths = set(answer.headers.get_all("content-length", []))
     if coding and [each.strip().lower() for each in coding] != ["chunked"]:
-        raise HTTPException("a transfer coding that nobody asked for")
+        raise HTTPException("an unrequested Transfer-Encoding")
     if len(lengths) > 1 or any(not re.fullmatch(r"\s*[0-9]{1,18}\s*", each) for each in lengths):
-        raise HTTPException("no proper length")
+        raise HTTPException("an invalid Content-Length")
 
 
-class _Decoder:
-    """Undoes one content coding. ``decode`` gives at most ``room`` bytes, after which it must not be called again."""
+class _ContentDecoder:
+    """Decodes one Content-Encoding. Once ``decode`` has returned ``room`` bytes, it must not be called again."""
 
     def __init__(self, coding: str) -> None:
         self._coding = coding.strip().lower().removeprefix("x-") or "identity"
         if self._coding not in ("identity", "gzip", "deflate"):
-            raise HTTPException("a content coding that nobody asked for")
+            raise HTTPException("an unrequested Content-Encoding")
         self._inflater: zlib._Decompress | None = None
         self._ended = False
 
@@ -239,7 +244,7 @@ class _Decoder:
             if self._inflater.eof:
                 data = self._inflater.unused_data
                 self._inflater = None
-                # gzip may go on with a further member; what else follows is padding.
+                # gzip may continue with another member; anything else is padding.
                 self._ended = self._coding == "deflate" or data[:1] not in (b"", b"\x1f")
         return b"".join(pieces)
 
@@ -255,20 +260,20 @@ class _Decoder:
         return zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS
 
 
-def response_of(
-    asked: str, url: Url, answer: HTTPResponse, body: bytes, truncated: bool, hops: tuple[str, ...]
+def build_response(
+    requested: str, url: Url, answer: HTTPResponse, body: bytes, truncated: bool, hops: tuple[str, ...]
 ) -> Response:
     headers = tuple((name.lower(), " ".join(value.split())) for name, value in answer.headers.items())
     content_type = next((value for name, value in headers if name == "content-type"), "")
-    return Response(asked, url.text, answer.status, headers, content_type, body, truncated, hops)
+    return Response(requested, url.text, answer.status, headers, content_type, body, truncated, hops)
 
 
 @contextlib.contextmanager
-def translated(url: Url) -> Iterator[None]:
-    """The one translation of what goes wrong on a connection; texts of the system and the server are left out."""
+def translate_connection_errors(url: Url) -> Iterator[None]:
+    """Raise errors of a connection as failures, without the text of the system or the server."""
     try:
         yield
     except (HTTPException, ValueError, zlib.error):  # http.client lets ValueError through for some broken chunks
-        raise ToolFailed("REMOTE", f"'{url.host.text}' did not answer in proper HTTP") from None
+        raise ToolFailed("REMOTE", f"'{url.host.text}' did not send a valid HTTP response") from None
     except OSError:
-        raise ToolFailed("NETWORK", f"the connection to '{url.host.text}' broke") from None
+        raise ToolFailed("NETWORK", f"the connection to '{url.host.text}' was lost") from None

@@ -1,6 +1,7 @@
-"""URLs and host names: which texts are accepted, and how they are compared.
+"""URLs and host names: which ones are accepted, and how they are compared.
 
-Every text has one reading here or is refused: what is judged is what is connected to. Nothing touches the network.
+Every text is either read in exactly one way or refused, so what is checked is what is connected to. Nothing here touches the
+network.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ MAX_URL: Final = 8192
 _MAX_HOST: Final = 253
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):", re.ASCII | re.IGNORECASE)
-# NUL is not in here: in a host it is a known way past a comparison and reported as such.
+# NUL is not included: in a host it is a known way around a comparison and gets its own error.
 _UNSAFE: Final = re.compile(r"[\x01-\x20\x7f-\x9f\\\ud800-\udfff]")
 _AUTHORITY: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
-# A last label like this makes system resolvers read the whole name as an IPv4 address (0x7f.1, 127.1, 2130706433).
+# With such a last label, system resolvers read the whole name as an IPv4 address (0x7f.1, 127.1, 2130706433).
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _PORTS: Final = {"http": 80, "https": 443}
-# What may stand in a path and query as it is; all else is percent-encoded.
+# Allowed unchanged in a path and query; everything else is percent-encoded.
 _TARGET_SAFE: Final = "!$%&'()*+,-./:;=?@[]_~"
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host name in lower case and ASCII (IDNA), or an address, which is then its own canonical text.
+    """A host name in lower case and ASCII (IDNA), or an address in its canonical form.
 
-    Promise (of ``parse``): an IPv4 address is four plain decimal numbers and an IPv6 address stands in
-    brackets without a zone; no other spelling that a resolver might take for an address gets through.
-    Limits: a final dot is refused, though DNS knows it; so are letters that IDNA 2003 replaces (``ß``), because
-    browsers go elsewhere with them.
+    Promise (of ``parse``): an IPv4 address is four plain decimal numbers, and an IPv6 address is in brackets without a zone.
+    Any other spelling that a resolver might read as an address is refused.
+    Limits: a final dot is refused, although DNS allows it. So are letters that IDNA 2003 replaces (``ß``), because browsers
+    go to another host with them.
     """
 
     text: str
@@ -44,7 +45,7 @@ class Host:
 
     @classmethod
     def parse(cls, text: str) -> Host:
-        """Read a host as it stands in a URL.
+        """Read a host as it is written in a URL.
 
         >>> Host.parse("Bücher.Example").text, Host.parse("[2606:2800:0:0::1]").text
         ('xn--bcher-kva.example', '2606:2800::1')
@@ -52,44 +53,44 @@ class Host:
         if text.startswith("["):
             return cls._address(text[1:-1] if text.endswith("]") else "", 6)
         if len(text) > _MAX_HOST:
-            raise _no_host()
+            raise _host_error()
         labels = [_ascii_label(label) for label in text.lower().split(".")]
         name = ".".join(labels)
         if _NUMBER.fullmatch(labels[-1]):
             return cls._address(name, 4)
         if len(name) > _MAX_HOST:
-            raise _no_host()
+            raise _host_error()
         return cls(name)
 
     @classmethod
     def _address(cls, text: str, version: int) -> Host:
         address = parse_address(text) if text.isascii() else None
         if address is None or address.version != version:
-            raise SandboxViolation("the host is an unusual spelling of an address; write a plain one or a name")
+            raise SandboxViolation("the host is an unusual spelling of an address; write a plain address or a name")
         return cls(str(address), address)
 
     @property
     def bracketed(self) -> str:
-        """The host as it stands in a URL and a Host header."""
+        """The host as it is written in a URL and a Host header."""
         return f"[{self.text}]" if ":" in self.text else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class HostPattern:
-    """A host, or with ``*.`` before it every name below it but not itself. Compared label by label."""
+    """A host, or with ``*.`` before it every name below it but not the host itself. Compared label by label."""
 
     host: Host
     below: bool = False
 
     @classmethod
     def parse(cls, text: object) -> HostPattern:
-        """Read a pattern; what cannot be one is a mistake of the set-up.
+        """Read a pattern; ``SetupError`` if it is not one.
 
         >>> HostPattern.parse("*.example.org").matches(Host.parse("evilexample.org"))
         False
         """
         if not isinstance(text, str):
-            raise SetupError(f"a host pattern is text, not {type(text).__name__}")
+            raise SetupError(f"a host pattern must be a string, not {type(text).__name__}")
         below = text.startswith("*.")
         try:
             host = Host.parse(text[2:] if below else text)
@@ -98,7 +99,7 @@ class HostPattern:
                 f"host pattern {text!r}: {error.message}; write 'example.org' or '*.example.org'"
             ) from None
         if below and host.address is not None:
-            raise SetupError(f"host pattern {text!r}: nothing lies below an address")
+            raise SetupError(f"host pattern {text!r}: an address has no names below it; write the address alone")
         return cls(host, below)
 
     def matches(self, host: Host) -> bool:
@@ -112,8 +113,8 @@ class HostPattern:
 class Url:
     """An http or https URL in parts. ``target`` is path and query in ASCII; the fragment is left out.
 
-    Promise (of ``parse``): no credentials, control characters, spaces or backslashes, a host as ``Host`` says, and
-    nothing in ``target`` that could end a request line. Limit: ``..`` in a path is kept for the server.
+    Promise (of ``parse``): no credentials, control characters, spaces or backslashes; a host as ``Host`` promises; nothing
+    in ``target`` that could end a request line. Limit: ``..`` in a path is left to the server.
     """
 
     scheme: str
@@ -123,45 +124,48 @@ class Url:
 
     @classmethod
     def parse(cls, text: object) -> Url:
-        """Read a URL: ``InvalidArguments`` for what is malformed, ``SandboxViolation`` for where no call may go."""
+        """Read a URL: ``InvalidArguments`` if it is malformed, ``SandboxViolation`` if no call may use it."""
         if not isinstance(text, str):
-            raise InvalidArguments(f"a URL must be text, not {type(text).__name__}")
+            raise InvalidArguments(f"a URL must be a string, not {type(text).__name__}")
         if len(text) > MAX_URL:
             raise InvalidArguments(f"a URL must not be longer than {MAX_URL} characters")
         scheme, rest = _split_scheme(text)
-        if _UNSAFE.search(rest):
-            raise InvalidArguments("a URL must not hold spaces, control characters, backslashes or half characters")
+        _refuse_unsafe(rest)
         if not rest.startswith("//"):
             raise InvalidArguments(f"'{scheme}:' must be followed by two slashes and a host")
         authority, target = _split_authority(rest.removeprefix("//").partition("#")[0])
         host, port = _split_port(authority)
-        return cls(scheme, Host.parse(host), _PORTS[scheme] if port is None else port, _target(target))
+        return cls(scheme, Host.parse(host), _PORTS[scheme] if port is None else port, _encode_target(target))
 
     def join(self, reference: str) -> Url:
-        """The URL a reference leads to (a ``Location`` header), read anew from its scheme on."""
+        """The URL that a reference (a ``Location`` header) leads to, parsed again as a whole."""
         if _SCHEME.match(reference):
             return Url.parse(reference)
-        if _UNSAFE.search(reference):  # urljoin would take some of them out without a word
-            raise InvalidArguments("a URL must not hold spaces, control characters, backslashes or half characters")
+        _refuse_unsafe(reference)  # urljoin would silently remove some of these characters
         try:
             return Url.parse(urllib.parse.urljoin(self.text, reference))
         except ValueError:
-            raise InvalidArguments("the reference is no URL") from None
+            raise InvalidArguments("the reference is not a URL") from None
 
     @property
     def authority(self) -> str:
-        """Host and, where it is not the scheme's own, port."""
+        """The host, and the port if it is not the scheme's default."""
         return self.host.bracketed if self.port == _PORTS[self.scheme] else f"{self.host.bracketed}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what credentials belong to."""
+        """Scheme, host and port; credentials belong to one origin."""
         return f"{self.scheme}://{self.authority}"
 
     @property
     def text(self) -> str:
         """The whole URL in its canonical form."""
         return f"{self.origin}{self.target}"
+
+
+def _refuse_unsafe(text: str) -> None:
+    if _UNSAFE.search(text):
+        raise InvalidArguments("a URL must not contain spaces, control characters, backslashes or lone surrogates")
 
 
 def _split_scheme(text: str) -> tuple[str, str]:
@@ -182,40 +186,40 @@ def _split_authority(text: str) -> tuple[str, str]:
 
 def _split_port(authority: str) -> tuple[str, int | None]:
     if "@" in authority:
-        raise InvalidArguments("a URL must not hold a user name or password")
+        raise InvalidArguments("a URL must not contain a user name or password")
     found = _AUTHORITY.fullmatch(authority)
     if found is None or not found[1]:
-        raise InvalidArguments("a URL must hold a host, and behind a colon only a port number")
+        raise InvalidArguments("a URL must contain a host, and after a colon only a port number")
     port = None if found[2] is None else int(found[2])
     if port is not None and not 1 <= port <= 65535:
         raise InvalidArguments("a port must be between 1 and 65535")
     return found[1], port
 
 
-def _target(text: str) -> str:
+def _encode_target(text: str) -> str:
     if "\0" in text:
-        raise InvalidArguments("a URL must not hold a NUL character")
+        raise InvalidArguments("a URL must not contain a NUL character")
     quoted = urllib.parse.quote(text, safe=_TARGET_SAFE)
     return quoted if quoted.startswith("/") else f"/{quoted}"
 
 
 def _ascii_label(label: str) -> str:
-    """One label as DNS carries it; refused if it is none or would come back from there as another one."""
+    """One label as DNS has it. Refused if it is not a label, or if decoding it again gives another one."""
     if not label.isascii():
-        # Dots of other scripts are no letters; circled and full-width digits do not survive the way back.
+        # Dots of other scripts are not letters; circled and full-width digits decode to other characters.
         if not all(letter == "-" or unicodedata.category(letter)[0] in "LMN" for letter in label):
-            raise _no_host()
+            raise _host_error()
         try:
             encoded = label.encode("idna")
             if encoded.decode("idna") != label:
-                raise _no_host()
+                raise _host_error()
         except UnicodeError:
-            raise _no_host() from None
+            raise _host_error() from None
         label = encoded.decode("ascii")
     if not _LABEL.fullmatch(label):
-        raise _no_host()
+        raise _host_error()
     return label
 
 
-def _no_host() -> SandboxViolation:
+def _host_error() -> SandboxViolation:
     return SandboxViolation("the host is neither a plain name nor a plain address")

@@ -1,23 +1,24 @@
-"""Globs for allow rules: compared to the letter, never folded, in bounded time whatever the pattern."""
+"""Glob patterns of allow rules. Names are compared exactly, never folded, in bounded time for every pattern."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from toolkit.errors import PolicyError
+from toolkit.guard.fs.path import split_names
 
 
 def compile_exact(pattern: str) -> Callable[[str], bool]:
-    """Whether a path matches: ``*`` and ``?`` inside a name, ``**`` for any number of names.
+    """A function that tests whether a path matches: ``*`` and ``?`` inside a name, ``**`` for any number of names.
 
-    A pattern without a slash matches at any depth; what matches covers everything below it. A path with ``..`` in it is
-    never covered: only the kernel knows where it leads.
+    A pattern without a slash matches at any depth. A match covers everything below it. A path that contains ``..`` never
+    matches, because only the kernel knows where it leads.
 
     >>> docs = compile_exact("docs/**")
     >>> docs("docs/a.md"), docs("Docs/a.md"), docs("docs/../secret")
     (True, False, False)
     """
-    wanted = _names(pattern)
+    wanted = split_names(pattern)
     if not wanted:
         raise PolicyError(f"a path rule needs a pattern such as 'secrets/**' or '*.pem', not {pattern!r}")
     if len(wanted) == 1 and "/" not in pattern.strip("/"):
@@ -26,30 +27,26 @@ def compile_exact(pattern: str) -> Callable[[str], bool]:
         wanted = wanted[:-1]
 
     def matches(path: str) -> bool:
-        names = _names(path)
+        names = split_names(path)
         return ".." not in names and _covers(wanted, names)
 
     return matches
 
 
-def _names(path: str) -> list[str]:
-    return [name for name in path.split("/") if name not in ("", ".")]
-
-
 def _covers(wanted: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether the pattern fits the path or one of the directories above it; one row of a table a name."""
-    reached = _skip({0}, wanted)
+    """Whether the pattern matches the path or a directory above it. ``reached`` are the possible positions in the pattern."""
+    reached = _skip_double_stars({0}, wanted)
     for name in names:
         if len(wanted) in reached:
             return True
         stay = {at for at in reached if at < len(wanted) and wanted[at] == "**"}
-        step = {at + 1 for at in reached if at < len(wanted) and wanted[at] != "**" and _fits(wanted[at], name)}
-        reached = _skip(stay | step, wanted)
+        step = {at + 1 for at in reached if at < len(wanted) and wanted[at] != "**" and _matches(wanted[at], name)}
+        reached = _skip_double_stars(stay | step, wanted)
     return len(wanted) in reached
 
 
-def _skip(places: set[int], wanted: Sequence[str]) -> set[int]:
-    """The places, and those behind a ``**``, which may stand for no name at all."""
+def _skip_double_stars(places: set[int], wanted: Sequence[str]) -> set[int]:
+    """The positions, and those after a ``**``, which may stand for no name at all."""
     found = set(places)
     for at in sorted(places):
         while at < len(wanted) and wanted[at] == "**":
@@ -58,8 +55,8 @@ def _skip(places: set[int], wanted: Sequence[str]) -> set[int]:
     return found
 
 
-def _fits(pattern: str, name: str) -> bool:
-    """One name: the last star tried is the only one that ever needs another try, so no input takes long."""
+def _matches(pattern: str, name: str) -> bool:
+    """Whether one name matches. Only the last star is ever tried again, so the time is bounded for every input."""
     p = n = 0
     star = mark = -1
     while n < len(name):

@@ -1,7 +1,7 @@
-"""Rules on commands: compared word by word, and what an allow rule never covers.
+"""Command rules: how a command is compared with a rule word by word, and what an allow rule never covers.
 
-Limit: the lists below are weak by nature (a program can always grow another option that writes or runs); they keep honest
-rules honest. What a command can really do is decided by the process sandbox.
+Limit: the lists below can never be complete, because a program may get another option that writes or runs something. They
+catch mistakes in rules. What a command can really do is decided by the process sandbox.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-# Programs whose business is to run other programs: no allow rule covers them, and deny rules look through them.
+# Programs that run other programs: no allow rule covers them, and deny rules also look at the program that they run.
 RUNNERS: Final = frozenset(
     {
         ".", "ash", "bash", "builtin", "busybox", "chroot", "command", "csh", "dash", "doas", "env", "eval", "exec", "fish",
@@ -19,7 +19,7 @@ RUNNERS: Final = frozenset(
     }
 )  # fmt: skip
 
-# Words that make a reading program write, delete or run something.
+# Arguments that make a reading program write, delete or run something.
 _RISKY: Final[dict[str, re.Pattern[str]]] = {
     program: re.compile("|".join(words))
     for program, words in {
@@ -52,17 +52,17 @@ _RISKY: Final[dict[str, re.Pattern[str]]] = {
         "zip": ["-T.*", "--unzip-command.*"],
     }.items()
 }  # fmt: skip
-# The only sed scripts that certainly do nothing but print: line ranges, and substitutions without e or w.
+# The only sed scripts that certainly do nothing but print: line ranges, and substitutions without the flags e and w.
 _HARMLESS_SED: Final = re.compile(r"[0-9]*(,[0-9]+|,\$)?\$?p|s/[^/]*/[^/]*/[gpiI0-9]*")
 
 
 def begins_with(argv: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the command is the rule's words and what follows them; never by text, so ``git logout`` is not ``git log``."""
+    """Whether the command begins with the rule's words. Compares words, not text: ``git logout`` is not ``git log``."""
     return tuple(argv[: len(words)]) == tuple(words)
 
 
 def mentions(argv: Sequence[str], words: Sequence[str]) -> bool:
-    """For deny and ask: also by path (``/bin/rm``), and anywhere behind a program that runs others (``sudo rm``)."""
+    """``begins_with`` for deny and ask: also by path (``/bin/rm``), and after a program that runs others (``sudo rm``)."""
     if not argv:
         return False
     named = (argv[0].rpartition("/")[2], *argv[1:])
@@ -73,9 +73,9 @@ def mentions(argv: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def is_risky(argv: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the command does more than its rule's words say: runs another program, or has an option that writes."""
+    """Whether the command does more than its rule's words say: it runs another program, or has an option that writes."""
     program = argv[0]
-    # Words the rule itself spells out were looked at by whoever wrote it.
+    # Words that the rule itself contains were considered by its author.
     rest = argv[max(1, len(words)) :]
     if program in RUNNERS:
         return True

@@ -1,4 +1,4 @@
-"""What one call would touch, known before it runs: what rules are judged on and what an approver is shown."""
+"""What one call would touch, known before it runs: the input of policy rules, and what an approver sees."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Paths as the call names them, the program or shell text it would run, the address it would ask, the change it
-    would make.
+    """The paths of a call as it names them, the program or shell text it would run, the URL it would request, and the diff
+    it would make.
 
     >>> Preview(reads=("a.py",)).paths
     ('a.py',)

@@ -1,4 +1,4 @@
-"""One rule of a policy: which tools, on what condition, and what then."""
+"""One rule of a policy: which tools it covers, under which condition, and its decision."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from toolkit.errors import PolicyError, SetupError, ToolkitError
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
+from toolkit.guard.fs.path import split_names
 from toolkit.guard.net.hosts import Host, HostPattern, Url
-from toolkit.guard.permission import PERMISSIONS, Permission
+from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
 from toolkit.guard.policy.allow_globs import compile_exact
 from toolkit.guard.policy.command_rules import RUNNERS, begins_with, is_risky, mentions
 from toolkit.guard.policy.hints import HINTS, Hint
@@ -24,12 +25,12 @@ NameT = TypeVar("NameT", bound=str)
 
 
 class Rule(Generic[NameT]):
-    """One decision for some tools; without ``tools``, ``permission`` and ``hint`` it covers every tool.
+    """One decision for some tools. Without ``tools``, ``permission`` and ``hint`` it covers every tool.
 
-    ``hint`` selects tools by what they say of themselves, or leave unsaid; only rules that ask or deny may have one.
-    At most one condition: ``path`` (a glob), ``command`` (the words it begins with) or ``host`` (a name, or
-    ``*.example.org``). ``match`` and ``not_match`` are examples, checked here: a rule that does not mean what its author
-    thinks is refused. ``tools=[]`` covers nothing: an empty list is never "no restriction".
+    ``hint`` selects tools by their self-declared hints, or the lack of them; only rules that ask or deny may have one.
+    A rule has at most one condition: ``path`` (a glob), ``command`` (the words it begins with) or ``host`` (a name, or
+    ``*.example.org``). ``match`` and ``not_match`` are examples that are checked here, so a rule that does not mean what its
+    author thinks is refused. ``tools=[]`` covers nothing: an empty list is never "no restriction".
 
     >>> Rule("allow", command="git log", match=["git log -1"], not_match=["git logout", "git log --output=x"])
     Rule('allow', command='git log')
@@ -50,18 +51,18 @@ class Rule(Generic[NameT]):
         not_match: Sequence[str] = (),
     ) -> None:
         if decision not in DECISIONS:
-            raise PolicyError(f"a rule's decision is allow, ask or deny, not {decision!r}")
+            raise PolicyError(f"a rule's decision must be allow, ask or deny, not {decision!r}")
         if permission is not None and permission not in PERMISSIONS:
-            raise PolicyError(f"no permission is called {permission!r}; there are {', '.join(PERMISSIONS)}")
+            raise PolicyError(unknown_permission(permission))
         _check_hint(hint, decision)
         if isinstance(tools, str):
-            raise PolicyError(f"a rule's tools are a list of names: write tools=[{tools!r}]")
-        _check_texts({"path": path, "command": command, "host": host, "justification": justification})
+            raise PolicyError(f"a rule's 'tools' must be a list of names: write tools=[{tools!r}]")
+        _check_strings({"path": path, "command": command, "host": host, "justification": justification})
         _check_lists({"tools": () if tools is None else tools, "match": match, "not_match": not_match})
         conditions: dict[Condition, str | None] = {"path": path, "command": command, "host": host}
         given: list[Condition] = [word for word, value in conditions.items() if value is not None]
         if len(given) > 1:
-            raise PolicyError(f"a rule has one condition, not {' and '.join(given)}; write two rules")
+            raise PolicyError(f"a rule has only one condition, not {' and '.join(given)}; write separate rules")
         self.decision: Final = decision
         self.tools: Final[tuple[NameT, ...] | None] = None if tools is None else tuple(tools)
         self.permission: Final = permission
@@ -71,23 +72,23 @@ class Rule(Generic[NameT]):
         self.host: Final = host
         self.justification: Final = justification
         self.condition: Final[Condition | None] = given[0] if given else None
-        self._matches_path: Final = None if path is None else _path_test(path, decision)
+        self._matches_path: Final = None if path is None else _path_matcher(path, decision)
         self._words: Final = () if command is None else _command_words(command, decision)
         self._host: Final = None if host is None else _host_pattern(host)
         self._check_examples(match, not_match)
 
     @property
-    def conditional(self) -> bool:
+    def is_conditional(self) -> bool:
         return self.condition is not None
 
     def covers(self, name: str, permissions: Collection[Permission], hints: Collection[Hint] = HINTS) -> bool:
-        """Whether the rule speaks of this tool, which needs these permissions and for which these hints hold."""
+        """Whether the rule applies to this tool, which needs these permissions and for which these hints hold."""
         named = self.tools is None or name in self.tools
         hinted = self.hint is None or self.hint in hints
         return named and hinted and (self.permission is None or self.permission in permissions)
 
     def touches(self, touched: Touched) -> bool:
-        """For deny and ask: whether anything the call touches matches; what cannot be told counts as a match."""
+        """For deny and ask: whether anything that the call touches matches. What cannot be read counts as a match."""
         if self._matches_path is not None:
             return any(map(self._matches_path, touched.paths))
         if self._words:
@@ -108,7 +109,7 @@ class Rule(Generic[NameT]):
     def _check_examples(self, match: Sequence[str], not_match: Sequence[str]) -> None:
         if (match or not_match) and self.condition is None:
             raise PolicyError(
-                "'match' and 'not_match' are examples of a path, command or host; this rule has none of them"
+                "'match' and 'not_match' are examples of a path, command or host, but this rule has no such condition"
             )
         for wanted, examples in ((True, match), (False, not_match)):
             for example in examples:
@@ -121,7 +122,7 @@ class Rule(Generic[NameT]):
             "command": Preview(shell=example),
             "host": Preview(url=example if "://" in example else f"https://{example}/"),
         }[self.condition or "path"]
-        touched = Touched.of(preview, need_commands=True)
+        touched = Touched.from_preview(preview, need_commands=True)
         return touched.covered_by([self]) is not None if self.decision == "allow" else self.touches(touched)
 
     def __repr__(self) -> str:
@@ -137,19 +138,19 @@ class Rule(Generic[NameT]):
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A preview as rules compare it: commands as words, addresses as host names."""
+    """A preview in the form that rules compare: commands as words, URLs as hosts."""
 
     paths: tuple[str, ...]
     commands: tuple[tuple[str, ...], ...]
     opaque_shell: bool
-    """There is shell text that is not plain words."""
+    """Whether there is shell text that is not plain words."""
     hosts: tuple[Host, ...]
     opaque_url: bool
-    """There is an address that cannot be read."""
+    """Whether there is a URL that cannot be read."""
 
     @staticmethod
-    def of(preview: Preview, *, need_commands: bool) -> Touched:
-        """Shell text is parsed only where a rule on commands concerns the tool."""
+    def from_preview(preview: Preview, *, need_commands: bool) -> Touched:
+        """Shell text is parsed only if a command rule covers the tool."""
         commands: tuple[tuple[str, ...], ...] = () if preview.argv is None else (preview.argv,)
         opaque = False
         if preview.shell is not None:
@@ -166,7 +167,7 @@ class Touched:
         )
 
     def covered_by(self, rules: Sequence[Rule[Any]]) -> Rule[Any] | None:
-        """A rule of those that together cover everything the call touches; None if something is left over."""
+        """One of the rules that together cover everything the call touches; None if they do not cover everything."""
         if self.opaque_shell or self.opaque_url:
             return None
         found = [next((rule for rule in rules if rule.allows_path(path)), None) for path in self.paths]
@@ -179,19 +180,19 @@ def _check_hint(hint: object, decision: Decision) -> None:
     if hint is None:
         return
     if hint not in HINTS:
-        raise PolicyError(f"a rule's hint is one of {', '.join(HINTS)}, not {hint!r}")
+        raise PolicyError(f"a rule's hint must be one of {', '.join(HINTS)}, not {hint!r}")
     if decision == "allow":
         raise PolicyError(
-            "an allow rule cannot select by 'hint': a server's word may tighten a policy, never widen it;"
+            "an allow rule cannot select by 'hint': a declaration of the server may tighten a policy, never widen it;"
             " name the tools with 'tools'"
         )
 
 
-def _check_texts(values: Mapping[str, object]) -> None:
-    """Rules come from files as well, where no type checker has been."""
+def _check_strings(values: Mapping[str, object]) -> None:
+    """Rules also come from files, which no type checker has seen."""
     for name, value in values.items():
         if value is not None and not isinstance(value, str):
-            raise PolicyError(f"a rule's {name!r} must be text, not {type(value).__name__}")
+            raise PolicyError(f"a rule's {name!r} must be a string, not {type(value).__name__}")
 
 
 def _check_lists(values: Mapping[str, object]) -> None:
@@ -201,11 +202,11 @@ def _check_lists(values: Mapping[str, object]) -> None:
             or not isinstance(value, Sequence)
             or not all(isinstance(text, str) for text in value)
         ):
-            raise PolicyError(f"a rule's {name!r} must be a list of texts, not {value!r}")
+            raise PolicyError(f"a rule's {name!r} must be a list of strings, not {value!r}")
 
 
-def _path_test(pattern: str, decision: Decision) -> Callable[[str], bool]:
-    """Allow compares to the letter; deny and ask would rather match too much."""
+def _path_matcher(pattern: str, decision: Decision) -> Callable[[str], bool]:
+    """Allow compares exactly; deny and ask match too much rather than too little."""
     try:
         if decision == "allow":
             return compile_exact(pattern)
@@ -213,14 +214,14 @@ def _path_test(pattern: str, decision: Decision) -> Callable[[str], bool]:
     except SetupError as error:
         raise PolicyError(str(error)) from None
 
-    def covered(path: str) -> bool:
-        names = tuple(name for name in path.split("/") if name not in ("", "."))
-        return globs.cover(Forms([fold_all(names)], []))
+    def matches(path: str) -> bool:
+        return globs.cover(Forms([fold_all(split_names(path))], []))
 
-    return covered
+    return matches
 
 
 def _host_of(url: str) -> Host | None:
+    """The host of a URL; None if the URL cannot be read."""
     try:
         return Url.parse(url).host
     except ToolkitError:
@@ -237,9 +238,9 @@ def _host_pattern(text: str) -> HostPattern:
 def _command_words(command: str, decision: Decision) -> tuple[str, ...]:
     plain = plain_commands(command)
     if plain is None or len(plain) != 1:
-        raise PolicyError(f"a rule's command is the plain words it begins with, such as 'git log', not {command!r}")
+        raise PolicyError(f"a rule's command must be one or more plain words such as 'git log', not {command!r}")
     if decision == "allow" and plain[0][0] in RUNNERS:
         raise PolicyError(
-            f"no rule can allow {plain[0][0]!r}: it runs any other program; use 'ask', or name that program"
+            f"no rule can allow {plain[0][0]!r}: it can run any other program; use 'ask', or name that program"
         )
     return plain[0]

@@ -292,7 +292,7 @@ class ProcessGuard:
         except ToolFailed as error:
             path = error.details.get("path")
             # A dangling link is missing under its own name.
-            near = [name for name in self._fs.near(cwd) if name != path] if error.reason == "NOT_FOUND" else []
+            near = [name for name in self._fs.similar_paths(cwd) if name != path] if error.reason == "NOT_FOUND" else []
             hint = f". Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise ToolFailed(error.reason, f"the working directory {error.message}{hint}", path=path) from None
         return self._fs.path(cwd).text

@@ -20,8 +20,8 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.net.dial import Deadline, permitted
-from toolkit.guard.net.exchange import checked_headers
+from toolkit.guard.net.dial import Deadline, look_up_permitted
+from toolkit.guard.net.exchange import check_headers
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.net.network import Network
 from toolkit.packs.mcp.stdio import MAX_MESSAGE
@@ -48,8 +48,8 @@ async def http_streams(
 ) -> AsyncIterator[TransportStreams]:
     """The streams of a session with the server at ``url``."""
     client = httpx2.AsyncClient(
-        transport=_OneOrigin(url, network.toward(url.host), workers),
-        headers={**checked_headers(headers), "accept-encoding": "identity"},
+        transport=_OneOrigin(url, network.for_service(url.host), workers),
+        headers={**check_headers(headers), "accept-encoding": "identity"},
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_IDLE_SECONDS),
         trust_env=False,
     )
@@ -184,11 +184,11 @@ class _GuardedBackend(httpcore2.AnyIOBackend):
         import asyncio
 
         deadline = Deadline(timeout or _CONNECT_SECONDS, lambda: None)
-        look_up = partial(permitted, self._network, self._url.host, self._url.port, deadline)
+        look_up = partial(look_up_permitted, self._network, self._url.host, self._url.port, deadline)
         addresses = await asyncio.wrap_future(self._workers.submit(look_up))
         for number, address in enumerate(addresses, 1):
             try:
-                return await super().connect_tcp(str(address), self._url.port, deadline.left() / len(addresses))
+                return await super().connect_tcp(str(address), self._url.port, deadline.seconds_left() / len(addresses))
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 if number == len(addresses):
                     raise

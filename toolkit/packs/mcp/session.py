@@ -24,7 +24,7 @@ from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
 from toolkit.guard.fs.path import display
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.process.long_process import GRACE, LongProcess
-from toolkit.guard.variables import filled, read_variables, values_of
+from toolkit.guard.variables import fill_in, read_variables, read_variables_by_name
 from toolkit.packs.hide_secrets import hide_secrets
 from toolkit.packs.mcp.http import OWN_ERROR, http_streams, read_own_error
 from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams
@@ -162,13 +162,13 @@ class McpSession:
         server = self._server
         if server.url:
             self._secrets = read_variables(server.headers.values(), self._name)
-            headers = {name: filled(value, self._secrets) for name, value in server.headers.items()}
+            headers = {name: fill_in(value, self._secrets) for name, value in server.headers.items()}
             network = self._access.network
             assert network is not None
             async with http_streams(Url.parse(server.url), headers, network, self._workers) as streams:
                 yield streams
             return
-        self._secrets = values_of(server.env, self._name)
+        self._secrets = read_variables_by_name(server.env, self._name)
         process = self._process = await self._start_process()
         reader = self._reader = JsonRpcReader(process)
         try:

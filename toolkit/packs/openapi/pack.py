@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from toolkit.errors import SetupError, ToolkitError
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
-from toolkit.guard.variables import filled, read_variables
+from toolkit.guard.variables import fill_in, read_variables
 from toolkit.packs.openapi.answer import OutputModel, read_answer
 from toolkit.packs.openapi.request import ApiBody, ApiParameter, ServiceRequest, build_request, check_parameters
 from toolkit.runtime.catalog.catalog import BESIDE, Pack
@@ -45,11 +45,11 @@ class ApiService:
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        from toolkit.guard.net.exchange import checked_headers
+        from toolkit.guard.net.exchange import check_headers
 
         try:
             url = Url.parse(self.url)
-            checked_headers(self.headers)
+            check_headers(self.headers)
         except ToolkitError as error:
             raise SetupError(f"{self.owner}: {error.message}") from None
         if "?" in url.target:
@@ -109,7 +109,7 @@ def _make_handler(service: ApiService, operation: ApiOperation) -> Callable[...,
         ctx.metadata(title=f"{operation.method.upper()} {operation.path}")
         request = _build_request(service, operation, args)
         variables = read_variables(service.headers.values(), service.owner)
-        own = {name: filled(text, variables) for name, text in service.headers.items()}
+        own = {name: fill_in(text, variables) for name, text in service.headers.items()}
         response = ctx.net.service(service.url).send(
             request.target,
             method=operation.method.upper(),

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from toolkit.errors import PolicyError, SetupError, ToolCancelled, ToolNotAllowed
 from toolkit.guard.permission import Permission
-from toolkit.guard.policy.hints import HINTS, Hint, hints_of
+from toolkit.guard.policy.hints import HINTS, Hint, effective_hints
 from toolkit.guard.policy.policy import Touches, Verdict
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.plan import Given, Planner
@@ -197,7 +197,7 @@ class Core:
             preview=beside(handler, "preview"),
             render=beside(handler, "text"),
             granted=granted,
-            fs=fs.denied(denied) if fs is not None and denied else fs,
+            fs=fs.with_deny(denied) if fs is not None and denied else fs,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
             message=self.catalog.message(info),
@@ -366,7 +366,7 @@ def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:
 def _hints(catalog: Catalog, name: str) -> Collection[Hint]:
     """Read from the manifest when a rule asks for it: no model is imported."""
     info = catalog.tools.get(name)
-    return HINTS if info is None else hints_of(_annotations(catalog, name), (*info.required, *info.optional))
+    return HINTS if info is None else effective_hints(_annotations(catalog, name), (*info.required, *info.optional))
 
 
 def _close(scope: Scope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None) -> None:

@@ -278,7 +278,7 @@ class ToolContext:
             return cast("NetGuard", self._missing("network"))
         net = self._core.guards.net
         if self._tool.always is None:
-            net = net.judging(self._judge_redirect)
+            net = net.with_redirect_judge(self._judge_redirect)
         return net if self.signal is NEVER else net.bound(self.signal.check)
 
     def _judge_redirect(self, url: str) -> None:
@@ -294,7 +294,7 @@ class ToolContext:
         """``git status``, hardened, for tools with the permission ``read``; it shows nothing a deny rule covers."""
         if "read" not in self.granted:
             return cast("GitGuard", self._missing("read"))
-        git = self._core.guards.git.hiding(self.fs)
+        git = self._core.guards.git.with_deny_of(self.fs)
         return git if self.signal is NEVER else git.bound(self.signal.check)
 
     def _missing(self, *permissions: Permission) -> None:

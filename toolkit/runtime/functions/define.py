@@ -77,7 +77,7 @@ class FunctionTool(Generic[P, R]):
         self.function: Final[Callable[P, R]] = function
         self.name: Final = checked_name(name, function)
         self.title: Final = title
-        self.permissions: Final = Permissions.of(permissions)
+        self.permissions: Final = Permissions.normalize(permissions)
         self.blocking: Final = blocking
         self.preview: Final = preview
         self.text: Final = text
@@ -184,7 +184,7 @@ class FunctionTool(Generic[P, R]):
         if name is not None:
             changes["name"] = checked_name(name, self.function)
         if permissions is not None:
-            changes["permissions"] = Permissions.of(permissions)
+            changes["permissions"] = Permissions.normalize(permissions)
         if long_description is not None:
             changes["long_description"] = long_description
         vars(made).pop("info", None)

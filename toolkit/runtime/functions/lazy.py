@@ -45,7 +45,7 @@ class LazyTool:
             raise SetupError(f"the factory {qualified(factory)} is a generator: it gives one tool, for good")
         self.factory: Final = factory
         self.name: Final = checked_name(name, factory)
-        self.permissions: Final = Permissions.of(permissions)
+        self.permissions: Final = Permissions.normalize(permissions)
         self.long_description: Final = long_description
         self.needs_context: Final = _takes_context(factory)
         self._node = self._plan()
@@ -153,7 +153,7 @@ class LazyTool:
             made = FunctionTool(made, name=self.name)
         if made.name != self.name:
             raise SetupError(f"the factory {self.owner} was to make {self.name!r} and made {made.name!r}")
-        if not made.permissions.within(self.permissions):
+        if not made.permissions.is_within(self.permissions):
             raise SetupError(
                 f"the factory {self.owner} made {self.name!r} with permissions nobody was told of: say in "
                 f"define_tool(..., permissions=...) what it needs"

@@ -49,7 +49,7 @@ class StandaloneContext(ToolContext):
         fs = core.guards.fs if granted & {"read", "write"} else None
         denied = core.context.policy.denied_paths(_NAME, granted)
         if fs is not None and denied:
-            fs = fs.denied(denied)
+            fs = fs.with_deny(denied)
         tool = Tool(ToolInfo(_NAME, "", "", ""), nobody, nobody, granted=granted, fs=fs)
         called = call_id if call_id is not None else new_call_id()
         notify = Runner.over(core)._options.notify

@@ -1,4 +1,4 @@
-"""What a transaction is asked to do, file by file: plain data."""
+"""What a transaction should do, file by file: plain data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A file is to have this content: the one that was read, or a new one, with the directories above it.
+    """Write this content to a file: the one that was read, or a new one with the directories above it.
 
-    :param expected: what was read; None if there must be nothing of that name.
-    :param mode: the permissions to give it, set-id bits left out; if None, a replaced file's own, else what umask leaves.
-    :param executable: whether umask is to leave a new file executable.
+    :param expected: what was read; None if the name must not exist.
+    :param mode: the permissions of the file, without set-id bits; if None, a replaced file keeps its own and a new one gets
+        the default by umask.
+    :param executable: whether the default by umask includes execute permission.
     """
 
     path: str
@@ -27,10 +28,10 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A file is to go. Not a link: neither it nor what it leads to."""
+    """Remove a file. A link is refused: neither the link nor its target is removed."""
 
     path: str
     expected: Fingerprint
 
 
-Change: TypeAlias = Put | Drop
+FileChange: TypeAlias = Put | Drop

@@ -1,8 +1,8 @@
-"""The change of one name in a transaction: done, undone and recognised afterwards, by whoever has to finish it.
+"""The change of one name in a transaction: it can be done, undone and recognised later by the process that recovers it.
 
-Besides its own name a step has a spare one in the same directory, which nobody can guess. Before the step the new
-file lies under the spare name, after it the old one, so that the same exchange does the step and undoes it. What lies
-where is told by inode, size and time: a file that is neither of the two is somebody else's and is not touched.
+Besides its own name a step has a spare name in the same directory that nobody can guess. Before the step the new file has
+the spare name; after it the old file has it. So the same exchange does the step and undoes it. Files are recognised by
+inode, size and time; a file that is neither of the two belongs to somebody else and is not touched.
 """
 
 from __future__ import annotations
@@ -14,32 +14,33 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from toolkit.guard.fs.place import Descriptor, Names
-from toolkit.guard.fs.rename import aside, exchange, move_new
-from toolkit.guard.fs.write import look
+from toolkit.guard.fs.rename import exchange, move_new, third_name
+from toolkit.guard.fs.write import stat_entry
 
 Facts: TypeAlias = tuple[int, int, int]
-"""Inode, size and time of a file. Not its device: that is its directory's, and may have another number after a restart."""
+"""Inode, size and time of a file. Not its device: all files of a directory share it, and it may change after a restart."""
 
 State: TypeAlias = Literal["before", "after", "given up", "overtaken", "edited", "displaced", "foreign"]
-"""How far a step got: not begun; done; undone, its new file removed; not done, and the name means something else by now;
-done, and the new file changed by somebody since; done, and the old one changed; none of these."""
+"""How far a step got. ``before``: not begun. ``after``: done. ``given up``: undone, the new file is removed. ``overtaken``:
+not done, and the name means something else by now. ``edited``: done, and the new file was changed since. ``displaced``:
+done, and the old file was changed. ``foreign``: none of these."""
 
 
-class Changed(Exception):
-    """Something else is there than what was expected; everything is as it was."""
+class StepConflict(Exception):
+    """A name does not have the expected file. Nothing was changed."""
 
 
 @dataclass(slots=True, eq=False)
-class Folder:
-    """A directory in which names change; one that does not exist yet is to be made in its ``parent``."""
+class StepFolder:
+    """A directory in which names change. One that does not exist yet will be made in its ``parent``."""
 
     root: str
     names: Names
-    """From the root down to it, without links."""
+    """The path from the root, without links."""
     ino: int | None
-    parent: Folder | None = None
+    parent: StepFolder | None = None
     spare: str = ""
-    """What it is called until it gets its own name; empty for one that somebody else made."""
+    """Its name until it gets its own; empty for a directory that this transaction did not make."""
     held: Descriptor | None = None
 
     @property
@@ -51,69 +52,70 @@ class Folder:
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One name that gets another file, a file where there was none, or none where there was one."""
+    """One name that gets another file, a new file, or none."""
 
-    folder: Folder
+    folder: StepFolder
     name: str
     spare: str
     shown: str
     old: Facts | None
-    """What the name meant before, None for nothing."""
+    """The file of the name before the step; None for no file."""
     new: Facts | None = None
-    """What it is to mean."""
+    """The file of the name after the step."""
     made: int | None = None
-    """The inode of the new file, as soon as there is one."""
+    """The inode of the new file, once it exists."""
 
     def do(self) -> None:
-        """Raises ``Changed`` or ``OSError`` with everything as it was."""
-        self._turn(self.old, self.new)
+        """Raises ``StepConflict`` or ``OSError``, with nothing changed."""
+        self._swap_checked(self.old, self.new)
 
     def undo(self) -> None:
-        """The way back, on the same terms."""
-        self._turn(self.new, self.old)
+        """The reverse of ``do``, with the same errors."""
+        self._swap_checked(self.new, self.old)
 
     def put_back(self) -> None:
-        """The way back to an old file that somebody changed meanwhile."""
-        self._swap(leaves=self.new is not None, comes=True)
+        """``undo`` for an old file that was changed meanwhile."""
+        self._swap(has_old=self.new is not None, has_new=True)
 
-    def _turn(self, out: Facts | None, into: Facts | None) -> None:
-        if (self._at(self.name), self._at(self.spare)) != (out, into):
-            raise Changed
-        self._swap(leaves=out is not None, comes=into is not None)
-        # Looked at again afterwards, there is no instant in which a change could be overlooked.
-        if (self._at(self.name), self._at(self.spare)) != (into, out):
-            self._swap(leaves=into is not None, comes=out is not None)
-            raise Changed
+    def _swap_checked(self, old: Facts | None, new: Facts | None) -> None:
+        """Replace ``old`` under the name by ``new``, which has the spare name."""
+        if (self._facts_at(self.name), self._facts_at(self.spare)) != (old, new):
+            raise StepConflict
+        self._swap(has_old=old is not None, has_new=new is not None)
+        # Checked again afterwards, so that there is no moment in which a change could be missed.
+        if (self._facts_at(self.name), self._facts_at(self.spare)) != (new, old):
+            self._swap(has_old=new is not None, has_new=old is not None)
+            raise StepConflict
 
-    def _swap(self, *, leaves: bool, comes: bool) -> None:
+    def _swap(self, *, has_old: bool, has_new: bool) -> None:
         number = self.folder.number
-        if leaves and comes:
+        if has_old and has_new:
             exchange(number, self.spare, self.name)
-        elif comes:
+        elif has_new:
             move_new(number, self.spare, number, self.name)
         else:
             move_new(number, self.name, number, self.spare)
 
-    def drop_spare(self, ino: int | None) -> bool:
-        """Remove what has the spare name if it is that inode; whether nothing has that name now."""
-        found = self._at(self.spare)
+    def remove_spare(self, ino: int | None) -> bool:
+        """Remove the file with the spare name if it has this inode. Returns whether the spare name is unused now."""
+        found = self._facts_at(self.spare)
         if found is not None and found[0] == ino:
             os.unlink(self.spare, dir_fd=self.folder.number)
             return True
         return found is None
 
-    def drop_unnoted_spare(self) -> bool:
-        """The same for a file that was made in the last instant before its maker was killed: it is still empty."""
-        info = look(self.folder.number, self.spare)
+    def remove_unnoted_spare(self) -> bool:
+        """The same for a file whose inode was not noted: its process was killed right after making it, so it is empty."""
+        info = stat_entry(self.folder.number, self.spare)
         if info is not None and stat.S_ISREG(info.st_mode) and info.st_size == 0:
             os.unlink(self.spare, dir_fd=self.folder.number)
             return True
         return info is None
 
     def state(self) -> State:
-        """How far it got, when nobody is at work on it any more."""
-        self._settle()
-        here, spare = self._at(self.name), self._at(self.spare)
+        """How far the step got. Its process no longer works on it."""
+        self._complete_move()
+        here, spare = self._facts_at(self.name), self._facts_at(self.spare)
         if (here, spare) == (self.old, self.new):
             return "before"
         if (here, spare) == (self.new, self.old):
@@ -126,39 +128,39 @@ class Step:
             return "displaced"
         return "edited" if spare == self.old else "foreign"
 
-    def _settle(self) -> None:
-        """Bring a move that was made of several steps to one of its ends."""
-        number = self.folder.number
-        here, spare, third = self._at(self.name), self._at(self.spare), self._at(aside(self.spare))
+    def _complete_move(self) -> None:
+        """Complete or undo a move of several system calls that was interrupted between two of them."""
+        number, aside = self.folder.number, third_name(self.spare)
+        here, spare, third = self._facts_at(self.name), self._facts_at(self.spare), self._facts_at(aside)
         if third is not None and third in (self.old, self.new):
             if third == here:
-                os.unlink(aside(self.spare), dir_fd=number)
+                os.unlink(aside, dir_fd=number)
             elif here is None:
-                move_new(number, aside(self.spare), number, self.name)
+                move_new(number, aside, number, self.name)
             else:
-                os.rename(aside(self.spare), self.spare, src_dir_fd=number, dst_dir_fd=number)
+                os.rename(aside, self.spare, src_dir_fd=number, dst_dir_fd=number)
         elif spare is not None and spare == here:
             os.unlink(self.spare, dir_fd=number)
 
-    def _at(self, name: str) -> Facts | None:
-        info = look(self.folder.number, name)
+    def _facts_at(self, name: str) -> Facts | None:
+        info = stat_entry(self.folder.number, name)
         return None if info is None else facts(info)
 
 
 def facts(info: os.stat_result) -> Facts:
-    """What tells one file from another in its directory, and from itself after a change."""
+    """What distinguishes a file from others in its directory, and from itself after a change."""
     return info.st_ino, info.st_size, info.st_mtime_ns
 
 
-def remove_made(folder: Folder) -> None:
-    """Remove a directory that was made for a transaction, under either of its names, unless somebody uses it by now."""
+def remove_made_folder(folder: StepFolder) -> None:
+    """Remove a directory that was made for a transaction, under either of its names, unless it is used by now."""
     if not folder.spare or folder.parent is None or folder.parent.held is None:
         return
     number, name = folder.parent.number, folder.names[-1]
-    here, spare = look(number, name), look(number, folder.spare)
+    here, spare = stat_entry(number, name), stat_entry(number, folder.spare)
     is_still_spare = spare is not None and spare.st_ino == folder.ino
     with suppress(OSError):
-        # A move that takes two steps makes an empty directory of the new name first.
+        # A move in two steps first makes an empty directory with the new name.
         if here is not None and (is_still_spare or here.st_ino == folder.ino):
             os.rmdir(name, dir_fd=number)
     with suppress(OSError):

@@ -268,7 +268,7 @@ def test_77_a_working_directory_that_is_not_there_names_those_that_are(guard: Pr
         "suorce": "the working directory 'suorce' does not exist. Did you mean 'source'?",
         "elsewhere": "the working directory 'elsewhere' does not exist",
         "dangling": "the working directory 'dangling' does not exist",
-        "file": "the working directory 'file' is not a directory, or lies below something that is none",
+        "file": "the working directory 'file' is not a directory, or is below something that is not a directory",
     }
     for cwd, words in rows.items():
         with pytest.raises(ToolFailed) as caught:

@@ -17,17 +17,14 @@ from typing import Any
 
 import pytest
 
-from tests.guard.test_race import swapping
-from tests.guard.test_write import MOUNT, names, reason
+from tests.guard.fs.test_race import swapping
+from tests.guard.fs.test_write import MOUNT, names, reason
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
+from toolkit.guard import Drop, FileChange, Fingerprint, Put, ResolverName, SandboxFS
 from toolkit.guard.fs import rename, write
-from toolkit.guard.fs.resolve import ResolverName
-from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.fs.transaction import apply as transaction
 from toolkit.guard.fs.transaction import step
-from toolkit.guard.fs.transaction.change import Change, Drop, Put
-from toolkit.guard.fs.write import Fingerprint
 
 
 @pytest.fixture
@@ -53,7 +50,7 @@ BEFORE = {name: name.encode() for name in ("src/main.py", "src/old.py", "top.txt
 AFTER = {"src/main.py": b"new", "new/deep/added.py": b"added", "moved.txt": b"moved"}
 
 
-def mixed(fs: SandboxFS) -> list[Change]:
+def mixed(fs: SandboxFS) -> list[FileChange]:
     """An update, an addition with its directories, a deletion, and a move made of both."""
     return [
         Put("src/main.py", b"new", fs.fingerprint("src/main.py")),
@@ -233,7 +230,7 @@ def test_one_file_under_two_names_is_refused(fs: SandboxFS, root: Path) -> None:
 def test_a_protected_or_denied_path_among_good_ones_refuses_all(root: Path, path: str) -> None:
     (root / "through").symlink_to("keys")
     (root / "keys").mkdir()
-    with SandboxFS(root, protected=["keys"]).denied(["*.env"]) as fs:
+    with SandboxFS(root, protected=["keys"]).with_deny(["*.env"]) as fs:
         with pytest.raises(SandboxViolation):
             fs.transaction([*mixed(fs), Put(path, b"x", None)])
         assert content(root) == BEFORE
@@ -257,7 +254,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def everything_below(base: Path) -> dict[str, tuple[int, int]]:
-    """Each name with its inode and the time of its last change, which tells of directories what came and went."""
+    """Each name with its inode and the time of its last change; for a directory that also shows removed files."""
     infos = {str(path): path.lstat() for path in base.rglob("*")}
     return {path: (info.st_ino, info.st_mtime_ns) for path, info in infos.items()}
 
@@ -267,7 +264,7 @@ def test_one_escape_among_good_changes_leaves_all_undone(base: Path, row: Row, r
     before = everything_below(base)
     text = row.text.format(base=base)
     with SandboxFS(base / "ws", resolver=resolver) as fs:
-        good: list[Change] = [Put("good.txt", b"x", None), Drop("top.txt", fs.fingerprint("top.txt"))]
+        good: list[FileChange] = [Put("good.txt", b"x", None), Drop("top.txt", fs.fingerprint("top.txt"))]
         for bad in (Put(text, b"x", None), Drop(text, fs.fingerprint("top.txt"))):
             with pytest.raises((SandboxViolation, ToolFailed)) as caught:
                 fs.transaction([*good, bad])
@@ -300,7 +297,7 @@ CALLS = ("rename", "link", "unlink", "mkdir", "rmdir", "write", "fsync", "fchmod
 
 
 def failing_at(number: int, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let the n-th call that changes something fail; the answer counts them."""
+    """Make the n-th call that changes something fail. Returns a counter of these calls."""
     count = [0]
 
     def counted(act: Callable[..., Any]) -> Callable[..., Any]:
@@ -354,8 +351,7 @@ def test_any_single_failure_leaves_all_as_it_was_or_all_done(
 IN_A_CHILD = """
 import ctypes, os, resource, sys
 from toolkit.errors import ToolFailed
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.fs.transaction.change import Drop, Put
+from toolkit.guard import Drop, Put, SandboxFS
 """
 
 TOO_MUCH = """
@@ -444,9 +440,9 @@ def test_what_somebody_changes_meanwhile_is_never_lost(
         if not done:
             done.append(path.write_bytes(b"theirs"))
 
-    def is_still(folder: int, name: str, expected: Fingerprint) -> bool:
+    def is_unchanged(folder: int, name: str, expected: Fingerprint) -> bool:
         interfere()
-        return write.is_still(folder, name, expected)
+        return write.is_unchanged(folder, name, expected)
 
     def before(act: Callable[..., None]) -> Callable[..., None]:
         def acting(*arguments: Any) -> None:
@@ -459,7 +455,7 @@ def test_what_somebody_changes_meanwhile_is_never_lost(
     if late == "after it was read":
         interfere()
     elif late == "after all was prepared":
-        monkeypatch.setattr(transaction, "is_still", is_still)
+        monkeypatch.setattr(transaction, "is_unchanged", is_unchanged)
     else:
         monkeypatch.setattr(step, "exchange", before(rename.exchange))
         monkeypatch.setattr(step, "move_new", before(rename.move_new))
@@ -491,7 +487,7 @@ def test_a_directory_somebody_makes_meanwhile_is_used_and_kept(
     (root / "new/deep/added.py").unlink()
     (root / "new/deep").rmdir()
     (root / "new").rmdir()
-    monkeypatch.setattr(transaction, "is_still", lambda *_: False)
+    monkeypatch.setattr(transaction, "is_unchanged", lambda *_: False)
     seen = fs.fingerprint("top.txt")
     assert reason(fs.transaction, [Put("new/deep/x", b"x", None), Drop("top.txt", seen)]) == "CONFLICT"
     assert (root / "new").is_dir() and names(root / "new") == set()
@@ -508,7 +504,7 @@ def test_transactions_of_many_threads_come_one_after_the_other(memory: Path) -> 
         def work(order: list[str]) -> None:
             for _ in range(20):
                 with fs.lock(*order):
-                    changes: list[Change] = []
+                    changes: list[FileChange] = []
                     for name in order:
                         with fs.open_file(name) as file:
                             number = int(file.read(10))

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import SetupError
-from toolkit.guard.net.addresses import METADATA, AddressRules, embedded, parse_address
+from toolkit.guard import AddressRules
+from toolkit.guard.net.addresses import METADATA, embedded_addresses, parse_address
 
 # Number of the attack list -> addresses; first and last ones of a network where it has an edge.
 REFUSED: dict[int, tuple[str, ...]] = {
@@ -65,7 +66,7 @@ def test_public_neighbours(text: str) -> None:
 @pytest.mark.parametrize(("number", "text"), [(number, text) for number, texts in REFUSED.items() for text in texts])
 def test_control_each_can_be_allowed_by_name(number: int, text: str) -> None:
     address = ipaddress.ip_address(text)
-    assert permits(text, text, *map(str, embedded(address)))
+    assert permits(text, text, *map(str, embedded_addresses(address)))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_control_each_can_be_allowed_by_name(number: int, text: str) -> None:
     ],
 )
 def test_embedded(text: str, inner: list[str]) -> None:
-    assert list(map(str, embedded(ipaddress.ip_address(text)))) == inner
+    assert list(map(str, embedded_addresses(ipaddress.ip_address(text)))) == inner
 
 
 def test_an_allowed_network_opens_what_lies_in_it_and_no_more() -> None:

@@ -1,4 +1,4 @@
-"""A process that is killed in the middle of a transaction, at every step of it, and what the next one makes of that."""
+"""A process is killed at every step of a transaction, and the next process recovers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.guard.killed import build, journals, open_fs, recover, transact, tree
 from tests.projects import REPOSITORY
 from toolkit.errors import SetupError
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard import SandboxFS
 
 BEFORE = {"a.txt": "640 a\n", "d.txt": "644 d\n", "e.txt": "755 e\n", "sub": "755 directory", "sub/e2.txt": "600 E\n"}
 AFTER = {
@@ -93,7 +93,7 @@ HALF_WAY = """
 import sys
 from pathlib import Path
 from tests.guard.killed import kill, transact
-from toolkit.guard import step
+from toolkit.guard.fs.transaction import step
 move = step.move_new
 step.move_new = lambda folder, old, *rest: kill() if old == "e.txt" else move(folder, old, *rest)
 transact(Path(sys.argv[1]))
@@ -102,7 +102,7 @@ transact(Path(sys.argv[1]))
 
 @pytest.fixture
 def half_way(memory: Path) -> Path:
-    """A transaction whose process was killed before the last of its names changed; beside it what nobody may touch."""
+    """A transaction whose process was killed before its last name changed, and files outside that nobody may touch."""
     base = memory / "base"
     build(base)
     (base / "outside").mkdir()
@@ -155,7 +155,7 @@ def edit(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Meddling:
-    """What somebody did, what becomes of the transaction, and which names are left as they are then."""
+    """A change by somebody else, the outcome of the transaction, and the names that stay as they are."""
 
     what: str
     act: Callable[[Path], object]
@@ -223,7 +223,7 @@ def test_what_stays_is_told_with_the_place_of_what_was_there_before(half_way: Pa
 
     [told] = recover(half_way)
 
-    assert told.troubles == (f"'a.txt' was changed meanwhile; '{spare}' beside it is what was there before",)
+    assert told.troubles == (f"'a.txt' was changed meanwhile; '{spare}' next to it is the file that was there before",)
     assert (half_way / "ws" / spare).read_text() == "a\n"
 
 
@@ -329,7 +329,7 @@ LATER: st.SearchStrategy[Any] = st.sampled_from(
 def test_no_journal_makes_recovery_fail_or_touch_anything_else(
     tmp_path_factory: pytest.TempPathFactory, plan: dict[str, Any], later: list[Any], whole: bool, cut: int, tail: str
 ) -> None:
-    """Nothing is believed of a journal: cut, changed and invented lines, and names that lead elsewhere."""
+    """A journal is not trusted: truncated, changed and invented lines, and names that lead elsewhere."""
     base = tmp_path_factory.mktemp("base")
     build(base)
     (base / "outside").mkdir()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.guard.world import FILES, LINKS, ROWS, SECRET, D, Row, build, name_of
 from toolkit.errors import ToolFailed, ToolkitError
-from toolkit.guard.fs.resolve import ResolverName, has_openat2, pick
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard import ResolverName, SandboxFS, has_openat2
+from toolkit.guard.fs.resolve import pick
 
 
 @pytest.fixture(scope="session")

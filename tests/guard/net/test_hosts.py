@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolkitError
-from toolkit.guard.net.hosts import Host, HostPattern, Url
+from toolkit.guard import Host, HostPattern, Url
 
 ACCEPTED = {
     "http://example.org": "http://example.org/",

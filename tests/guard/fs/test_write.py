@@ -15,10 +15,8 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed
+from toolkit.guard import ResolverName, SandboxFS, WrittenFile
 from toolkit.guard.fs import rename, write
-from toolkit.guard.fs.resolve import ResolverName
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.fs.write import Written
 
 
 @pytest.fixture
@@ -55,7 +53,7 @@ def test_a_new_file_gets_what_umask_leaves_and_its_parents_are_made(fs: SandboxF
     finally:
         os.umask(before)
 
-    assert written == Written("new/deep/file.txt", True, 7, 0o640)
+    assert written == WrittenFile("new/deep/file.txt", True, 7, 0o640)
     assert (root / "new/deep/file.txt").read_bytes() == b"content"
     assert stat.S_IMODE((root / "new/deep").stat().st_mode) == 0o750
     assert names(root / "new/deep") == {"file.txt"}
@@ -69,7 +67,7 @@ def test_a_replaced_file_keeps_its_mode_but_no_set_id_bits(fs: SandboxFS, root: 
 
     written = fs.write_file("src/main.py", b"")
 
-    assert written == Written("src/main.py", False, 0, kept)
+    assert written == WrittenFile("src/main.py", False, 0, kept)
     assert stat.S_IMODE((root / "src/main.py").stat().st_mode) == kept
     assert (root / "src/main.py").read_bytes() == b""
     assert names(root / "src") == {"main.py"}
@@ -87,13 +85,13 @@ def test_a_file_that_must_be_new_is_not_replaced_even_if_it_came_just_now(
 ) -> None:
     assert reason(fs.write_file, "src/main.py", b"new", create_only=True) == "ALREADY_EXISTS"
 
-    fill = write.fill
+    write_all = write.write_all
 
     def meanwhile(number: int, data: bytes, check: Callable[[], None]) -> None:
         (root / "src/late.py").write_bytes(b"theirs")
-        fill(number, data, check)
+        write_all(number, data, check)
 
-    monkeypatch.setattr(write, "fill", meanwhile)
+    monkeypatch.setattr(write, "write_all", meanwhile)
     assert reason(fs.write_file, "src/late.py", b"ours", create_only=True) == "ALREADY_EXISTS"
 
     assert (root / "src/main.py").read_bytes() == b"old"
@@ -176,7 +174,9 @@ def test_a_failing_step_leaves_everything_as_it_was(
 
 
 def in_a_child(code: str, root: Path) -> str:
-    prelude = "import ctypes, os, resource, sys\nfrom toolkit.errors import ToolFailed\nfrom toolkit.guard.fs.sandbox_fs import SandboxFS\n"
+    prelude = (
+        "import ctypes, os, resource, sys\nfrom toolkit.errors import ToolFailed\nfrom toolkit.guard import SandboxFS\n"
+    )
     done = subprocess.run([sys.executable, "-c", prelude + code, str(root)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -269,14 +269,14 @@ def test_a_file_that_changed_is_a_conflict_and_stays_as_it_is(
 ) -> None:
     path = root / "src/main.py"
     expected = fs.fingerprint("src/main.py")
-    fill = write.fill
+    write_all = write.write_all
 
     def meanwhile(number: int, data: bytes, check: Callable[[], None]) -> None:
         change(path)
-        fill(number, data, check)
+        write_all(number, data, check)
 
     if late:
-        monkeypatch.setattr(write, "fill", meanwhile)
+        monkeypatch.setattr(write, "write_all", meanwhile)
     else:
         change(path)
 
@@ -484,7 +484,7 @@ def test_no_change_leaves_a_descriptor_behind(root: Path, resolver: ResolverName
     gc.collect()  # what earlier tests left
     before = len(os.listdir("/dev/fd"))
 
-    with SandboxFS(root, resolver=resolver) as fs, fs.denied(["main.py"]) as view:
+    with SandboxFS(root, resolver=resolver) as fs, fs.with_deny(["main.py"]) as view:
         for text in ("src/main.py", "new/deep/x", "out/x", "src", ".", "none/../x", "src/main.py/x", ".git/x", "out"):
             for act in EVERY_CHANGE:
                 for one in (fs, view):

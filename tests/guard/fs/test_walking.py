@@ -1,5 +1,5 @@
-"""What a walk over many files uses: all names of a directory at once, whole small files, times. No less is promised
-than by the ways that take a file or an entry at a time.
+"""Methods for walks over many files: all names of a directory at once, whole small files, times. They promise the
+same as the methods for a single file or entry.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.test_race import INSIDE, SECRET, TIMES, swapping
-from tests.guard.test_sandbox_fs import open_descriptors
+from tests.guard.fs.test_race import INSIDE, SECRET, TIMES, swapping
+from tests.guard.fs.test_sandbox_fs import open_descriptors
 from tests.guard.world import bind_socket
 from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.walk import Walk
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed
-from toolkit.guard.fs.handles import SandboxDir
-from toolkit.guard.fs.resolve import ResolverName
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard import ResolverName, SandboxDir, SandboxFS
 
 PLENTY = 1 << 20
 
@@ -130,7 +128,7 @@ def test_a_name_is_exactly_one(folder: SandboxDir, step: Callable[[SandboxDir, s
 
 @pytest.mark.parametrize("step", STEPS)
 def test_what_is_denied_is_neither_named_nor_touched(fs: SandboxFS, step: Callable[[SandboxDir, str], object]) -> None:
-    with fs.denied(["file", "sub"]).open_dir(".") as folder:
+    with fs.with_deny(["file", "sub"]).open_dir(".") as folder:
         names = folder.names()
 
         assert (names.directories, sorted(names.files), folder.hidden) == ([], ["empty", "odd\udcff\n"], 2)

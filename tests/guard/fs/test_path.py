@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from toolkit.errors import InvalidArguments, SandboxViolation
-from toolkit.guard.fs.path import SandboxPath, display
+from toolkit.guard import SandboxPath, display
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pytest
 
 from tests.packs.service import Answer, Service, running_service
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolCancelled, ToolFailed
-from toolkit.guard.net.guard import NetGuard
-from toolkit.guard.net.network import Network
+from toolkit.guard import NetGuard, Network
 
 
 @pytest.fixture

@@ -12,10 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import PolicyError
-from toolkit.guard.permission import Permission
-from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.guard.policy.preview import Preview
-from toolkit.guard.policy.rule import Rule
+from toolkit.guard import Permission, Preview, Rule, SecurityPolicy
 from toolkit.guard.policy.shell_words import plain_commands
 
 EXECUTE: tuple[Permission, ...] = ("execute",)
@@ -174,12 +171,15 @@ def test_optional_permissions_are_withheld_by_rules_that_speak_of_them() -> None
 
 
 WRONG_RULES: dict[str, tuple[dict[str, Any], str]] = {
-    "decision": ({"decision": "maybe"}, "a rule's decision is allow, ask or deny"),
-    "permission": ({"decision": "deny", "permission": "fly"}, "no permission is called 'fly'"),
+    "decision": ({"decision": "maybe"}, "a rule's decision must be allow, ask or deny"),
+    "permission": ({"decision": "deny", "permission": "fly"}, "'fly' is not a permission"),
     "tools as text": ({"decision": "deny", "tools": "edit"}, r"write tools=\['edit'\]"),
-    "two conditions": ({"decision": "deny", "path": "x", "host": "y"}, "a rule has one condition, not path and host"),
-    "command with metacharacters": ({"decision": "deny", "command": "rm *"}, "plain words it begins with"),
-    "two commands": ({"decision": "allow", "command": "ls; ls"}, "plain words it begins with"),
+    "two conditions": (
+        {"decision": "deny", "path": "x", "host": "y"},
+        "a rule has only one condition, not path and host",
+    ),
+    "command with metacharacters": ({"decision": "deny", "command": "rm *"}, "must be one or more plain words"),
+    "two commands": ({"decision": "allow", "command": "ls; ls"}, "must be one or more plain words"),
     "a runner allowed": ({"decision": "allow", "command": "xargs"}, "no rule can allow 'xargs'"),
     "empty path": ({"decision": "allow", "path": ""}, "a path rule needs a pattern"),
     "host that is none": ({"decision": "deny", "host": "*.*"}, "host pattern"),
@@ -188,7 +188,7 @@ WRONG_RULES: dict[str, tuple[dict[str, Any], str]] = {
         "does not match its example",
     ),
     "example that matches": ({"decision": "deny", "path": "a/**", "not_match": ["A/b"]}, "matches its example 'A/b'"),
-    "examples of nothing": ({"decision": "deny", "match": ["x"]}, "this rule has none of them"),
+    "examples of nothing": ({"decision": "deny", "match": ["x"]}, "this rule has no such condition"),
 }
 
 
@@ -255,20 +255,23 @@ def test_policy_files(tmp_path: Path) -> None:
         ("x = " + "[" * 5000, "the policy cannot be read: .*nested"),
         ("default = ['allow']", "the decision for 'default' must be allow, ask or deny"),
         ("[tools]\nread_file = {}", "the decision for 'read_file' must be allow, ask or deny"),
-        ("[[rules]]\ndecision = ['deny']", "decision is allow, ask or deny.* @ policy.toml:/rules/0"),
-        ("[[rules]]\ndecision = 'deny'\npermission = ['read']", "no permission is called"),
+        ("[[rules]]\ndecision = ['deny']", "decision must be allow, ask or deny.* @ policy.toml:/rules/0"),
+        ("[[rules]]\ndecision = 'deny'\npermission = ['read']", "is not a permission"),
         *(
-            (f"[[rules]]\ndecision = '{decision}'\n{key} = {value}", f"'{key}' must be text.* @ policy.toml:/rules/0")
+            (
+                f"[[rules]]\ndecision = '{decision}'\n{key} = {value}",
+                f"'{key}' must be a string.* @ policy.toml:/rules/0",
+            )
             for decision in ("allow", "deny")
             for key in ("path", "command", "host", "justification")
             for value in ("{}", "3", "['x']", "true")
         ),
         *(
-            (f"[[rules]]\ndecision = 'deny'\npath = 'x'\n{key} = {value}", f"'{key}' must be a list of texts")
+            (f"[[rules]]\ndecision = 'deny'\npath = 'x'\n{key} = {value}", f"'{key}' must be a list of strings")
             for key in ("tools", "match", "not_match")
             for value in ("{}", "3", "[3]")
         ),
-        ("[[rules]]\ndecision = 'deny'\npath = 'x'\nmatch = 'xx'", "'match' must be a list of texts"),
+        ("[[rules]]\ndecision = 'deny'\npath = 'x'\nmatch = 'xx'", "'match' must be a list of strings"),
     ],
 )
 def test_mistakes_in_policy_files(tmp_path: Path, text: str, words: str) -> None:
@@ -310,7 +313,7 @@ def test_text_that_is_taken_for_plain_is_read_as_a_shell_reads_it(text: str) -> 
 
 
 def _parts(text: str) -> list[str]:
-    """The text cut at its joints, quotes respected: each part is printed word by word by a real shell."""
+    """The text split at its operators outside quotes; a real shell prints each part word by word."""
     parts, quote, current = [], "", ""
     for letter in text:
         if quote:

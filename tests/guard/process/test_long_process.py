@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.test_process_ends import HOLD, WATCHDOG, holders, ready, wait_for, zombie
+from tests.guard.process.test_ends import HOLD, WATCHDOG, holders, ready, wait_for, zombie
 from tests.guard.ways import ALL, SANDBOXED, Way, guard_in, needs
 from tests.projects import REPOSITORY
 from toolkit.errors import SandboxViolation, ToolFailed, ToolNotAllowed

@@ -14,11 +14,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed, ToolkitError
+from toolkit.guard import Host, NetGuard, Network
 from toolkit.guard.net.addresses import parse_address
 from toolkit.guard.net.dial import Deadline, connect
-from toolkit.guard.net.guard import NetGuard
-from toolkit.guard.net.hosts import Host
-from toolkit.guard.net.network import Network, system_resolve
+from toolkit.guard.net.network import system_resolve
 
 WATCHDOG = 60
 

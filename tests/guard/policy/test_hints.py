@@ -1,4 +1,4 @@
-"""Rules that select by what tools say of themselves: they tighten a policy, and never widen it."""
+"""Rules that select tools by their self-declared hints: they tighten a policy and never widen it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import pytest
 
 from tests.projects import Project, tool
 from toolkit.errors import PolicyError
-from toolkit.guard.permission import Permission
-from toolkit.guard.policy.hints import HINTS, hints_of
-from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.guard.policy.preview import Preview
-from toolkit.guard.policy.rule import Rule
+from toolkit.guard import HINTS, Permission, Preview, Rule, SecurityPolicy
+from toolkit.guard.policy.hints import effective_hints
 
 SERVER: tuple[Permission, ...] = ("execute",)
 
@@ -40,19 +37,19 @@ SERVER: tuple[Permission, ...] = ("execute",)
     ],
 )
 def test_what_holds_for_a_tool(annotations: dict[str, Any], permissions: tuple[Permission, ...], holds: str) -> None:
-    assert " ".join(sorted(hints_of(annotations, permissions))) == holds
+    assert " ".join(sorted(effective_hints(annotations, permissions))) == holds
 
 
 @pytest.mark.parametrize("hint", HINTS)
 def test_an_allow_rule_has_no_hint(hint: Any) -> None:
-    with pytest.raises(PolicyError, match="a server's word may tighten a policy, never widen it"):
+    with pytest.raises(PolicyError, match="a declaration of the server may tighten a policy, never widen it"):
         Rule("allow", hint=hint)
     assert repr(Rule("deny", hint=hint)) == f"Rule('deny', hint={hint!r})"
 
 
 def test_a_hint_nobody_knows_is_refused() -> None:
     wrong: Any = "dangerous"
-    with pytest.raises(PolicyError, match="a rule's hint is one of destructive, open-world, not-read-only"):
+    with pytest.raises(PolicyError, match="a rule's hint must be one of destructive, open-world, not-read-only"):
         Rule("deny", hint=wrong)
 
 
@@ -109,7 +106,7 @@ def test_a_toolkit_knows_what_its_tools_say(tmp_path: Path) -> None:
     project = Project(tmp_path, TOOLS)
     project.generate()
     assert project.python(SCRIPT).stdout.splitlines() == [
-        "['look', 'change'] []",
+        "['change', 'look'] []",
         "look Verdict(decision='allow', because=\"the policy's default is allow\")",
         "ran",
         "change Verdict(decision='ask', because=\"Rule('ask', hint='not-read-only') decides\")",

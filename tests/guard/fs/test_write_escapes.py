@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tests.guard.world import FILES, INSIDE, LINKS, ROWS, SECRET, A, D, Row, build, name_of
 from toolkit.errors import ToolFailed, ToolkitError
-from toolkit.guard.fs.resolve import ResolverName
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard import ResolverName, SandboxFS
 
 NEW = b"new content\n"
 MOVED = "[...slug]/page.tsx"

@@ -1,7 +1,7 @@
 """``git status`` of hostile repositories, by plain git (which runs what they say) and through the guard.
 
-What a repository gets somebody to run says so on its standard error and then never ends: an answer of the guard shows
-that it was not run, in tiers that let nothing be written, too. Plain git, in the same tier, is the control.
+The program of a hostile repository reports on standard error that it runs, and then never ends. So a result of the guard
+shows that it was not run, even in tiers where nothing can be written. Plain git in the same tier is the control.
 The numbers are those of the attack list.
 """
 
@@ -9,68 +9,23 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.guard.repositories import RUN_CODE, Repository, fsmonitor, git, new_repository
 from tests.guard.ways import ALL, Way, guard_in
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.git import Change, GitGuard
-from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard import GitChange, GitGuard, ProcessGuard
 
 WATCHDOG = 60.0
-ENVIRONMENT = {
-    "PATH": os.environ["PATH"],
-    "GIT_AUTHOR_NAME": "n",
-    "GIT_AUTHOR_EMAIL": "e@example.org",
-    "GIT_COMMITTER_NAME": "n",
-    "GIT_COMMITTER_EMAIL": "e@example.org",
-}
-
-
-def git(folder: Path, *arguments: str, check: bool = True, home: Path = Path("/nonexistent")) -> str:
-    """Git as anybody would run it."""
-    command, environment = ["git", *arguments], {**ENVIRONMENT, "HOME": str(home)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=check).stdout
-
-
-@dataclass
-class Repository:
-    root: Path
-
-    @property
-    def proof(self) -> Path:
-        """Made by whatever the repository gets somebody to run, where it can write."""
-        return self.root / ".git" / "proof"
-
-    @property
-    def evil(self) -> str:
-        return str(self.root / "evil.sh")
-
-    def config(self, *pairs: str) -> None:
-        for key, value in zip(pairs[0::2], pairs[1::2], strict=True):
-            git(self.root, "config", key, value)
-
-    def edit_same_size(self) -> None:
-        """An edit only the content shows, so that git must look into the file, and clean it first."""
-        (self.root / "tracked").write_text("TWO\n")
-        os.utime(self.root / "tracked", (2_000_000_000, 2_000_000_000))
+LOUD_PROGRAM = "echo RAN >&2\ntouch {proof}\nexec sleep 10000\n"
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    root = tmp_path / "ws"
-    root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    (root / "tracked").write_text("one\n")
-    (root / "evil.sh").write_text(f"#!/bin/sh\necho RAN >&2\ntouch {root}/.git/proof\nexec sleep 10000\n")
-    (root / "evil.sh").chmod(0o755)
-    (root / ".git/info/exclude").write_text("evil.sh\n")
-    git(root, "add", "tracked")
-    git(root, "commit", "-qm", "first")
-    return Repository(root)
+    return new_repository(tmp_path / "ws", LOUD_PROGRAM)
 
 
 @pytest.fixture(params=ALL)
@@ -107,53 +62,6 @@ def assert_plain_git_runs_it(process: ProcessGuard, *arguments: str, cwd: str = 
         process.run(["git", *arguments], cwd=cwd, timeout=WATCHDOG, on_output=listen)
 
 
-def fsmonitor(repository: Repository) -> None:
-    repository.config("core.fsmonitor", repository.evil)
-
-
-def hooks(repository: Repository) -> None:
-    folder = repository.root / ".git" / "evil-hooks"
-    folder.mkdir()
-    (folder / "post-index-change").symlink_to(repository.evil)
-    repository.config("core.hooksPath", str(folder))
-    os.utime(repository.root / "tracked", (2_000_000_000, 2_000_000_000))  # the index is written again
-
-
-def clean_filter(repository: Repository) -> None:
-    (repository.root / ".gitattributes").write_text("tracked filter=X.y=z\n")
-    repository.config("filter.X.y=z.clean", repository.evil)
-    repository.edit_same_size()
-
-
-def process_filter(repository: Repository) -> None:
-    (repository.root / ".gitattributes").write_text("tracked filter=Long\n")
-    repository.config("filter.Long.process", repository.evil, "filter.Long.required", "true")
-    repository.edit_same_size()
-
-
-def included_filter(repository: Repository) -> None:
-    (repository.root / ".gitattributes").write_text("tracked filter=X\n")
-    (repository.root / ".git/more").write_text(f'[filter "X"]\n\tclean = {repository.evil}\n')
-    repository.config("include.path", "more")
-    repository.edit_same_size()
-
-
-def worktree_config(repository: Repository) -> None:
-    repository.config("extensions.worktreeConfig", "true")
-    git(repository.root, "config", "--worktree", "core.fsmonitor", repository.evil)
-
-
-# Attacks a plain ``git status`` falls for.
-RUN_CODE: dict[str, Callable[[Repository], None]] = {
-    "103-fsmonitor": fsmonitor,
-    "104-hooksPath": hooks,
-    "105-clean": clean_filter,
-    "105-process": process_filter,
-    "107-include": included_filter,
-    "107-worktree-config": worktree_config,
-}
-
-
 @pytest.mark.parametrize("name", RUN_CODE)
 def test_a_repository_runs_nothing(
     repository: Repository, process: ProcessGuard, guard: GitGuard, way: Way, name: str
@@ -183,13 +91,13 @@ def test_105_a_filter_cannot_hide_an_edit(repository: Repository, guard: GitGuar
     if way == "unsafe-none":
         assert isinstance(refusal(guard), SandboxViolation)
     else:
-        assert Change("tracked", "M") in guard.status().unstaged
+        assert GitChange("tracked", "M") in guard.status().unstaged
     assert "tracked" not in git(repository.root, "status", "--short").split()
 
 
 def test_105_a_same_size_edit_is_still_seen(repository: Repository, guard: GitGuard) -> None:
     repository.edit_same_size()
-    assert guard.status().unstaged == (Change("tracked", "M"),)
+    assert guard.status().unstaged == (GitChange("tracked", "M"),)
 
 
 def test_106_external_diff_textconv_and_pager_are_not_run(
@@ -201,7 +109,7 @@ def test_106_external_diff_textconv_and_pager_are_not_run(
         "pager.status", "true", "core.editor", repository.evil, "core.sshCommand", repository.evil,
     )  # fmt: skip
     repository.edit_same_size()
-    assert guard.status().unstaged == (Change("tracked", "M"),)
+    assert guard.status().unstaged == (GitChange("tracked", "M"),)
     assert not repository.proof.exists()
     assert_plain_git_runs_it(process, "diff")
     assert_plain_git_runs_it(process, "diff", "--no-ext-diff")
@@ -323,7 +231,7 @@ def test_112_names_that_look_like_options_are_names(repository: Repository, guar
     (repository.root / "-c/f").touch()
     status = guard.status("-c")
     assert status.branch == "--upload-pack=x"
-    assert status.untracked == (Change("--output=x", "?"), Change("-c/", "?"))
+    assert status.untracked == (GitChange("--output=x", "?"), GitChange("-c/", "?"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to somebody else")
@@ -369,9 +277,9 @@ def test_every_kind_of_change(repository: Repository, guard: GitGuard) -> None:
     (root / "gone").unlink()
     (root / "new").touch()
     status = guard.status()
-    assert set(status.staged) == {Change("moved to", "R", "moved from"), Change("added", "A")}
-    assert set(status.unstaged) == {Change("added", "M"), Change("gone", "D")}
-    assert status.untracked == (Change("new", "?"),) and status.conflicted == (Change("both", "UU"),)
+    assert set(status.staged) == {GitChange("moved to", "R", "moved from"), GitChange("added", "A")}
+    assert set(status.unstaged) == {GitChange("added", "M"), GitChange("gone", "D")}
+    assert status.untracked == (GitChange("new", "?"),) and status.conflicted == (GitChange("both", "UU"),)
     assert (status.branch, status.upstream, status.ahead, status.behind) == ("main", "topic", 1, 1)
     assert status.head == git(root, "rev-parse", "HEAD").strip() and not status.clean and not status.detached
     assert status.raw.startswith(b"# branch.oid ")

@@ -1,4 +1,4 @@
-"""What may not be changed, what may not even be read, and roots beside the workspace."""
+"""What may not be changed, what may not be read, and roots in addition to the workspace."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.guard.test_escapes import OPERATIONS, outcome
+from tests.guard.fs.test_escapes import OPERATIONS, outcome
 from tests.guard.world import ROWS, Row, build, name_of
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed
+from toolkit.guard import DirEntry, ResolverName, SandboxDir, SandboxFS
 from toolkit.guard.fs import place
-from toolkit.guard.fs.handles import DirEntry, SandboxDir
 from toolkit.guard.fs.place import real_names
-from toolkit.guard.fs.resolve import ResolverName
-from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 Act: TypeAlias = Callable[[SandboxFS, str], object]
 
@@ -230,7 +228,7 @@ def test_what_is_denied_is_neither_read_nor_changed(fs: SandboxFS, root: Path, t
     before = snapshot(root)
 
     with pytest.raises(SandboxViolation, match="deny rule"):
-        act(fs.denied(DENY), text.format(root=root))
+        act(fs.with_deny(DENY), text.format(root=root))
 
     assert snapshot(root) == before
 
@@ -239,7 +237,7 @@ def test_what_is_denied_is_neither_read_nor_changed(fs: SandboxFS, root: Path, t
 def test_a_link_of_another_name_does_not_lead_to_what_is_denied(fs: SandboxFS, root: Path, act: Act) -> None:
     (root / "second").symlink_to("harmless-name")
     (root / "dangling").symlink_to("keys/none")
-    view = fs.denied(DENY)
+    view = fs.with_deny(DENY)
 
     for text in ("harmless-name", "second", "dangling"):
         with pytest.raises(SandboxViolation, match="deny rule"):
@@ -251,11 +249,11 @@ def test_an_absolute_pattern_holds_through_a_link(fs: SandboxFS, root: Path) -> 
     for glob in (f"{root}/keys", f"{root}/keys/*.pem"):
         for text in ("keys-link/a.pem", "sub/../keys/a.pem"):
             with pytest.raises(SandboxViolation, match="deny rule"):
-                fs.denied([glob]).open_file(text)
+                fs.with_deny([glob]).open_file(text)
 
 
 def test_what_is_not_denied_is_used_as_before(fs: SandboxFS, root: Path) -> None:
-    view = fs.denied(DENY)
+    view = fs.with_deny(DENY)
 
     with view.open_file("sub/code.py") as file:
         assert (file.path, file.read(10)) == ("sub/code.py", b"old")
@@ -278,7 +276,7 @@ def entry(name: str) -> DirEntry:
 
 
 def test_listings_leave_out_what_is_denied_and_count_it(fs: SandboxFS, root: Path) -> None:
-    view = fs.denied(DENY).denied(["sub/code.py"])
+    view = fs.with_deny(DENY).with_deny(["sub/code.py"])
     (root / "sub/.ENV").touch()
 
     with view.open_dir(".") as top, view.open_dir("keys-link") as keys:
@@ -298,7 +296,7 @@ def test_listings_leave_out_what_is_denied_and_count_it(fs: SandboxFS, root: Pat
     (root / os.fsdecode(b"\xff")).mkdir()
     (root / os.fsdecode(b"\xff/file")).touch()
     (root / "odd-link").symlink_to(os.fsdecode(b"\xff/file"))
-    with view.open_dir(".") as top, fs.denied(["not-utf8*"]).open_dir(".") as fewer:
+    with view.open_dir(".") as top, fs.with_deny(["not-utf8*"]).open_dir(".") as fewer:
         assert "not-utf8-\\xff" in listed(top)
         assert "not-utf8-\\xff" not in listed(fewer)
     assert view.stat("odd-link").kind == "file"
@@ -308,12 +306,12 @@ def test_listings_leave_out_what_is_denied_and_count_it(fs: SandboxFS, root: Pat
 
 
 def test_suggestions_do_not_name_what_is_denied(fs: SandboxFS) -> None:
-    assert fs.near("plain.tx") == ["plain.txt"]
-    assert fs.denied(DENY).near("plain.tx") == []
+    assert fs.similar_paths("plain.tx") == ["plain.txt"]
+    assert fs.with_deny(DENY).similar_paths("plain.tx") == []
 
 
 def test_a_directory_that_holds_something_denied_stays_where_it_is(fs: SandboxFS, root: Path) -> None:
-    view = fs.denied(["keys/a.pem", "store/b.pem"])
+    view = fs.with_deny(["keys/a.pem", "store/b.pem"])
     (root / "new").mkdir()
     (root / "new/b.pem").touch()
 
@@ -327,18 +325,18 @@ def test_views_combine_and_each_keeps_its_own(fs: SandboxFS) -> None:
     asked: list[str] = []
 
     for view in (
-        fs.bound(lambda: asked.append("asked")).denied([".env"]),
-        fs.denied([".env"]).bound(lambda: asked.append("asked")),
+        fs.bound(lambda: asked.append("asked")).with_deny([".env"]),
+        fs.with_deny([".env"]).bound(lambda: asked.append("asked")),
     ):
         asked.clear()
         with pytest.raises(SandboxViolation):
             view.stat(".env")
         assert asked
-    assert fs.denied([]).stat(".env").kind == "file"
+    assert fs.with_deny([]).stat(".env").kind == "file"
     with pytest.raises(SetupError):
-        fs.denied(".env")
+        fs.with_deny(".env")
     with pytest.raises(SetupError):
-        fs.denied(["["])
+        fs.with_deny(["["])
 
 
 @pytest.fixture(scope="session")
@@ -355,7 +353,7 @@ def test_rules_that_do_not_concern_a_path_change_no_answer(
 ) -> None:
     text = row.text.format(base=base)
 
-    with SandboxFS(base / "ws", resolver=resolver) as fs, fs.denied(["of no concern", "nor/this"]) as view:
+    with SandboxFS(base / "ws", resolver=resolver) as fs, fs.with_deny(["of no concern", "nor/this"]) as view:
         assert outcome(operation, view, text) == outcome(operation, fs, text)
 
 
@@ -387,7 +385,7 @@ def test_an_absolute_path_below_an_extra_root_is_read_and_shown_as_asked(wide: S
         assert listed(folder) == {"deep", "scratch", "up"}
         with folder.child(entry("deep")) as deep, deep.open_child_file(entry("file")) as again:
             assert again.path == f"{library}/deep/file"
-    assert wide.near(f"{library}/deep/fiel") == [f"{library}/deep/file"]
+    assert wide.similar_paths(f"{library}/deep/fiel") == [f"{library}/deep/file"]
     with pytest.raises(ToolFailed) as failure:
         wide.stat(f"{library}/none")
     assert failure.value.details["path"] == f"{library}/none"
@@ -436,8 +434,8 @@ def test_deny_rules_hold_in_extra_roots(wide: SandboxFS, root: Path) -> None:
 
     for glob in ("file", "deep/file", "deep/**", f"{library}/deep", f"{library}/**"):
         with pytest.raises(SandboxViolation, match="deny rule"):
-            wide.denied([glob]).open_file(f"{library}/deep/file")
-    wide.denied(["library", "/deep/none"]).open_file(f"{library}/deep/file").close()
+            wide.with_deny([glob]).open_file(f"{library}/deep/file")
+    wide.with_deny(["library", "/deep/none"]).open_file(f"{library}/deep/file").close()
 
 
 def test_of_roots_in_each_other_the_deepest_decides(root: Path, resolver: ResolverName, proc: None) -> None:
@@ -453,7 +451,7 @@ def test_of_roots_in_each_other_the_deepest_decides(root: Path, resolver: Resolv
         with pytest.raises(SandboxViolation, match="protected"):
             fs.write_file(f"{around}/.git/config", b"new")
         with pytest.raises(SandboxViolation, match="deny"):
-            fs.denied(["/sub/code.py"]).open_file(f"{around}/sub/code.py")
+            fs.with_deny(["/sub/code.py"]).open_file(f"{around}/sub/code.py")
         fs.write_file(f"{around}/sub/code.py", b"new")
         assert fs.write_file(f"{root}/sub/new.py", b"new").path == "sub/new.py"
 
@@ -479,7 +477,7 @@ def test_roots_are_pinned_and_closed_with_their_owner(wide: SandboxFS, root: Pat
     assert wide.write_file(f"{output}/file", b"new").path == f"{output}/file"
     assert (root.parent / "moved/file").read_bytes() == b"new"
     wide.close()
-    for act in (lambda: wide.stat(f"{output}/file"), lambda: wide.write_file("x", b""), lambda: wide.denied(["x"])):
+    for act in (lambda: wide.stat(f"{output}/file"), lambda: wide.write_file("x", b""), lambda: wide.with_deny(["x"])):
         with pytest.raises(ToolFailed, match="closed"):
             act()
 
@@ -496,13 +494,13 @@ def test_roots_that_cannot_be_used_are_setup_errors(root: Path) -> None:
         ([root / "none"], "none"),
         ([root / "plain.txt"], "plain"),
         (str(root / "keys"), "list"),
-        ([root], "twice"),
+        ([root], "a root is duplicated"),
     ):
         with pytest.raises(SetupError, match=words):
             SandboxFS(root, read_roots=roots)
         with pytest.raises(SetupError, match=words):
             SandboxFS(root, write_roots=roots)
-    with pytest.raises(SetupError, match="twice"):
+    with pytest.raises(SetupError, match="a root is duplicated"):
         SandboxFS(root, read_roots=[root / "keys"], write_roots=[root / "keys"])
     with pytest.raises(SetupError, match="list"):
         SandboxFS(root, protected="*.lock")
@@ -517,7 +515,7 @@ def test_both_ways_to_learn_a_real_path_agree(root: Path, name: str) -> None:
     number = os.open(root / name, os.O_RDONLY)
     try:
         expected = tuple(os.path.realpath(root / name).split("/")[1:])
-        assert real_names(number) == place._climbed(number) == expected
+        assert real_names(number) == place._climb(number) == expected
     finally:
         os.close(number)
 
@@ -525,14 +523,14 @@ def test_both_ways_to_learn_a_real_path_agree(root: Path, name: str) -> None:
 def test_a_directory_that_was_moved_out_after_it_was_opened_is_not_written(
     fs: SandboxFS, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find = place.find
+    find = place.find_place
 
     def meanwhile(*arguments: object, **options: object) -> object:
         found = find(*arguments, **options)  # type: ignore[arg-type]
         (root / "empty").rename(root.parent / "empty")
         return found
 
-    monkeypatch.setattr("toolkit.guard.fs.sandbox_fs.find", meanwhile)
+    monkeypatch.setattr("toolkit.guard.fs.sandbox_fs.find_place", meanwhile)
     with pytest.raises(SandboxViolation, match="outside"):
         fs.write_file("empty/x", b"new")
 

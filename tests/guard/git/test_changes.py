@@ -1,4 +1,4 @@
-"""What git status tells of changes, of hidden ones, and of what git passes over."""
+"""Changes and hidden changes in ``git status``, and directories that git does not accept as repositories."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ import pytest
 
 from tests.guard.repositories import INCOMPLETE, Repository, clean_filter, git, new_repository
 from toolkit.errors import SandboxViolation, ToolCancelled, ToolFailed, ToolkitError
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.git import Change, GitGuard
-from toolkit.guard.permission import SandboxChoice
-from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard import GitChange, GitGuard, ProcessGuard, SandboxChoice, SandboxFS
 from toolkit.guard.process.kernel.tier import probe
 
 
@@ -46,7 +43,7 @@ def refusal(guard: GitGuard, cwd: str = ".") -> ToolkitError:
 def test_107_what_git_passes_over_leads_to_no_other_repository(
     repository: Repository, guard: GitGuard, spoil: Callable[[Path], None]
 ) -> None:
-    """Git goes on above a ``.git`` that is no repository, and the one there is not the one that was looked at."""
+    """Git continues above a ``.git`` that is not a repository, and would find one that was not checked."""
     clean_filter(repository)
     (repository.root / "sub").mkdir()
     spoil(repository.root / "sub" / ".git")
@@ -84,9 +81,9 @@ def test_what_a_deny_rule_covers_is_counted_and_not_shown(repository: Repository
     os.close(os.open(os.fsencode(root) + b"/secret-\xff", os.O_CREAT))
     (root / "new/secret-file").touch()
     with SandboxFS(root) as fs:
-        status = guard.hiding(fs.denied(["secret-*"])).status("new")
-    assert status.staged == (Change("moved", "R"),) and status.unstaged == ()
-    assert status.untracked == (Change("new/", "?"),) and status.hidden == 3
+        status = guard.with_deny_of(fs.with_deny(["secret-*"])).status("new")
+    assert status.staged == (GitChange("moved", "R"),) and status.unstaged == ()
+    assert status.untracked == (GitChange("new/", "?"),) and status.hidden == 3
     assert b"secret" not in status.raw.lower() and not status.clean
     assert guard.status().hidden == 0 and b"SECRET-now" in guard.status().raw
 
@@ -94,7 +91,7 @@ def test_what_a_deny_rule_covers_is_counted_and_not_shown(repository: Repository
 def test_hidden_changes_are_changes(repository: Repository, guard: GitGuard) -> None:
     (repository.root / "secret").touch()
     with SandboxFS(repository.root) as fs:
-        status = guard.hiding(fs.denied(["/secret"])).status()
+        status = guard.with_deny_of(fs.with_deny(["/secret"])).status()
     assert (status.untracked, status.hidden, status.clean) == ((), 1, False)
 
 
@@ -106,7 +103,7 @@ def test_an_upstream_that_is_gone(repository: Repository, guard: GitGuard) -> No
 
 @pytest.mark.parametrize("when", [1, 8, 20])
 def test_the_caller_ends_it(repository: Repository, guard: GitGuard, when: int) -> None:
-    """At the first look, while git runs, and somewhere between."""
+    """At the first check, while git runs, and in between."""
     asked: list[None] = []
 
     def check() -> None:

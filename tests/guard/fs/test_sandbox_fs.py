@@ -12,9 +12,7 @@ import pytest
 
 from tests.projects import run
 from toolkit.errors import SandboxViolation, SetupError, ToolCancelled, ToolFailed, ToolkitError
-from toolkit.guard.fs.handles import DirEntry, FileInfo, SandboxDir
-from toolkit.guard.fs.resolve import ResolverName
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard import DirEntry, FileInfo, ResolverName, SandboxDir, SandboxFS
 
 
 @pytest.fixture
@@ -291,17 +289,17 @@ def test_a_name_that_vanishes_during_the_listing_is_left_out(fs: SandboxFS, root
     ],
 )
 def test_a_missing_name_brings_those_that_resemble_it(fs: SandboxFS, text: str, near: list[str]) -> None:
-    assert fs.near(text) == near
+    assert fs.similar_paths(text) == near
 
 
 def test_suggestions_stay_few_and_inside(fs: SandboxFS, root: Path) -> None:
     for number in range(10):
         (root / f"report-{number}.txt").touch()
 
-    assert len(fs.near("report.txt")) == 3
-    assert len(fs.near("report.txt", limit=5)) == 5
+    assert len(fs.similar_paths("report.txt")) == 3
+    assert len(fs.similar_paths("report.txt", limit=5)) == 5
     with pytest.raises(SandboxViolation):
-        fs.near("../ws/README")
+        fs.similar_paths("../ws/README")
 
 
 # Views and closing
@@ -316,7 +314,7 @@ def test_a_bound_view_asks_before_every_operation_and_every_read(fs: SandboxFS, 
 
     for act in (
         lambda: view.stat("src"),
-        lambda: view.near("src/x"),
+        lambda: view.similar_paths("src/x"),
         lambda: file.read(1),
         lambda: file.seek(0),
         lambda: next(folder.entries()),
@@ -341,7 +339,7 @@ def test_a_check_that_raises_ends_the_operation(fs: SandboxFS) -> None:
     with view.open_file("README.md") as file:
         stop.append(ToolCancelled("stopped"))
 
-        for act in (lambda: file.read(1), lambda: view.open_file("README.md"), lambda: view.near("x")):
+        for act in (lambda: file.read(1), lambda: view.open_file("README.md"), lambda: view.similar_paths("x")):
             with pytest.raises(ToolCancelled):
                 act()
 
@@ -358,7 +356,7 @@ def test_after_closing_every_use_is_refused(fs: SandboxFS) -> None:
         lambda: list(folder.entries()),
         lambda: folder.open_child_file(entry),
         lambda: fs.stat("."),
-        lambda: fs.near("x"),
+        lambda: fs.similar_paths("x"),
         lambda: fs.bound(lambda: None).stat("."),
     ):
         with pytest.raises(ToolFailed, match="closed"):
@@ -374,7 +372,7 @@ def test_no_operation_leaves_a_descriptor_behind(root: Path, resolver: ResolverN
 
     with SandboxFS(root, resolver=resolver) as fs:
         for text in ("src/main.py", "link/../README.md", "link", "src", "fifo", "none", "out/x", "README.md/x"):
-            for act in (fs.open_file, fs.open_dir, fs.stat, fs.near):
+            for act in (fs.open_file, fs.open_dir, fs.stat, fs.similar_paths):
                 try:
                     opened = act(text)
                 except (ToolFailed, SandboxViolation):

@@ -18,7 +18,7 @@ import pytest
 
 from tests.guard.netns import OTHER_PUBLIC, PUBLIC, PUBLIC_V6, Job, Lab, Outcome
 from tests.guard.netns_server import DOCUMENT, PACKED, RAW
-from toolkit.guard.net.exchange import Response
+from toolkit.guard import Response
 
 D, A, E = "SANDBOX_VIOLATION", "INVALID_TOOL_ARGUMENTS", "TOOL_FAILED"
 # Far more than any of these calls takes, far less than what they would take without their limits.

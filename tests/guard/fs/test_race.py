@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.fs.resolve import ResolverName
-from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard import ResolverName, SandboxFS
 
 TIMES = 10_000
 INSIDE = b"inside"
@@ -105,7 +104,7 @@ def write_again_and_again(root: Path, texts: list[str], resolver: ResolverName) 
 
 
 def tree(top: Path) -> dict[str, tuple[int, bytes]]:
-    """Each path with its time and content; the time of a directory tells even of what came and went."""
+    """Each path with its time and content; the time of a directory also shows files that were made and removed."""
     return {
         str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
         for path in (top, *top.rglob("*"))
@@ -152,7 +151,7 @@ def test_a_file_swapped_with_a_link_is_never_written_through(memory: Path, resol
 
 
 def test_a_directory_swapped_with_a_protected_one_is_never_written(memory: Path, resolver: ResolverName) -> None:
-    """The link leads to a protected place inside, so that only the judgement of the opened directory stands before it."""
+    """The link leads to a protected directory inside, so that only the check of the opened directory protects it."""
     root = memory / "ws"
     for folder in ("dir", ".git"):
         (root / folder).mkdir(parents=True)
@@ -175,7 +174,7 @@ def test_a_denied_directory_swapped_with_another_is_never_read(memory: Path, res
     (root / "link").symlink_to("denied")
     seen: Counter[bytes] = Counter()
 
-    with swapping(root / "dir", root / "link"), SandboxFS(root, resolver=resolver).denied(["denied"]) as fs:
+    with swapping(root / "dir", root / "link"), SandboxFS(root, resolver=resolver).with_deny(["denied"]) as fs:
         for turn in range(TIMES):
             try:
                 with fs.open_file(("dir/file", "link/file")[turn % 2]) as file:
