@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.codegen.imports.drift import Change, changes
+from toolkit.codegen.imports.drift import DefinitionChange, find_changes
 
 TEXT: dict[str, Any] = {"type": "string"}
 COUNT: dict[str, Any] = {"type": "integer"}
@@ -23,7 +23,7 @@ def closed(*required: str, **properties: Any) -> dict[str, Any]:
 def told(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The changes of one tool, as class, place and sentence."""
     base = {"name": "t", "inputSchema": {"type": "object"}}
-    found = changes([{**base, **old}], [{**base, **new}])
+    found = find_changes([{**base, **old}], [{**base, **new}])
     assert {change.tool for change in found} <= {"t"}
     return [(change.kind, change.pointer, change.sentence) for change in found]
 
@@ -132,9 +132,9 @@ def test_tools_come_and_go() -> None:
         return {"name": name, "inputSchema": {}}
 
     one, two, three = map(tool, ("one", "two", "three"))
-    assert changes([one, two], [three, two]) == [
-        Change("one", "breaking", "", "the tool is gone"),
-        Change("three", "widening", "", "the tool is new"),
+    assert find_changes([one, two], [three, two]) == [
+        DefinitionChange("one", "breaking", "", "the tool is gone"),
+        DefinitionChange("three", "widening", "", "the tool is new"),
     ]
 
 

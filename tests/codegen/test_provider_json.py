@@ -11,7 +11,7 @@ import pytest
 
 from tests.projects import Project
 from toolkit.codegen.imports.importers.provider_json import import_provider_json
-from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, SpecError
 
@@ -55,7 +55,7 @@ WRAPPED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def imported(folder: Path, content: Any) -> Imported:
+def imported(folder: Path, content: Any) -> ImportResult:
     (folder / "tools.json").write_text(content if isinstance(content, str) else json.dumps(content))
     return import_provider_json(ImportSettings("legacy", tools="tools.json"), folder)
 

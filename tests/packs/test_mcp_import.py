@@ -11,7 +11,7 @@ import pytest
 
 from tests.packs.conftest import SERVERS
 from tests.projects import Project, run
-from toolkit.codegen.imports.importers.mcp import as_spec, import_mcp
+from toolkit.codegen.imports.importers.mcp import convert_tool, import_mcp
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError
 
@@ -153,7 +153,7 @@ RESULT = {"type": "object", "properties": {"result": {"$ref": "#/$defs/A"}}, "re
     ],
 )
 def test_only_what_is_nothing_but_a_wrapper_is_taken_off(schema: dict[str, Any], inner: dict[str, Any] | None) -> None:
-    spec = as_spec({"name": "x", "inputSchema": {}, "outputSchema": schema, "icons": []}, ("network",))
+    spec = convert_tool({"name": "x", "inputSchema": {}, "outputSchema": schema, "icons": []}, ("network",))
     assert spec.get("wrapsResult", False) is (inner is not None)
     assert spec["outputSchema"] == (inner or schema)
     assert "icons" not in spec

@@ -1,4 +1,4 @@
-"""``XArgs`` and what it nests: the arguments of a tool as TypedDicts, for dict literals a checker can judge."""
+"""``XArgs`` and its nested types: the arguments of a tool as TypedDicts, so that checkers can check dict literals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:
 
 
 def _quoted(kind: str, node: dict[str, Any]) -> str:
-    """A type that names another class is quoted: that class may stand below, or be this one."""
+    """A type that names another class is quoted: the class may be defined below, or be this one."""
     return text_literal(kind) if _names_class(node) else kind
 
 

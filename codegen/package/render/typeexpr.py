@@ -12,14 +12,14 @@ _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bo
 
 
 class TypeText:
-    """Writes the types of one document; ``name`` says how ``typing`` names and classes are spelled."""
+    """Writes the types of one document; ``name`` maps names of ``typing`` and of classes to how they are spelled."""
 
     def __init__(self, document: Document, *, name: Callable[[str], str]) -> None:
         self.document = document
         self.name = name
 
     def of(self, node: dict[str, Any]) -> str:
-        """The type of what ``node`` accepts.
+        """The type of the values that ``node`` accepts.
 
         >>> plain = TypeText(Document("X", {}), name=str)
         >>> plain.of({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
