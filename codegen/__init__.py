@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from toolkit.codegen.imports.run import run_imports as run_imports
     from toolkit.codegen.imports.settings import ImportSettings as ImportSettings
     from toolkit.codegen.lint import schema_findings as schema_findings
+    from toolkit.codegen.package.manifest import FORM as FORM
+    from toolkit.codegen.package.manifest import read_form as read_form
     from toolkit.codegen.run import check as check
     from toolkit.codegen.run import generate as generate
     from toolkit.codegen.settings import Settings as Settings
@@ -31,6 +33,7 @@ else:
             ".imports.run": "find_live_changes run_imports",
             ".imports.settings": "ImportSettings",
             ".lint": "schema_findings",
+            ".package.manifest": "FORM read_form",
             ".run": "check generate",
             ".settings": "Settings find_settings read_settings",
         },

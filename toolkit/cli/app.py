@@ -13,7 +13,7 @@ from toolkit.cli import generate, inspect
 from toolkit.cli.audit import audit_app
 from toolkit.cli.policy import policy_app
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,10 +11,10 @@ from toolkit.cli.options import AsJson
 from toolkit.cli.report import print_json, report_errors
 from toolkit.errors import SetupError
 
-audit_app = typer.Typer(no_args_is_help=True, help="Check an audit log.")
+audit_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check an audit log.")
 
 AuditFile = Annotated[
-    Path, typer.Argument(help="Audit log, as given to ToolkitContext(audit=...).", show_default=False)
+    Path, typer.Argument(metavar="LOG", help="Audit log, as given to ToolkitContext(audit=...).", show_default=False)
 ]
 
 
@@ -24,12 +24,14 @@ def verify(
     head: Annotated[
         str | None,
         typer.Option(
-            help="Output of an earlier `toolkit audit head`; finds records missing at the end, too.", show_default=False
+            metavar="HEAD",
+            help="Output of an earlier `toolkit audit head`; finds records missing at the end, too.",
+            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find records that were changed, removed or inserted. Exit code 1 if there are any."""
+    """Find records that were changed, removed or inserted. Exit with code 1 if there are any."""
     from toolkit.runtime.audit.log import AuditHead, verify
 
     with report_errors(as_json, spec_mistakes=2):
@@ -48,7 +50,7 @@ def verify(
 
 @audit_app.command(name="head")
 def print_head(log: AuditFile, as_json: AsJson = False) -> None:
-    """Print the number of records and the hash of the last one. Keep the output outside the machine."""
+    """Print the number of records and the hash of the last one. Keep the output elsewhere."""
     from toolkit.runtime.audit.log import verify
 
     with report_errors(as_json, spec_mistakes=2):

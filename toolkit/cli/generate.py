@@ -27,10 +27,11 @@ _MAX_NOTES: Final = 10
 
 def generate(project: Project = Path(), as_json: AsJson = False) -> None:
     """Write the typed package of this project. Only what changed is regenerated."""
-    from toolkit.codegen import find_settings, generate, not_imported
+    from toolkit.codegen import find_settings, generate, not_imported, read_form
 
     with report_errors(as_json):
         settings = find_settings(project)
+        old_form = read_form(settings.output)
         with show_progress("generating") as progress:
             changed = generate(settings, progress, parallel=True)
         missing = not_imported(settings)
@@ -38,6 +39,10 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
         print_json({"package": settings.package, "changed": changed, "notImported": missing})
         return
     typer.echo(f"{settings.output_name}: {f'{len(changed)} files changed' if changed else 'nothing to do'}")
+    if (new_form := read_form(settings.output)) != old_form and old_form is not None:
+        typer.echo(
+            f"everything was regenerated: it had form {old_form}, and this version of typed-toolkit writes form {new_form}"
+        )
     _warn_not_imported(missing)
 
 
@@ -61,7 +66,7 @@ def check(
         return
     if names or allow:
         raise typer.BadParameter("names of imports and --allow need --live")
-    from toolkit.codegen import check, find_settings, not_imported
+    from toolkit.codegen import FORM, check, find_settings, not_imported, read_form
 
     with report_errors(as_json):
         settings = find_settings(project)
@@ -73,7 +78,13 @@ def check(
         print_json({**current, "notImported": missing})
     else:
         if difference:
-            typer.echo(f"{difference}\n{settings.output_name} differs from its specs: run `toolkit generate`")
+            form = read_form(settings.output)
+            other = (
+                ""
+                if form in (None, FORM)
+                else f" (it has form {form}, and this version of typed-toolkit writes {FORM})"
+            )
+            typer.echo(f"{difference}\n{settings.output_name} differs from its specs{other}: run `toolkit generate`")
         else:
             typer.echo(f"{settings.output_name}: up to date")
         _warn_not_imported(missing)
@@ -113,9 +124,9 @@ def _check_live(names: list[str], allow: AllowedChange | None, project: Path, as
 
 
 def import_specs(names: ImportNames = None, project: Project = Path(), as_json: AsJson = False) -> None:
-    """Read the tools of servers, documents and modules, and write them as spec files.
+    """Import tools of servers, documents and modules as spec files.
 
-    The imports are the [tool.toolkit.imports.*] tables of the settings. If one fails, nothing is written.
+    The sources are the [tool.toolkit.imports.*] tables in pyproject.toml. If one of them fails, nothing is written.
     """
     from toolkit.codegen import find_settings, run_imports
 
@@ -139,22 +150,25 @@ def import_specs(names: ImportNames = None, project: Project = Path(), as_json: 
 
 def lint(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Spec files or folders. Default: the project's.", show_default=False)
+        list[Path] | None,
+        typer.Argument(metavar="PATH", help="Spec files or folders. Default: the project's.", show_default=False),
     ] = None,
     project: Project = Path(),
     tokenizer: Annotated[
         str | None,
-        typer.Option(help="module:callable that counts the tokens of a text. Default: bytes / 4.", show_default=False),
+        typer.Option(
+            metavar="MODULE:CALLABLE", help="Counts the tokens of a text. Default: bytes / 4.", show_default=False
+        ),
     ] = None,
     target: Annotated[
         Target | None,
-        typer.Option(help="List what this provider refuses, drops or changes instead.", show_default=False),
+        typer.Option(help="List what this provider refuses, drops or changes.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find mistakes and weak spots in specs. Exit code 1 if there are any.
+    """Find mistakes and weak points in specs. Exit with code 1 if there are any.
 
-    Reported are missing or long descriptions, properties without a description, and schemas that cannot be used or contradict
+    Reports missing or long descriptions, properties without a description, and schemas that cannot be used or contradict
     themselves. With --target: what happens to each tool's name, description and parameters at that provider.
     """
     from toolkit.codegen import find_settings, read_functions, schema_findings

@@ -12,14 +12,16 @@ from toolkit.cli.options import Arguments, AsJson, Package, ToolNameArgument, Wo
 from toolkit.cli.report import print_json, report_errors
 from toolkit.errors import SetupError, ToolkitError
 
-policy_app = typer.Typer(no_args_is_help=True, help="Explain what a policy decides.")
+policy_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Explain what a policy decides.")
 
 
 @policy_app.command()
 def explain(
     name: ToolNameArgument,
     arguments: Arguments,
-    policy: Annotated[Path, typer.Option(help="Policy file (TOML), outside the workspace.", show_default=False)],
+    policy: Annotated[
+        Path, typer.Option(metavar="FILE", help="Policy file (TOML), outside the workspace.", show_default=False)
+    ],
     workspace: Workspace = Path(),
     package: Package = None,
     as_json: AsJson = False,

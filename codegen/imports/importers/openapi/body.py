@@ -19,7 +19,7 @@ from toolkit.codegen.imports.importers.openapi.schema import Schema, Schemas
 from toolkit.spec.model import Json
 
 _WITHOUT_BODY: Final = ("get", "head")
-_BASE64: Final = "The bytes as base64."
+_BASE64: Final = "Base64 of the bytes."
 
 
 def read_body(documents: Documents, operation: DocumentNode, schemas: Schemas, result: OperationInput) -> None:

@@ -19,16 +19,16 @@ def read_output(documents: Documents, operation: DocumentNode, schemas: Schemas)
     Several successful responses become a union, and one without content adds null. If a successful response is not JSON,
     nothing can be promised, and there is no schema.
     """
-    responses_found = list(_list_successes(documents, operation))
+    successes = list(_list_successes(documents, operation))
     if operation.path[-1] == "head":
         return None, "*/*"
-    media = [each for response in responses_found for each in list_media(documents, response)]
+    media = [each for response in successes for each in list_media(documents, response)]
     accept = ", ".join(dict.fromkeys(without_parameters(name) for name, _ in media)) or "*/*"
-    if not media or not all(_has_json(documents, response) for response in responses_found):
+    if not media or not all(_has_json(documents, response) for response in successes):
         return None, accept
     asked = list(dict.fromkeys(without_parameters(name) for name, _ in media if is_json(name)))
     found: list[Json] = []
-    for response in responses_found:
+    for response in successes:
         schema = _schema(documents, response, schemas)
         if schema is None:
             return None, ", ".join(asked)
