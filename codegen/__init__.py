@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolkit.codegen.imports.drift import CHANGE_KINDS as CHANGE_KINDS
+    from toolkit.codegen.imports.drift import DefinitionChange as DefinitionChange
+    from toolkit.codegen.imports.drift import find_changes as find_changes
     from toolkit.codegen.imports.freshness import not_imported as not_imported
     from toolkit.codegen.imports.importers.functions import read_functions as read_functions
     from toolkit.codegen.imports.run import find_live_changes as find_live_changes
@@ -27,7 +29,7 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".imports.drift": "CHANGE_KINDS",
+            ".imports.drift": "CHANGE_KINDS DefinitionChange find_changes",
             ".imports.freshness": "not_imported",
             ".imports.importers.functions": "read_functions",
             ".imports.run": "find_live_changes run_imports",

@@ -24,7 +24,7 @@ def test_the_same_texts_in_the_same_order_however_many_processes_share_the_work(
 def test_a_module_that_cannot_be_made_is_told_by_whichever_process() -> None:
     good = RenderJob("x.json", "X", "", Document("XInput", {"type": "object"}), None)
     bad = RenderJob("x.json", "X", "", Document("not a name", {"type": "object"}), None)
-    with pytest.raises(GenerationError, match="other classes"):
+    with pytest.raises(GenerationError, match="did not return the expected classes"):
         list(render_all([good, bad, good], workers=2))
 
 

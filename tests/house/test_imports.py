@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/wire": ("toolkit.errors", "toolkit.lazy_exports", "toolkit.models", "toolkit.wire"),
     "toolkit/guard": ("toolkit.errors", "toolkit.guard", "toolkit.lazy_exports"),
     "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
-    "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec"),
+    "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.lazy_exports", "toolkit.spec"),
     "toolkit/runtime": (
         "toolkit.errors",
         "toolkit.models",

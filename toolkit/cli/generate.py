@@ -16,8 +16,7 @@ from toolkit.cli.report import print_json, report_errors, show_progress
 from toolkit.errors import SetupError
 
 if TYPE_CHECKING:
-    from toolkit.spec.model import ToolSpec
-    from toolkit.spec.problems import Finding
+    from toolkit.spec import Finding, ToolSpec
 
 Target: TypeAlias = Literal["openai", "anthropic", "gemini", "ollama"]
 AllowedChange: TypeAlias = Literal["compatible", "widening"]
@@ -172,8 +171,7 @@ def lint(
     themselves. With --target: what happens to each tool's name, description and parameters at that provider.
     """
     from toolkit.codegen import find_settings, read_functions, schema_findings
-    from toolkit.spec.lint import estimate_tokens, lint
-    from toolkit.spec.load import load_specs
+    from toolkit.spec import estimate_tokens, lint_spec, load_specs
 
     with report_errors(as_json):
         count = estimate_tokens if tokenizer is None else _load_tokenizer(tokenizer)
@@ -185,7 +183,7 @@ def lint(
         if target is None:
             found = [({}, finding) for spec in specs for finding in schema_findings(spec)]
             # The reader cannot change the descriptions of imported tools.
-            found += [({}, finding) for spec in specs if spec.origin is None for finding in lint(spec, count)]
+            found += [({}, finding) for spec in specs if spec.origin is None for finding in lint_spec(spec, count)]
         else:
             found = [row for spec in specs for row in _target_findings(spec, target)]
     if as_json:

@@ -8,8 +8,6 @@ from typing import Final
 from toolkit.spec.model import Json, ToolSpec
 from toolkit.spec.problems import Finding, below, shown
 
-__all__ = ["Finding", "estimate_tokens", "lint"]
-
 MAX_DESCRIPTION_TOKENS: Final = 40
 
 # Keywords that hold subschemas. Values such as `default` and `enum` are data and are skipped.
@@ -23,7 +21,7 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def lint(spec: ToolSpec, count_tokens: Callable[[str], int] = estimate_tokens) -> list[Finding]:
+def lint_spec(spec: ToolSpec, count_tokens: Callable[[str], int] = estimate_tokens) -> list[Finding]:
     """What to improve in ``spec``, in the order of the file."""
     places = [
         *_lint_description(spec, count_tokens),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.codegen.subset.random_schemas import NAMES, neighbours, schemas, values
-from toolkit.codegen.imports.drift import find_changes
+from toolkit.codegen import find_changes
 from toolkit.codegen.imports.subset.prove import gaps
 
 TRIALS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -121,9 +121,8 @@ def read_openapi(
         reading.add(operation)
     size = len(json.dumps(service.tools, indent=2, ensure_ascii=False))
     if size > MAX_FILE_BYTES:
-        message = (
-            f"its {len(service.tools)} tools take {size >> 20} MiB, and a spec file holds {MAX_FILE_BYTES >> 20} MiB"
-        )
+        sizes = f"{size / 2**20:.1f} MiB, more than the {MAX_FILE_BYTES >> 20} of a spec file"
+        message = f"its {len(service.tools)} tools take {sizes}"
         documents.add(f"{message}: choose some with 'operations', in several imports if needed", documents.root)
     documents.raise_problems()
     service.notes = list(dict.fromkeys([*service.notes, *documents.notes]))
