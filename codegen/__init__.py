@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from toolkit.codegen.imports.drift import CHANGE_KINDS as CHANGE_KINDS
     from toolkit.codegen.imports.drift import DefinitionChange as DefinitionChange
     from toolkit.codegen.imports.drift import find_changes as find_changes
-    from toolkit.codegen.imports.freshness import not_imported as not_imported
+    from toolkit.codegen.imports.freshness import list_missing_imports as list_missing_imports
     from toolkit.codegen.imports.importers.functions import read_functions as read_functions
     from toolkit.codegen.imports.run import find_live_changes as find_live_changes
     from toolkit.codegen.imports.run import run_imports as run_imports
@@ -30,7 +30,7 @@ else:
         __name__,
         {
             ".imports.drift": "CHANGE_KINDS DefinitionChange find_changes",
-            ".imports.freshness": "not_imported",
+            ".imports.freshness": "list_missing_imports",
             ".imports.importers.functions": "read_functions",
             ".imports.run": "find_live_changes run_imports",
             ".imports.settings": "ImportSettings",

@@ -74,7 +74,7 @@ class Settings:
         folder = next(spec for spec in self.specs if not spec.endswith(SUFFIXES))
         return self.root / folder / f"{name}.json"
 
-    def import_named(self, name: str) -> ImportSettings | None:
+    def find_import(self, name: str) -> ImportSettings | None:
         return next((item for item in self.imports if item.name == name), None)
 
 

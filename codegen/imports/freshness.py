@@ -13,7 +13,7 @@ from toolkit.guard.net.hosts import Url
 from toolkit.spec.model import Origin, ToolSpec
 
 
-def not_imported(settings: Settings) -> list[str]:
+def list_missing_imports(settings: Settings) -> list[str]:
     """The imports of the settings that have no file yet."""
     return [item.name for item in settings.imports if not settings.import_file(item.name).is_file()]
 
@@ -28,7 +28,7 @@ def refuse_stale_imports(settings: Settings, specs: Iterable[ToolSpec]) -> None:
 
 def _find_mistakes(settings: Settings, spec: ToolSpec, origin: Origin) -> Iterator[str]:
     kind, name = origin.kind, origin.name
-    item = settings.import_named(name)
+    item = settings.find_import(name)
     if item is None:
         yield (
             f"this file was imported as {name!r}, but the settings no longer have [tool.toolkit.imports.{name}];"

@@ -85,7 +85,7 @@ class LiveChange:
     """One difference between a committed file and its origin."""
 
     name: str
-    """The import's."""
+    """The name of the import."""
     change: DefinitionChange
 
 

@@ -107,11 +107,11 @@ def _render_classes(documents: Sequence[Document]) -> str:
     if not isinstance(text, str):
         raise TypeError("datamodel-code-generator returned several modules for one document")
     module = ast.parse(text)
-    made = {statement.name for statement in module.body if isinstance(statement, ast.ClassDef)}
-    made |= {target.id for node in module.body if isinstance(node, ast.Assign) for target in _target_names(node)}
-    if made != set(nodes):
+    found = {statement.name for statement in module.body if isinstance(statement, ast.ClassDef)}
+    found |= {target.id for node in module.body if isinstance(node, ast.Assign) for target in _target_names(node)}
+    if found != set(nodes):
         raise GenerationError(
-            f"datamodel-code-generator did not return the expected classes: {sorted(made ^ set(nodes))}"
+            f"datamodel-code-generator did not return the expected classes: {sorted(found ^ set(nodes))}"
         )
     roots = {document.name: document.enforced for document in documents}
     edits = list(_edits(nodes, roots, module, text))
@@ -194,7 +194,7 @@ def _edits(
                 end = span(statement)[1]
                 yield end, end, _render_enforced(enforced)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic sees through while the class is made
+            # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic resolves while it builds the class
             name = _target_names(statement)[0].id
             start, end = span(statement.value.args[1])
             value = _with_exact_limits(text[start:end], nodes[name])

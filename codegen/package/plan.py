@@ -221,7 +221,7 @@ def _add_tool(
         mistakes += more
     problems += mistakes
     if not problems:
-        item = settings.import_named(spec.origin.name) if spec.origin else None
+        item = settings.find_import(spec.origin.name) if spec.origin else None
         unconfined = item is not None and not item.sandbox
         rows.append(make_row(spec, name, settings.package, inputs, unconfined=unconfined))
         jobs[path] = RenderJob(spec.source, name.prefix, spec.description, inputs, outputs)
@@ -233,7 +233,7 @@ def _refuse_model_as_class(settings: Settings, rows: list[Row]) -> None:
         f"'class' makes {name!r}, which is already a model of the tool {row.name!r}; choose another name"
         " @ pyproject.toml:/tool/toolkit/class"
         for row in rows
-        for name in (*(f"{row.prefix}{suffix}" for suffix in ("Args", "Input", "Output")), *row.imports)
+        for name in (*modules.model_names(row), *row.imports)
         if name in classes
     ]
     if problems:

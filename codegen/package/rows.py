@@ -68,7 +68,7 @@ class Row:
     wrapsResult: bool = False
     """Whether the server wraps the output in ``{"result": ...}``."""
     unconfined: bool = False
-    """Whether its server runs without a sandbox, as the settings of its import say."""
+    """Whether the settings of its import turn the server's sandbox off."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -135,9 +135,9 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
         Parameter(
             name=names[wire],
             wire=wire,
-            type=text.of(node),
+            type=text.render(node),
             required=wire in required,
-            default=literal(node["default"]) if _shows(node) else None,
+            default=literal(node["default"]) if _can_show_default(node) else None,
             description=node.get("description", ""),
         )
         for wire, node in properties.items()
@@ -159,6 +159,6 @@ def _resources(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
     return tuple((names[key], str(kind)) for key, kind in marked)
 
 
-def _shows(node: dict[str, Any]) -> bool:
+def _can_show_default(node: dict[str, Any]) -> bool:
     """Whether a signature can show the default: calls would share a mutable one."""
     return "default" in node and not isinstance(node["default"], list | dict)

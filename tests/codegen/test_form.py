@@ -126,6 +126,16 @@ def test_generated_code_changes_only_with_its_form(tmp_path: Path, pytestconfig:
     )
 
 
+GENERATE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import toolkit.codegen
+assert toolkit.codegen.__file__.startswith(sys.argv[1])
+from toolkit.cli.app import app
+app(["generate"])
+"""
+
+
 def test_a_comment_in_the_generator_changes_no_byte_of_the_package(tmp_path: Path) -> None:
     trees = []
     for name, comment in (("before", ""), ("after", "\n# A comment.\n")):
@@ -133,8 +143,7 @@ def test_a_comment_in_the_generator_changes_no_byte_of_the_package(tmp_path: Pat
         for file in (source / "codegen").rglob("*.py"):
             file.write_text(file.read_text() + comment)
         project = Project(tmp_path / f"{name}-project", SPECS)
-        command = "import sys; sys.path.insert(0, sys.argv[1])\nfrom toolkit.cli.app import app\napp(['generate'])"
-        subprocess.run([sys.executable, "-c", command, str(source)], cwd=project.root, check=True, capture_output=True)
+        subprocess.run([sys.executable, "-c", GENERATE, str(source)], cwd=project.root, check=True, capture_output=True)
         trees.append(project.files())
     assert trees[0] == trees[1]
 

@@ -26,14 +26,14 @@ _MAX_NOTES: Final = 10
 
 def generate(project: Project = Path(), as_json: AsJson = False) -> None:
     """Write the typed package of this project. Only what changed is regenerated."""
-    from toolkit.codegen import find_settings, generate, not_imported, read_form
+    from toolkit.codegen import find_settings, generate, list_missing_imports, read_form
 
     with report_errors(as_json):
         settings = find_settings(project)
         old_form = read_form(settings.output)
         with show_progress("generating") as progress:
             changed = generate(settings, progress, parallel=True)
-        missing = not_imported(settings)
+        missing = list_missing_imports(settings)
     if as_json:
         print_json({"package": settings.package, "changed": changed, "notImported": missing})
         return
@@ -65,13 +65,13 @@ def check(
         return
     if names or allow:
         raise typer.BadParameter("names of imports and --allow need --live")
-    from toolkit.codegen import FORM, check, find_settings, not_imported, read_form
+    from toolkit.codegen import FORM, check, find_settings, list_missing_imports, read_form
 
     with report_errors(as_json):
         settings = find_settings(project)
         with show_progress("generating") as progress:
             difference = check(settings, progress, parallel=True)
-        missing = not_imported(settings)
+        missing = list_missing_imports(settings)
     if as_json:
         current = {"package": settings.package, "current": not difference, "diff": difference}
         print_json({**current, "notImported": missing})

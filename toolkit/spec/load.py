@@ -118,7 +118,7 @@ def _load_text(text: str, source: str, directory: Path | None, findings: list[Fi
         refuse_bom(text)
         specs = check_document(read(text, problems), problems, directory)
     except Unreadable as reason:
-        problems.stop(reason)
+        problems.add_unreadable(reason)
     findings += problems.found
     return specs
 

@@ -53,7 +53,8 @@ class Problems:
         self.add(message, pointer)
         self._misread.add(pointer)
 
-    def stop(self, reason: Unreadable) -> None:
+    def add_unreadable(self, reason: Unreadable) -> None:
+        """Adds why reading stopped; ``MAX_PROBLEMS`` does not apply."""
         self.found.append(Finding(str(reason), self.source, ""))
 
 

@@ -51,7 +51,7 @@ def import_provider_json(settings: ImportSettings, root: Path) -> ImportResult:
         if not collector.tools and not collector.problems.found:
             collector.problems.add(f"the file has no tools: {_FORMS}", "")
     except Unreadable as reason:
-        collector.problems.stop(reason)
+        collector.problems.add_unreadable(reason)
     if collector.problems.found:
         raise SpecError(map(str, collector.problems.found))
     return ImportResult({"forms": sorted(collector.forms)}, collector.tools, tuple(collector.notes))

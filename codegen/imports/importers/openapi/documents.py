@@ -93,7 +93,7 @@ class Documents:
         try:
             self._problems_in(node.file).add(message, node.pointer)
         except Unreadable as reason:
-            self._problems_in(node.file).stop(reason)
+            self._problems_in(node.file).add_unreadable(reason)
             self._full = True
 
     def note(self, message: str, node: DocumentNode) -> None:
@@ -122,7 +122,7 @@ class Documents:
             )
         except Unreadable as reason:
             if len(problems.found) <= MAX_PROBLEMS:
-                problems.stop(reason)
+                problems.add_unreadable(reason)
             value = None
         self._values[file] = value
         return value

@@ -83,8 +83,8 @@ class Schemas:
         self._hidden_names: dict[_Identity, frozenset[str]] = {}
 
     def root(self, schema: Json) -> tuple[Schema, list[str]]:
-        """A converted schema as a document: with the ``$defs`` it reaches, and itself no reference where it can be said
-        at once. Also the definitions that were too far away to be told."""
+        """A converted schema as a complete document, with the ``$defs`` it reaches; a root reference is replaced by its
+        target. Also the names of the definitions that were left open."""
         plain: Schema = schema if isinstance(schema, dict) else {} if schema is True else {"not": {}}
         if plain.keys() == {"$ref"}:
             target = self.definition(str(plain["$ref"]))
