@@ -110,13 +110,13 @@ def test_a_list_that_cannot_be_had_is_told(habit: str, words: str) -> None:
         (
             ImportSettings("gone", command=("no-such-server",)),
             "'no-such-server' does not exist, or cannot be seen from inside the sandbox; the sandbox has the system's"
-            " programs, those beside this Python and the project's folder: install it there, or set sandbox = false",
+            " programs, those next to this Python and the project's folder: install the program there, or set sandbox = false",
         ),
         (ImportSettings("gone", command=("pyhton3",)), "or set sandbox = false. Did you mean 'python3'?"),
         (
             ImportSettings("gone", command=("python", "-c", "import time; time.sleep(60)"), timeout=1),
             "the MCP server 'gone' was not ready within 1 s; it ran in the project's folder, in the sandbox: read-only,"
-            " without the network; one that is downloaded when it starts (npx, uvx) needs network = true",
+            " without the network; a program that is downloaded on start (npx, uvx) needs network = true",
         ),
     ],
 )
