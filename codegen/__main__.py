@@ -1,3 +1,5 @@
-from toolkit.codegen.cli import main
+"""``python -m toolkit.codegen``: the same command line as ``toolkit``."""
+
+from toolkit.cli.app import main
 
 main()

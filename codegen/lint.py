@@ -1,4 +1,4 @@
-"""What is wrong or weak in the schemas of a spec: what stops generation, and what they say wrongly of themselves."""
+"""Mistakes in the schemas of a spec that stop generation, and inconsistencies that do not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from toolkit.spec.problems import Finding
 
 
 def schema_mistakes(spec: ToolSpec) -> list[str]:
-    """What keeps a tool's schemas from becoming types, each ``message @ file:pointer``."""
-    return [text for _, _, mistakes in _flattened(spec) for text in mistakes]
+    """Why a tool's schemas cannot become types, each as ``message @ file:pointer``."""
+    return [text for _, _, mistakes in _flatten_schemas(spec) for text in mistakes]
 
 
 def schema_findings(spec: ToolSpec) -> Iterator[Finding]:
-    """Mistakes and findings at their pointers, in the order of the schemas."""
-    for place, document, mistakes in _flattened(spec):
+    """Mistakes and other findings with their pointers, in the order of the schemas."""
+    for place, document, mistakes in _flatten_schemas(spec):
         for problem in mistakes:
             message, _, pointer = problem.rpartition(f" @ {spec.source}:")
             yield Finding(message, spec.source, pointer)
@@ -25,7 +25,7 @@ def schema_findings(spec: ToolSpec) -> Iterator[Finding]:
             yield Finding(message, spec.source, place + pointer)
 
 
-def _flattened(spec: ToolSpec) -> Iterator[tuple[str, Document, list[str]]]:
+def _flatten_schemas(spec: ToolSpec) -> Iterator[tuple[str, Document, list[str]]]:
     """Each schema of a tool: its pointer, its document, and its mistakes."""
     for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema)):
         if schema is not None:

@@ -1,8 +1,7 @@
-"""``[tool.toolkit]`` in a project's pyproject.toml: where specs are and what is made of them."""
+"""``[tool.toolkit]`` in a project's pyproject.toml: where the specs are and what is generated from them."""
 
 from __future__ import annotations
 
-import builtins
 import keyword
 import re
 import tomllib
@@ -11,29 +10,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolkit.codegen.imports.settings import ImportSettings, read_imports
-from toolkit.codegen.package.render.facade import MODULE_NAMES
-from toolkit.codegen.package.render.modules import EXPORTS
+from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
 from toolkit.errors import SetupError, nearest
 from toolkit.spec.load import SUFFIXES
 
 _KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports")
 _FUNCTIONS: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
 _OUR_SPECS: Final = ("toolkit/builtin",)
-_TAKEN_CLASSES: Final = frozenset(
-    {"AsyncToolkit", *MODULE_NAMES, *dir(builtins), *(name for names in EXPORTS.values() for name in names)}
-)
 
 
 class NoSettings(SetupError):
-    """No project here has any settings, so that there is nothing wrong with them either."""
+    """There is no ``[tool.toolkit]`` table here or above."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What to generate.
 
-    ``root`` is the project's folder; paths in ``specs`` are below it. ``functions`` are modules of code-first tools, or
-    ``module:name`` of a registry or pack of some. ``imports`` are tools described elsewhere.
+    ``root`` is the project's folder; paths in ``specs`` are relative to it. ``functions`` are modules of code-first tools, or
+    ``module:name`` of a registry or a pack. ``imports`` are tools described elsewhere.
     """
 
     root: Path
@@ -47,8 +42,13 @@ class Settings:
 
     @property
     def output(self) -> Path:
-        """The folder of the generated package, below ``src`` in a project laid out that way."""
+        """The folder of the generated package, below ``src`` if the project has that layout."""
         return self.import_root.joinpath(*self.package.split("."))
+
+    @property
+    def output_name(self) -> str:
+        """The folder of the generated package, relative to the project."""
+        return self.output.relative_to(self.root).as_posix()
 
     @property
     def import_root(self) -> Path:
@@ -58,23 +58,23 @@ class Settings:
 
     @property
     def all_packs(self) -> tuple[str, ...]:
-        """The packs of a toolkit that is given none: those named, and the functions, which run themselves."""
+        """The default packs of a toolkit: those in ``packs``, and the functions, which are their own handlers."""
         own = (entry if ":" in entry else f"{entry}:*" for entry in self.functions)
         return tuple(dict.fromkeys([*self.packs, *own]))
 
     @property
     def spec_paths(self) -> list[Path]:
         paths = [self.root / spec for spec in self.specs]
-        # The first import makes the folder it is kept in.
+        # The first import creates the folder of its file.
         made_later = self.import_file("").parent if self.imports else None
         return [path for path in paths if path != made_later or path.exists()]
 
     def import_file(self, name: str) -> Path:
-        """Where the specs of an import stand: in the first folder of ``specs``."""
+        """The file that holds the specs of an import, in the first folder of ``specs``."""
         folder = next(spec for spec in self.specs if not spec.endswith(SUFFIXES))
         return self.root / folder / f"{name}.json"
 
-    def import_named(self, name: str) -> ImportSettings | None:
+    def find_import(self, name: str) -> ImportSettings | None:
         return next((item for item in self.imports if item.name == name), None)
 
 
@@ -83,7 +83,7 @@ def find_settings(start: Path) -> Settings:
     for folder in (start.resolve(), *start.resolve().parents):
         file = folder / "pyproject.toml"
         if file.is_file():
-            table = _table(file)
+            table = _read_table(file)
             if table is not None:
                 return read_settings(folder, table)
     raise NoSettings(
@@ -92,7 +92,7 @@ def find_settings(start: Path) -> Settings:
     )
 
 
-def _table(file: Path) -> dict[str, Any] | None:
+def _read_table(file: Path) -> dict[str, Any] | None:
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -104,16 +104,16 @@ def _table(file: Path) -> dict[str, Any] | None:
 
 
 def read_settings(root: Path, table: dict[str, Any]) -> Settings:
-    """The table as settings; every mistake in it is reported at once."""
+    """The table as settings; all mistakes are reported at once."""
     problems = [
         f"unknown key {key!r}.{nearest(key, _KEYS)} @ pyproject.toml:/tool/toolkit/{key}"
         for key in table
         if key not in _KEYS
     ]
-    specs = _texts(table, "specs", problems)
+    specs = _read_strings(table, "specs", problems)
     package = table.get("package", "")
     class_name = table.get("class", "Toolkit")
-    functions = _texts(table, "functions", problems)
+    functions = _read_strings(table, "functions", problems)
     if not specs and not functions:
         problems.append("'specs' must name at least one file or folder @ pyproject.toml:/tool/toolkit/specs")
     problems += [
@@ -124,7 +124,7 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     ]
     problems += [f"{text} @ pyproject.toml:/tool/toolkit/package" for text in _mistakes_in_package(package, specs)]
     problems += [f"{text} @ pyproject.toml:/tool/toolkit/class" for text in _mistakes_in_class(class_name)]
-    include, packs = _texts(table, "include", problems), _texts(table, "packs", problems)
+    include, packs = _read_strings(table, "include", problems), _read_strings(table, "packs", problems)
     problems += [
         f"a pack is written 'module:name', not {pack!r} @ pyproject.toml:/tool/toolkit/packs"
         for pack in packs
@@ -133,7 +133,7 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     imports = read_imports(table.get("imports", {}), problems)
     if imports and all(spec.endswith(SUFFIXES) for spec in specs):
         problems.append(
-            "'specs' must name a folder, in which imported specs are kept @ pyproject.toml:/tool/toolkit/specs"
+            "'specs' must name a folder, because imported specs are stored there @ pyproject.toml:/tool/toolkit/specs"
         )
     if problems:
         raise SetupError("\n".join(problems))
@@ -144,15 +144,17 @@ def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:
     if not isinstance(package, str) or not all(map(_is_name, package.split("."))):
         return ["'package' must be a dotted module name, such as acme.generated"]
     if package.partition(".")[0] == "toolkit" and specs != _OUR_SPECS:
-        return [f"'package' must not be {package!r}, which would hide a package of ours; write acme.generated, say"]
+        return [
+            f"'package' must not be {package!r}, which would hide a package of ours; write acme.generated, for example"
+        ]
     return []
 
 
 def _mistakes_in_class(name: object) -> list[str]:
     if not isinstance(name, str) or not _is_name(name) or name.startswith("_"):
         return ["'class' must be a class name"]
-    if name != "Toolkit" and {name, f"Async{name}"} & _TAKEN_CLASSES:
-        return [f"'class' must not be {name!r}, a name that generated code uses itself; write AcmeToolkit, say"]
+    if name != "Toolkit" and {name, f"Async{name}"} & TAKEN_CLASSES:
+        return [f"'class' must not be {name!r}, a name that generated code uses itself; write AcmeToolkit, for example"]
     return []
 
 
@@ -160,11 +162,11 @@ def _is_name(text: str) -> bool:
     return text.isidentifier() and not keyword.iskeyword(text)
 
 
-def _texts(table: dict[str, Any], key: str, problems: list[str]) -> tuple[str, ...]:
+def _read_strings(table: dict[str, Any], key: str, problems: list[str]) -> tuple[str, ...]:
     value = table.get(key, [])
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(item, str) and item for item in values):
-        problems.append(f"{key!r} must be text or a list of texts @ pyproject.toml:/tool/toolkit/{key}")
+        problems.append(f"{key!r} must be a string or a list of strings @ pyproject.toml:/tool/toolkit/{key}")
         return ()
     problems += [
         f"{key!r} names {value!r} twice @ pyproject.toml:/tool/toolkit/{key}"

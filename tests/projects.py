@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolkit.codegen.run import generate
-from toolkit.codegen.settings import Settings, find_settings
+from toolkit.codegen import Settings, find_settings, generate
 
 REPOSITORY = Path(__file__).parent.parent
 DOWNSTREAM = REPOSITORY / "tests" / "downstream"

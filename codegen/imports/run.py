@@ -1,6 +1,6 @@
-"""``toolkit import``: what servers, documents and modules tell now, as committed spec files.
+"""``toolkit import``: reads the tools of servers, documents and modules, and writes them as spec files.
 
-Everything is read before anything is written: where one import fails, no file is touched.
+Everything is read before anything is written: if one import fails, no file changes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from toolkit.codegen.imports.drift import Change, changes
-from toolkit.codegen.imports.exclude import loaded, refusals, without_unwanted
-from toolkit.codegen.imports.importers.registry import importer_of
-from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.drift import DefinitionChange, find_changes
+from toolkit.codegen.imports.exclude import exclude_unwanted, load_imported, note_refused_tools
+from toolkit.codegen.imports.importers.registry import load_importer
+from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.codegen.package.naming import digest
 from toolkit.codegen.settings import Settings
@@ -29,7 +29,7 @@ _MAX_NAME: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What an import made of its file; tools are called as in the generated package."""
+    """What an import did to its file; tools have their names in the generated package."""
 
     name: str
     file: str
@@ -38,24 +38,24 @@ class FileReport:
     removed: tuple[str, ...]
     changed: tuple[str, ...]
     notes: tuple[str, ...]
-    """What the person who imports should know."""
+    """For the person who runs the import."""
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
-    """What an import gives now: the file as it would be written, and what is to be said of it."""
+class CurrentImport:
+    """The current state of an origin: the file as it would be written, its specs, and notes."""
 
     document: dict[str, Any]
     specs: list[ToolSpec]
     notes: tuple[str, ...]
 
 
-def chosen_imports(settings: Settings, names: Sequence[str]) -> list[ImportSettings]:
-    """The imports of these names; all of them where none is named."""
+def choose_imports(settings: Settings, names: Sequence[str]) -> list[ImportSettings]:
+    """The imports with these names; all imports if there are no names."""
     known = [item.name for item in settings.imports]
     if not known:
         raise SetupError(
-            "the settings import nothing: add a table such as\n\n    [tool.toolkit.imports.time]\n"
+            "the settings have no imports: add a table such as\n\n    [tool.toolkit.imports.time]\n"
             '    command = ["mcp-server-time"]\n\n'
             "@ pyproject.toml:/tool/toolkit/imports"
         )
@@ -70,66 +70,66 @@ def chosen_imports(settings: Settings, names: Sequence[str]) -> list[ImportSetti
 def run_imports(
     settings: Settings, names: Sequence[str] = (), progress: Callable[[int, int], None] | None = None
 ) -> list[FileReport]:
-    """Reads the imports anew and writes their files; gives what became of each."""
-    chosen = chosen_imports(settings, names)
-    before = {item.name: committed(settings, item) for item in chosen}
-    now = read_imports_now(settings, chosen, before, progress)
+    """Reads the imports again, writes their files, and returns a report on each."""
+    chosen = choose_imports(settings, names)
+    before = {item.name: read_committed(settings, item) for item in chosen}
+    now = read_current_imports(settings, chosen, before, progress)
     texts = {name: _text(found.document) for name, found in now.items()}
-    reports = [_report(settings, item, before[item.name], now[item.name], texts[item.name]) for item in chosen]
-    _write({settings.import_file(r.name): texts[r.name] for r in reports if r.state != "unchanged"})
+    reports = [_report_file(settings, item, before[item.name], now[item.name], texts[item.name]) for item in chosen]
+    _write_files({settings.import_file(r.name): texts[r.name] for r in reports if r.state != "unchanged"})
     return reports
 
 
 @dataclass(frozen=True, slots=True)
 class LiveChange:
-    """One difference between a committed file and what its origin tells now."""
+    """One difference between a committed file and its origin."""
 
     name: str
-    """The import's."""
-    change: Change
+    """The name of the import."""
+    change: DefinitionChange
 
 
-def live_changes(
+def find_live_changes(
     settings: Settings, names: Sequence[str] = (), progress: Callable[[int, int], None] | None = None
 ) -> list[LiveChange]:
-    """What would change in the committed files if they were imported now; nothing is written."""
-    chosen = chosen_imports(settings, names)
-    before = {item.name: committed(settings, item) for item in chosen}
+    """What would change in the committed files if they were imported again. Nothing is written."""
+    chosen = choose_imports(settings, names)
+    before = {item.name: read_committed(settings, item) for item in chosen}
     missing = [name for name, document in before.items() if document is None]
     if missing:
         raise SetupError(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`")
-    now = read_imports_now(settings, chosen, before, progress)
+    now = read_current_imports(settings, chosen, before, progress)
     return [
         LiveChange(item.name, change)
         for item in chosen
-        for change in _changes(before[item.name] or {}, now[item.name].document)
+        for change in _find_import_changes(before[item.name] or {}, now[item.name].document)
     ]
 
 
-def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[Change]:
-    told = [
-        Change("", "compatible", f"/origin/{key}", f"the origin's {key!r} was {json.dumps(old)}, is {json.dumps(new)}")
+def _find_import_changes(before: dict[str, Any], now: dict[str, Any]) -> list[DefinitionChange]:
+    found = [
+        DefinitionChange("", "compatible", f"/origin/{key}", f"{key!r} was {json.dumps(old)}, is now {json.dumps(new)}")
         for key in dict.fromkeys([*before["origin"], *now["origin"]])
         if (old := before["origin"].get(key)) != (new := now["origin"].get(key))
     ]
-    return [*told, *changes(before["tools"], now["tools"])]
+    return [*found, *find_changes(before["tools"], now["tools"])]
 
 
-def read_imports_now(
+def read_current_imports(
     settings: Settings,
     chosen: Sequence[ImportSettings],
     before: dict[str, dict[str, Any] | None],
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Now]:
-    """The documents as they would be written now; every import that fails is told at once."""
-    found: dict[str, Now] = {}
+) -> dict[str, CurrentImport]:
+    """The current state of the chosen imports; all failures are raised at once."""
+    found: dict[str, CurrentImport] = {}
     failures: list[SetupError] = []
     for done, item in enumerate(chosen):
         try:
-            imported = without_unwanted(item, importer_of(item.kind)(item, settings.root))
-            document = _document(item, imported, before[item.name])
-            specs = loaded(item, _text(document), _shown(settings, item), document["tools"])
-            found[item.name] = Now(document, specs, imported.notes)
+            imported = exclude_unwanted(item, load_importer(item.kind)(item, settings.root))
+            document = _make_document(item, imported, before[item.name])
+            specs = load_imported(item, _text(document), _file_name(settings, item), document["tools"])
+            found[item.name] = CurrentImport(document, specs, imported.notes)
         except SetupError as error:
             failures.append(error)
         if progress is not None:
@@ -141,35 +141,35 @@ def read_imports_now(
     return found
 
 
-def committed(settings: Settings, item: ImportSettings) -> dict[str, Any] | None:
-    """The file of an import as it is on the disk; None if there is none. A file of somebody else's is a mistake."""
+def read_committed(settings: Settings, item: ImportSettings) -> dict[str, Any] | None:
+    """The file of an import on disk; None if there is none. A file that this import did not write is a mistake."""
     file = settings.import_file(item.name)
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SetupError(f"the file cannot be read: {error.strerror or error} @ {_shown(settings, item)}") from None
+        raise SetupError(f"the file cannot be read: {error.strerror or error} @ {_file_name(settings, item)}") from None
     except (ValueError, RecursionError) as error:
-        reason = f"{error.msg} (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else "it is no text"
+        reason = f"{error.msg} (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else "it is not text"
         raise SetupError(
-            f"the file of [tool.toolkit.imports.{item.name}] is no JSON any more: {reason}; resolve the conflict if a merge"
-            f" left one in it, else delete it and run `toolkit import {item.name}` again @ {_shown(settings, item)}"
+            f"the file of [tool.toolkit.imports.{item.name}] is no longer valid JSON: {reason}; resolve a merge conflict in"
+            f" it, or delete it and run `toolkit import {item.name}` again @ {_file_name(settings, item)}"
         ) from None
     origin = found.get("origin") if isinstance(found, dict) else None
     tools = found.get("tools") if isinstance(found, dict) else None
     ours = isinstance(origin, dict) and origin.get("name") == item.name
     if not ours or not isinstance(tools, list) or not all(isinstance(tool, dict) and "name" in tool for tool in tools):
         raise SetupError(
-            f"the file stands where [tool.toolkit.imports.{item.name}] keeps its specs, and was not imported by it;"
-            f" move the file, or call the import otherwise @ {_shown(settings, item)}"
+            f"[tool.toolkit.imports.{item.name}] stores its specs in this file, but did not import it;"
+            f" move the file, or rename the import @ {_file_name(settings, item)}"
         )
     assert isinstance(found, dict)
     return found
 
 
-def _document(item: ImportSettings, imported: Imported, before: dict[str, Any] | None) -> dict[str, Any]:
-    """The file's content. A ``rename`` somebody wrote into it stays: it is how clashing names are told apart."""
+def _make_document(item: ImportSettings, imported: ImportResult, before: dict[str, Any] | None) -> dict[str, Any]:
+    """The content of the file. A ``rename`` that a person added to it stays: it resolves a clash of names."""
     renames = {tool["name"]: tool["rename"] for tool in (before or {}).get("tools", ()) if "rename" in tool}
     taken: set[str] = set(renames.values())
     tools = []
@@ -182,18 +182,20 @@ def _document(item: ImportSettings, imported: Imported, before: dict[str, Any] |
 
 
 def _usable_name(prefix: str, name: str, taken: set[str]) -> str | None:
-    """A name in place of one that no tool may have here; None where it can stay."""
+    """A replacement for a name that tools may not have; None if the name can stay."""
     whole = f"{prefix}{name}"
     if is_wire_name(whole):
         return None
     plain = re.sub(r"_{2,}|\.{2,}", "_", re.sub(r"[^A-Za-z0-9_./ :-]", "_", whole)).strip(" ./:-")[: _MAX_NAME - 7]
-    # A digest of the name, not a number: it stays the same whatever else the origin offers.
+    # A digest of the name, not a number: it does not depend on the origin's other tools.
     usable = plain if is_wire_name(plain) and plain not in taken else f"{plain.strip('_') or 'tool'}_{digest(name)}"
     taken.add(usable)
     return usable
 
 
-def _report(settings: Settings, item: ImportSettings, before: dict[str, Any] | None, now: Now, text: str) -> FileReport:
+def _report_file(
+    settings: Settings, item: ImportSettings, before: dict[str, Any] | None, now: CurrentImport, text: str
+) -> FileReport:
     old, new = (
         {tool["name"]: tool for tool in (document or {}).get("tools", ())} for document in (before, now.document)
     )
@@ -205,17 +207,17 @@ def _report(settings: Settings, item: ImportSettings, before: dict[str, Any] | N
         state = "unchanged" if file.read_bytes() == text.encode() else "changed"
     return FileReport(
         item.name,
-        _shown(settings, item),
+        _file_name(settings, item),
         state,
         added=tuple(wire[name] for name in new if name not in old),
         removed=tuple(wire[name] for name in old if name not in new),
         changed=tuple(wire[name] for name in new if name in old and new[name] != old[name]),
-        notes=(*now.notes, *refusals(item, now.specs)),
+        notes=(*now.notes, *note_refused_tools(item, now.specs)),
     )
 
 
 def _wire_names(document: dict[str, Any] | None) -> dict[str, str]:
-    """What the tools of a file are called by models, by their names at the origin."""
+    """The names that models see, by the names at the origin."""
     if document is None:
         return {}
     prefix = document.get("prefix", "")
@@ -226,17 +228,17 @@ def _text(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _shown(settings: Settings, item: ImportSettings) -> str:
+def _file_name(settings: Settings, item: ImportSettings) -> str:
     return settings.import_file(item.name).relative_to(settings.root).as_posix()
 
 
-def _write(texts: dict[Path, str]) -> None:
-    """All files staged beside their places first, then renamed into them."""
+def _write_files(texts: dict[Path, str]) -> None:
+    """Stages all files next to their places, then renames them."""
     staged: dict[Path, Path] = {}
     try:
         for file, text in texts.items():
             file.parent.mkdir(parents=True, exist_ok=True)
-            # Not with a suffix that would make it a spec.
+            # Without a suffix of spec files.
             staged[file] = file.with_name(f".{file.name}.toolkit-staging")
             staged[file].write_text(text, encoding="utf-8", newline="\n")
         for file, stage in staged.items():

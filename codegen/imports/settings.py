@@ -1,7 +1,7 @@
-"""``[tool.toolkit.imports.<name>]``: where tools described elsewhere come from, and how they are reached.
+"""``[tool.toolkit.imports.<name>]``: where imported tools come from, and how they are reached.
 
-Commands, addresses and the names of variables stand here, in the user's settings, and nowhere else: no imported file and
-no workspace can say what is started or called.
+Commands, addresses and names of variables are only in these settings of the user: no imported file and no workspace can
+decide what is started or called.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolkit.spec.problems import below, shown
 ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"]
 
 POINTER: Final = "/tool/toolkit/imports"
-# The key that decides what an import is, and the keys that go with it. `url` decides only where no other of them does.
+# The key that decides the kind of an import, and the keys allowed with it. `url` decides only if no other key does.
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "command": ("prefix", "without", "env", "sandbox", "network", "timeout"),
     "openapi": ("prefix", "url", "headers", "operations", "timeout"),
@@ -32,7 +32,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 _ALL_KEYS: Final = tuple(dict.fromkeys([*_KEYS, *(key for keys in _KEYS.values() for key in keys)]))
 _MAX_PREFIX: Final = 64
 
-# Becomes a file's name and, in capitals, a Python name.
+# Becomes a file name and, in capitals, a Python name.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -45,7 +45,7 @@ _MODELS: Final = re.compile(rf"{_MODULE}:{_MODULE}(?:\s*->\s*{_MODULE}:{_MODULE}
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings:
-    """One import. ``kind`` follows from the one key that says where the tools are.
+    """One import. ``kind`` follows from the one key that names the source of the tools.
 
     >>> ImportSettings("files", command=("npx", "server"), prefix="fs_").kind
     'mcp'
@@ -53,29 +53,29 @@ class ImportSettings:
 
     name: str
     prefix: str = ""
-    """Put before every tool's name; the origin sees its own names."""
+    """Added to every tool's name; the origin sees its own names."""
     command: tuple[str, ...] = ()
-    """What starts an MCP server that talks over its standard input and output."""
+    """Starts an MCP server that communicates over standard input and output."""
     url: str = ""
-    """An MCP server over HTTP; with ``openapi``, where the service is."""
+    """The address of an MCP server; with ``openapi``, of the service."""
     env: tuple[str, ...] = ()
-    """Variables handed on to the command, by name."""
+    """Names of environment variables that the command gets."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent with every request; ``${NAME}`` in a value is a variable, filled in when connecting."""
+    """Sent with every request; ``${NAME}`` in a value is an environment variable, read when connecting."""
     sandbox: bool = True
     network: bool = False
     timeout: float = 60.0
     """Seconds for one call."""
     openapi: str = ""
-    """The document's file, seen from the project's folder. It may lie elsewhere: another project's, beside this one, say."""
+    """The document's file, relative to the project's folder. It may be outside, for example in another project."""
     operations: tuple[str, ...] = ()
-    """Only these of the document; all of them if empty."""
+    """The operations to import; empty means all."""
     without: tuple[str, ...] = ()
-    """Tools of a server or a file that are not imported, as they are called there."""
+    """Tools of a server or a file that are not imported, by their names there."""
     tools: str = ""
-    """A file of tools as a provider is told of them, seen from the project's folder."""
+    """A file of tools in a provider's format, relative to the project's folder."""
     functions: tuple[str, ...] = ()
-    """Modules of code-first tools, or ``module:name`` of a registry or pack of some."""
+    """Modules of code-first tools, or ``module:name`` of a registry or a pack."""
     models: tuple[str, ...] = ()
     """``module:Input`` or ``module:Input -> module:Output`` for one tool each."""
 
@@ -91,7 +91,7 @@ class ImportSettings:
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """What each of its tools must ask for, by how it is reached.
+        """The permissions that each of its tools requires.
 
         >>> ImportSettings("files", command=("npx", "server"), network=True).permissions
         ('execute', 'network')
@@ -116,27 +116,27 @@ def read_imports(value: object, problems: list[str]) -> tuple[ImportSettings, ..
         problems.append(f"'imports' must be a table of tables @ pyproject.toml:{POINTER}")
         return ()
     found = [_read_import(name, table, problems) for name, table in value.items()]
-    return tuple(item for item in found if item is not None and not _meets(item, found, problems))
+    return tuple(item for item in found if item is not None and not _clashes(item, found, problems))
 
 
 def url_mistake(url: str) -> str | None:
-    """What keeps a text from being the address of a service, as the end of a sentence."""
+    """Why a text cannot be the address of a service, as the end of a sentence; None if it can."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        return "which is no URL"
+        return "that is not a URL"
     if parts.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:
-        return "which is no absolute http or https URL"
+        return "that is not an absolute http or https URL"
     if parts.username is not None or parts.password is not None:
-        return "which holds credentials: send them in 'headers', as ${NAME}"
+        return "with credentials: send them in 'headers', as ${NAME}"
     if parts.fragment:
-        return "which has a fragment"
+        return "with a fragment"
     return None
 
 
 def placeholders(text: str) -> list[str]:
-    """What stands in ``${...}``; the last is no name where one is not closed.
+    """The texts inside ``${...}``; an unclosed one counts as empty.
 
     >>> placeholders("Bearer ${TOKEN}")
     ['TOKEN']
@@ -145,14 +145,13 @@ def placeholders(text: str) -> list[str]:
 
 
 def _read_import(name: str, value: object, problems: list[str]) -> ImportSettings | None:
-    reader = _Reader(name, value if isinstance(value, dict) else {}, problems)
+    reader = _ImportTable(name, value if isinstance(value, dict) else {}, problems)
     if not _NAME.fullmatch(name):
-        reader.add(f"an import's name is a letter, then letters, digits, '_' and '-', not {shown(name)}")
+        reader.add(f"an import's name is a letter followed by letters, digits, '_' or '-', not {shown(name)}")
     if not isinstance(value, dict):
         reader.add("an import must be a table")
         return None
-    decides = reader.decides()
-    if decides is None:
+    if reader.deciding_key() is None:
         return None
     return ImportSettings(
         name=name,
@@ -175,8 +174,8 @@ def _read_import(name: str, value: object, problems: list[str]) -> ImportSetting
     )
 
 
-def _meets(item: ImportSettings, found: Iterable[ImportSettings | None], problems: list[str]) -> bool:
-    """Whether an earlier import has the same name in Python, or on a disk that does not tell capitals apart."""
+def _clashes(item: ImportSettings, found: Iterable[ImportSettings | None], problems: list[str]) -> bool:
+    """Whether an earlier import has the same name in Python, or in a file system that ignores case."""
     first = next(other for other in found if other is not None and other.identifier == item.identifier)
     if first is not item:
         problems.append(
@@ -185,8 +184,8 @@ def _meets(item: ImportSettings, found: Iterable[ImportSettings | None], problem
     return first is not item
 
 
-class _Reader:
-    """The keys of one import; a wrong one is put on the list and replaced, so that reading goes on."""
+class _ImportTable:
+    """Reads the keys of one import. A wrong value is reported and replaced, so that reading continues."""
 
     def __init__(self, name: str, table: Mapping[str, Any], problems: list[str]) -> None:
         self._table = table
@@ -199,8 +198,8 @@ class _Reader:
             pointer = below(pointer, key)
         self._problems.append(f"{message} @ pyproject.toml:{pointer}")
 
-    def decides(self) -> str | None:
-        """The key that says where the tools are; keys that are unknown, or mean nothing beside it, are mistakes."""
+    def deciding_key(self) -> str | None:
+        """The key that names the source of the tools. Unknown keys, and keys that do not go with it, are mistakes."""
         found = [key for key in _KEYS if key in self._table and key != "url"] or [
             key for key in ("url",) if key in self._table
         ]
@@ -208,38 +207,40 @@ class _Reader:
             if key not in _ALL_KEYS:
                 self.add(f"unknown key {shown(key)}.{nearest(key, _ALL_KEYS)}", key)
         if len(found) != 1:
-            words = (
-                f"{' and '.join(map(repr, found))} are there together" if found else "nothing says where its tools are"
+            message = (
+                f"{' and '.join(map(repr, found))} are set together" if found else "the source of the tools is missing"
             )
-            self.add(f"{words}: an import has exactly one of command, url, openapi, tools, functions and models")
+            self.add(f"{message}: an import has exactly one of command, url, openapi, tools, functions and models")
             return None
         for key in self._table:
             if key in _ALL_KEYS and key not in (found[0], *_KEYS[found[0]]):
-                self.add(f"{key!r} means nothing beside {found[0]!r}", key)
+                self.add(f"{key!r} has no meaning with {found[0]!r}", key)
         return found[0]
 
     def text(self, key: str) -> str:
         value = self._table.get(key, "")
         if isinstance(value, str) and (value or key not in self._table) and "\0" not in value:
             return value
-        self.add(f"{key!r} must be a text that is not empty", key)
+        self.add(f"{key!r} must be a non-empty string", key)
         return ""
 
     def file(self, key: str) -> str:
         value = self.text(key)
         if _ADDRESS.match(value):
             # Not shown: an address may hold a secret.
-            self.add(f"{key!r} names a file, and nothing is fetched: download it, and name the file", key)
+            self.add(
+                f"{key!r} must be a file, because nothing is downloaded: download the document and name the file", key
+            )
         return value
 
     def texts(self, key: str, rule: re.Pattern[str] | None = None, words: str = "") -> tuple[str, ...]:
         value = self._table.get(key, [])
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list) or not all(isinstance(item, str) and "\0" not in item for item in values):
-            self.add(f"{key!r} must be a list of texts", key)
+            self.add(f"{key!r} must be a list of strings", key)
             return ()
         if key in self._table and (not all(values) or not values and key not in ("env", "without")):
-            self.add(f"{key!r} must name something: it, or a text in it, is empty", key)
+            self.add(f"{key!r} must not be empty or hold an empty string", key)
         for item in values:
             if rule is not None and item and not rule.fullmatch(item):
                 self.add(f"{shown(item)} in {key!r} is not {words}", key)
@@ -248,7 +249,7 @@ class _Reader:
     def command(self) -> tuple[str, ...]:
         words = self._table.get("command", [])
         if not isinstance(words, list) or not all(isinstance(word, str) and "\0" not in word for word in words):
-            self.add("'command' must be a list of texts: the program, then its arguments", "command")
+            self.add("'command' must be a list of strings: the program, then its arguments", "command")
             return ()
         if "command" in self._table and not (words and words[0]):
             self.add("'command' must name a program first", "command")
@@ -258,7 +259,7 @@ class _Reader:
         value = self._table.get("prefix", "")
         if not isinstance(value, str) or len(value) > _MAX_PREFIX or not is_wire_name(f"{value}x"):
             self.add(
-                f"'prefix' must be the beginning of a tool's name, of at most {_MAX_PREFIX} characters, such as 'fs_'",
+                f"'prefix' must be the start of a tool name, such as 'fs_', with at most {_MAX_PREFIX} characters",
                 "prefix",
             )
             return ""
@@ -268,8 +269,8 @@ class _Reader:
         value = self.text("url")
         mistake = url_mistake(value) if value else None
         if mistake:
-            # Not shown: what is refused may hold a secret.
-            self.add(f"'url' holds a text {mistake}", "url")
+            # Not shown: the value may hold a secret.
+            self.add(f"'url' is a text {mistake}", "url")
         return value
 
     def flag(self, key: str, *, default: bool) -> bool:
@@ -289,15 +290,13 @@ class _Reader:
     def headers(self) -> dict[str, str]:
         value = self._table.get("headers", {})
         if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-            self.add("'headers' must be a table of texts", "headers")
+            self.add("'headers' must be a table of strings", "headers")
             return {}
         for name, text in value.items():
             if not _HEADER_NAME.fullmatch(name):
-                self.add(f"{shown(name)} is no name of a header", "headers", name)
+                self.add(f"{shown(name)} is not a header name", "headers", name)
             if not _HEADER_VALUE.fullmatch(text):
-                self.add(f"the header {shown(name)} holds a character that no header may hold", "headers", name)
+                self.add(f"the header {shown(name)} holds a character that headers may not hold", "headers", name)
             if not all(_VARIABLE.fullmatch(word) for word in placeholders(text)):
-                self.add(
-                    f"the header {shown(name)} holds '${{' without the name of a variable and '}}'", "headers", name
-                )
+                self.add(f"the header {shown(name)} has '${{' without the name of a variable and '}}'", "headers", name)
         return dict(value)

@@ -1,7 +1,7 @@
-"""What this machine remembers about a generated package: whether the generator that runs now made it.
+"""A record in the user's cache folder: whether the generator that runs now wrote the package on disk.
 
-Committed manifests say nothing about the generator's sources, so that a change of ours does not change every package. The
-next run may reuse what is on disk only if the record in the user's cache folder agrees; without one it starts from scratch.
+Committed manifests hold nothing about the generator's sources, so a change in the generator does not change every package.
+A run reuses what is on disk only if this record agrees; without a record it starts from scratch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolkit.errors import GenerationError
 
 
 def generator_fingerprint(settings: Settings) -> str:
-    """Everything besides the specs that decides the output: the generators, the settings, the included packages."""
+    """A digest of everything besides the specs that decides the output: generators, settings, included packages."""
     here = Path(__file__).parents[1]
     parts = [digest(file.read_bytes()) for file in sorted(here.rglob("*.py"))]
     parts += [str(FORM), settings.package, settings.class_name, _generator_version()]
@@ -31,29 +31,29 @@ def generator_fingerprint(settings: Settings) -> str:
     return digest("\0".join(parts).encode())
 
 
-def was_made_here(settings: Settings, fingerprint: str) -> bool:
-    """Whether the package on disk is what the generator with this fingerprint wrote last."""
+def is_recorded(settings: Settings, fingerprint: str) -> bool:
+    """Whether the generator with this fingerprint wrote the package on disk."""
     file = _record_file(settings)
     if file is None:
         return False
     with suppress(OSError, UnicodeDecodeError):
-        return file.read_text(encoding="utf-8") == _record(settings, fingerprint)
+        return file.read_text(encoding="utf-8") == _record_text(settings, fingerprint)
     return False
 
 
-def remember(settings: Settings, fingerprint: str) -> None:
-    """Records the package on disk as made by this generator; a cache that cannot be written costs only time."""
+def record_package(settings: Settings, fingerprint: str) -> None:
+    """Records that this generator wrote the package on disk. A cache that cannot be written costs only time."""
     file = _record_file(settings)
     if file is None:
         return
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         staged = file.with_name(f"{file.name}.{os.getpid()}")
-        staged.write_text(_record(settings, fingerprint), encoding="utf-8")
+        staged.write_text(_record_text(settings, fingerprint), encoding="utf-8")
         os.replace(staged, file)
 
 
-def _record(settings: Settings, fingerprint: str) -> str:
+def _record_text(settings: Settings, fingerprint: str) -> str:
     return f"{fingerprint} {digest((settings.output / NAME).read_bytes())}"
 
 

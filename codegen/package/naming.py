@@ -1,7 +1,7 @@
 """From names on the wire to names in Python. Every identifier in generated code comes from here.
 
-A name depends on its own wire name alone; only where two would meet does one of them carry a digest of its wire name,
-never a number that moves when another spec is added.
+A name depends only on its own wire name. If two names clash, one of them gets a digest of its wire name, never a number that
+would change when another spec is added.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from toolkit.errors import SpecError
 
 Keep: TypeAlias = Callable[[str, str], bool]
 
-# What generated model modules import or write into annotations: a field of that name would hide it.
+# What generated model modules import or use in annotations: a field of that name would hide it.
 _USED_IN_MODULES: Final = frozenset(
     {
         "Annotated", "Any", "ClassVar", "ConfigDict", "ContentOutput", "Field", "Literal", "None", "NotRequired", "Omissible",
@@ -26,7 +26,7 @@ _USED_IN_MODULES: Final = frozenset(
         "list", "str",
     }
 )  # fmt: skip
-# Attributes of pydantic.BaseModel (2.14) and names with a meaning of their own in methods.
+# Attributes of pydantic.BaseModel (2.14), and names with a special meaning in methods.
 _TAKEN_ON_MODELS: Final = frozenset(
     {
         "cls", "construct", "copy", "from_orm", "json", "parse_file", "parse_obj", "parse_raw", "schema", "schema_json",
@@ -39,7 +39,7 @@ _WINDOWS_DEVICES: Final = frozenset(
 
 
 def digest(text: str, length: int = 6) -> str:
-    """A short stable mark to keep two equal names apart."""
+    """A short, stable suffix that keeps two equal names apart."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
@@ -57,11 +57,11 @@ class ToolNames:
 
 
 def name_tools(wire_names: Sequence[str], owners: Sequence[str]) -> list[ToolNames]:
-    """Names for all tools of one package; two wire names with one Python form are refused, naming both owners."""
+    """Names for all tools of one package. Two wire names with one Python form are refused, and both owners named."""
     attributes = [attribute_name(wire) for wire in wire_names]
-    _refuse_meeting(wire_names, attributes, owners)
-    prefixes = _apart(wire_names, [camel(wire) for wire in wire_names], keep=_is_snake_of, joint="X")
-    modules = _apart(
+    _refuse_clashes(wire_names, attributes, owners)
+    prefixes = _make_distinct(wire_names, [camel(wire) for wire in wire_names], keep=_is_snake_of, joint="X")
+    modules = _make_distinct(
         wire_names, [_module_name(a) for a in attributes], keep=lambda wire, _: wire == wire.lower(), fold=True
     )
     return [
@@ -83,7 +83,7 @@ def attribute_name(wire: str) -> str:
 
 
 def camel(text: str) -> str:
-    """A class name's part for any text; inner capitals stay.
+    """A part of a class name for any text; inner capitals stay.
 
     >>> [camel(name) for name in ("read_file", "getHTTP-page", "3d", "größe")]
     ['ReadFile', 'GetHTTPPage', 'Tool3d', 'Größe']
@@ -96,7 +96,7 @@ def camel(text: str) -> str:
 
 
 def field_names(wire_names: Iterable[str]) -> dict[str, str]:
-    """The attribute name of each property of one object; those that would meet carry a digest, but for the plain one.
+    """The attribute name of each property of one object. Names that would clash get a digest, except the unchanged one.
 
     >>> field_names(["path", "class", "_id", "$meta", "schema", "list"])
     {'path': 'path', 'class': 'class_', '_id': 'id_', '$meta': 'meta', 'schema': 'schema_', 'list': 'list_'}
@@ -104,7 +104,7 @@ def field_names(wire_names: Iterable[str]) -> dict[str, str]:
     {'a-b': 'a_b_d44362', 'a_b': 'a_b'}
     """
     wires = list(wire_names)
-    names = _apart(wires, [_field_name(wire) for wire in wires], keep=lambda wire, name: wire == name)
+    names = _make_distinct(wires, [_field_name(wire) for wire in wires], keep=lambda wire, name: wire == name)
     return dict(zip(wires, names, strict=True))
 
 
@@ -125,7 +125,7 @@ def _field_name(wire: str) -> str:
 
 
 def singular(text: str) -> str:
-    """What one item of a list of that name is called, as far as English is regular.
+    """The name for one item of a list with this name, for regular English plurals.
 
     >>> [singular(word) for word in ("matches", "entries", "paths", "status", "children")]
     ['match', 'entry', 'path', 'statusItem', 'childrenItem']
@@ -158,10 +158,10 @@ def _is_snake_of(wire: str, prefix: str) -> bool:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", prefix).lower() == wire
 
 
-def _apart(
+def _make_distinct(
     wires: Sequence[str], names: Sequence[str], *, keep: Keep, joint: str = "_", fold: bool = False
 ) -> list[str]:
-    """The names, those that meet told apart by a digest; ``keep`` says which one of them stays as it is."""
+    """The names, with a digest where some of them clash; ``keep`` chooses the one that stays unchanged."""
 
     def key(name: str) -> str:
         return name.casefold() if fold else name
@@ -173,14 +173,14 @@ def _apart(
     for indexes in groups.values():
         keeper = next((i for i in indexes if keep(wires[i], names[i])), min(indexes, key=lambda i: wires[i]))
         for index in (index for index in indexes if index != keeper):
-            lengths = range(6, 65)  # a name on the wire may look as if it carried a digest already
+            lengths = range(6, 65)  # a wire name may look as if it had a digest already
             marked = (f"{names[index]}{joint}{digest(wires[index], length)}" for length in lengths)
             result[index] = next(name for name in marked if key(name) not in taken)
             taken.add(key(result[index]))
     return result
 
 
-def _refuse_meeting(wires: Sequence[str], attributes: Sequence[str], owners: Sequence[str]) -> None:
+def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Sequence[str]) -> None:
     first: dict[str, int] = {}
     problems = []
     for index, attribute in enumerate(attributes):

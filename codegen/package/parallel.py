@@ -1,6 +1,6 @@
-"""The model modules of many tools, rendered by several processes at once.
+"""Renders the model modules of many tools in several processes.
 
-Each module is made from its own spec alone, so that the texts are the same however many processes share the work.
+Each module depends only on its own spec, so the texts are the same for any number of processes.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from toolkit.codegen.package.models import render_models
 from toolkit.codegen.schema.document import Document
 from toolkit.errors import GenerationError
 
-WORTHWHILE: Final = 300
-"""With fewer modules the processes would take longer to start than they save."""
-MOST: Final = 8
-_AT_ONCE: Final = 16
+MIN_MODULES: Final = 300
+"""Fewer modules take less time than starting the processes."""
+MAX_WORKERS: Final = 8
+_CHUNK: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One module to render."""
+class RenderJob:
+    """One model module to render."""
 
     source: str
     prefix: str
@@ -31,26 +31,26 @@ class Job:
     outputs: Document | None
 
 
-def render_all(jobs: Sequence[Job], workers: int) -> Iterator[str]:
-    """The texts, in the order of the jobs, each as soon as it and those before it are made."""
+def render_all(jobs: Sequence[RenderJob], workers: int) -> Iterator[str]:
+    """The texts in the order of the jobs, each as soon as it and all before it are ready."""
     if workers < 2:
         yield from map(_render, jobs)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    # Started afresh, not forked: whoever calls may have threads.
+    # Spawned, not forked: the caller may have threads.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_render, jobs, chunksize=_AT_ONCE)
+        yield from pool.map(_render, jobs, chunksize=_CHUNK)
 
 
 def workers_for(modules: int) -> int:
-    """How many processes pay for so many modules on this machine."""
-    return min(MOST, os.cpu_count() or 1) if modules >= WORTHWHILE else 1
+    """How many processes are worth starting for this number of modules on this machine."""
+    return min(MAX_WORKERS, os.cpu_count() or 1) if modules >= MIN_MODULES else 1
 
 
-def _render(job: Job) -> str:
+def _render(job: RenderJob) -> str:
     try:
         return render_models(job.source, job.prefix, job.description, job.inputs, job.outputs)
     except RecursionError:
-        raise GenerationError(f"the types of {job.prefix!r} nest deeper than Python reads @ {job.source}") from None
+        raise GenerationError(f"the types of {job.prefix!r} are nested too deeply for Python @ {job.source}") from None

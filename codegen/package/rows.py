@@ -1,4 +1,4 @@
-"""One tool as plain data: everything rendering needs, kept in the manifest so that unchanged specs are not read again."""
+"""One tool as plain data: all that rendering needs, kept in the manifest so that unchanged specs are not read again."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Parameter:
     name: str
     wire: str
     type: str
-    """Source text; every name in it is bare."""
+    """Source text, without module names."""
     required: bool
     default: str | None
-    """Source text of the default, where the schema gives one that a signature can show."""
+    """Source text of the default, if the schema has one that a signature can show."""
     description: str
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One tool. Field names are those of the manifest."""
+    """One tool. The field names are the keys in the manifest."""
 
     name: str
     attribute: str
@@ -51,12 +51,12 @@ class Row:
     outputSchema: dict[str, Any] | None
     parameters: tuple[Parameter, ...]
     resources: tuple[tuple[str, str], ...]
-    """What a call touches, by ``x-resource``: the field's name in Python, and the kind."""
+    """What a call touches, from ``x-resource``: the Python name of the field, and the kind."""
     imports: tuple[str, ...]
     """Names from the tool's model module that its parameter types use."""
     source: str
     namePointer: str
-    """Where in the source the name stands."""
+    """JSON pointer of the name in the source."""
     descriptionSource: str | None
     function: str | None = None
     """``module:function`` of a tool that was read from one."""
@@ -66,9 +66,9 @@ class Row:
     request: dict[str, Any] | None = None
     """How to call an operation of an OpenAPI document."""
     wrapsResult: bool = False
-    """Whether the server answers ``{"result": ...}`` around the output."""
+    """Whether the server wraps the output in ``{"result": ...}``."""
     unconfined: bool = False
-    """Whether its server runs without a sandbox, as the settings of its import say."""
+    """Whether the settings of its import turn the server's sandbox off."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -82,7 +82,7 @@ class Row:
 
 
 def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document, *, unconfined: bool) -> Row:
-    """The row of a spec whose input schema has been made flat."""
+    """The row of a spec; ``inputs`` is its flattened input schema."""
     used: set[str] = set()
     parameters = tuple(_parameters(inputs, names.prefix, used))
     return Row(
@@ -135,9 +135,9 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
         Parameter(
             name=names[wire],
             wire=wire,
-            type=text.of(node),
+            type=text.render(node),
             required=wire in required,
-            default=literal(node["default"]) if _shows(node) else None,
+            default=literal(node["default"]) if _can_show_default(node) else None,
             description=node.get("description", ""),
         )
         for wire, node in properties.items()
@@ -159,6 +159,6 @@ def _resources(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
     return tuple((names[key], str(kind)) for key, kind in marked)
 
 
-def _shows(node: dict[str, Any]) -> bool:
-    """Whether a signature can show the default: a mutable one there would be shared between calls."""
+def _can_show_default(node: dict[str, Any]) -> bool:
+    """Whether a signature can show the default: calls would share a mutable one."""
     return "default" in node and not isinstance(node["default"], list | dict)

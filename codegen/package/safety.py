@@ -1,7 +1,7 @@
-"""The gate behind the generator: a model module may hold classes, aliases and literals, and nothing that runs.
+"""The check after datamodel-code-generator: a model module may hold classes, aliases and literals, and nothing that runs.
 
-Whatever a spec managed to smuggle past the keyword table, code cannot come out: a node that is not in these lists stops
-the build.
+Even if a spec gets past the keyword table, it cannot put code into the module: a syntax node that is not in these lists stops
+generation.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _TYPE_NODES: Final = (*_LITERALS, ast.Name, ast.Subscript, ast.BinOp, ast.BitOr,
 
 
 def check_module(source: str, path: str) -> ast.Module:
-    """The parsed module, if it holds nothing but what a model module may hold; else ``GenerationError``."""
+    """The parsed module, if it holds only what a model module may hold; else ``GenerationError``."""
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError) as error:
-        raise GenerationError(f"the generated module is no Python: {error} @ {path}") from None
+        raise GenerationError(f"the generated module is not valid Python: {error} @ {path}") from None
     for statement in module.body:
-        if not _allowed(statement):
+        if not _is_allowed(statement):
             raise GenerationError(
-                f"the generated module holds a statement that no model needs (line {statement.lineno}:"
-                f" {type(statement).__name__}); its spec is refused @ {path}"
+                f"the generated module holds a statement that models do not need (line {statement.lineno}:"
+                f" {type(statement).__name__}), so the spec is refused @ {path}"
             )
     return module
 
 
-def _allowed(node: ast.stmt) -> bool:
+def _is_allowed(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom):
         names = _IMPORTS.get(node.module or "", frozenset())
         return node.level == 0 and all(alias.name in names and alias.asname is None for alias in node.names)
     if isinstance(node, ast.ClassDef):
-        return _allowed_class(node)
+        return _is_allowed_class(node)
     if isinstance(node, ast.AnnAssign):
         return _is_type(node.annotation) and node.value is not None and _is_type(node.value)
     if isinstance(node, ast.Assign):
@@ -52,22 +52,22 @@ def _allowed(node: ast.stmt) -> bool:
     return _is_text(node) or isinstance(node, ast.Expr) and _is_method_call(node.value)
 
 
-def _allowed_class(node: ast.ClassDef) -> bool:
+def _is_allowed_class(node: ast.ClassDef) -> bool:
     bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
     named = all(isinstance(base, ast.Name) and base.id in _BASES for base in bases)
     plain = not node.decorator_list and all(isinstance(word.value, ast.Constant) for word in node.keywords)
-    return named and plain and all(map(_is_type, node.bases)) and all(map(_allowed_member, node.body))
+    return named and plain and all(map(_is_type, node.bases)) and all(map(_is_allowed_member, node.body))
 
 
-def _allowed_member(node: ast.stmt) -> bool:
+def _is_allowed_member(node: ast.stmt) -> bool:
     if isinstance(node, ast.AnnAssign):
         value = node.value
-        return _is_type(node.annotation) and (value is None or _is_default(value) or _is_no_argument(node))
+        return _is_type(node.annotation) and (value is None or _is_default(value) or _is_extra_type(node))
     return isinstance(node, ast.Pass) or _is_text(node)
 
 
-def _is_no_argument(node: ast.AnnAssign) -> bool:
-    """The types of further properties, kept out of the arguments that checkers see."""
+def _is_extra_type(node: ast.AnnAssign) -> bool:
+    """The type of additional properties, which checkers must not see as an argument."""
     return ast.unparse(node.target) == "__pydantic_extra__" and ast.unparse(node.value or node) == "Field(init=False)"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from tests.projects import REPOSITORY, Project, run, tool
-from toolkit.wire.aliases import alias
+from toolkit import __version__
+from toolkit.wire import alias
 
 
 def toolkit(folder: Path, *arguments: str) -> CompletedProcess[str]:
@@ -37,11 +39,40 @@ def test_generate_then_check_then_a_stale_package(project: Project) -> None:
     stale = toolkit(project.root, "check")
     assert stale.returncode == 1
     assert "+ToolName: TypeAlias = Literal[" in stale.stdout
-    assert "acme/generated is not what its specs give: run `toolkit generate`" in stale.stdout
+    assert "acme/generated differs from its specs: run `toolkit generate`" in stale.stdout
     told = json.loads(toolkit(project.root, "check", "--json").stdout)
     assert (told["package"], told["current"]) == ("acme.generated", False)
     again = run([sys.executable, "-m", "toolkit.codegen", "generate", "--json"], project.root)
     assert json.loads(again.stdout) == {"package": "acme.generated", "changed": ["names.py"], "notImported": []}
+
+
+def test_version_and_help(tmp_path: Path) -> None:
+    assert toolkit(tmp_path, "--version").stdout == f"{__version__}\n"
+    listed = toolkit(tmp_path, "--help").stdout
+    commands = re.findall(r"(?m)^  ([a-z]+) {2,}\S", listed.partition("Commands:")[2])
+    assert commands == ["generate", "check", "import", "lint", "tools", "describe", "invoke", "policy", "audit"]
+    for command in commands:
+        done = toolkit(tmp_path, command, "--help")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"Usage: python -m toolkit {command} ")
+    assert "[tool.toolkit]" in toolkit(tmp_path, "generate", "--help").stdout
+    generator = run([sys.executable, "-m", "toolkit.codegen", "--help"], tmp_path).stdout
+    assert generator.replace("toolkit.codegen", "toolkit") == listed
+
+
+def test_looking_at_tools_does_not_load_the_generator(project: Project) -> None:
+    project.generate()
+    code = """
+import sys
+from toolkit.cli.app import app
+app([*sys.argv[1:]], standalone_mode=False)
+print(sorted(name for name in sys.modules if name.startswith(("toolkit.codegen", "datamodel_code_generator", "yaml"))))
+"""
+    settings = ["", ".imports", ".imports.settings", ".package", ".package.fixed_names", ".settings"]
+    expected = str([f"toolkit.codegen{name}" for name in settings])
+    for command in (["tools"], ["describe", "beta"]):
+        done = run([sys.executable, "-c", code, *command], project.root)
+        assert done.stdout.splitlines()[-1] == expected
 
 
 def test_mistakes_in_specs_are_findings(project: Project) -> None:
@@ -141,7 +172,7 @@ def test_scripts_read_every_failure_as_json(project: Project, tmp_path_factory: 
     for arguments in (["invoke", "dnoe"], ["describe", "dnoe"]):
         assert told(toolkit(nowhere, *arguments, "--json")) == (2, unknown)
     code, said = told(toolkit(nowhere, "tools", "--package", "no.such", "--json"))
-    assert code == 2 and "'no.such' is no generated package" in said["error"]
+    assert code == 2 and "'no.such' is not a generated package" in said["error"]
 
 
 def test_only_a_missing_table_falls_back_to_the_built_ins(tmp_path: Path) -> None:
@@ -165,7 +196,7 @@ def test_only_a_missing_table_falls_back_to_the_built_ins(tmp_path: Path) -> Non
 def test_a_package_that_is_none_is_wrong_usage(tmp_path: Path, package: str) -> None:
     done = toolkit(tmp_path, "tools", "--package", package)
     assert done.returncode == 2
-    assert f"{package!r} is no generated package that can be imported" in done.stderr
+    assert f"{package!r} is not a generated package that can be imported" in done.stderr
 
 
 @pytest.mark.parametrize("tokenizer", ["math:pi", "json:dumps", "math", "", "tokens:fails", "broken:x"])
@@ -183,7 +214,7 @@ def test_arguments_that_are_no_text_are_wrong_usage(tmp_path: Path) -> None:
     for given, code in {b'{"message": "\xff"}': 2, '{"message": "é"}'.encode(): 0}.items():
         done = subprocess.run(command, cwd=tmp_path, env=environment, input=given, capture_output=True)
         assert done.returncode == code
-        assert (b"no UTF-8 text" in done.stderr) == bool(code) and b"Traceback" not in done.stderr
+        assert (b"not UTF-8 text" in done.stderr) == bool(code) and b"Traceback" not in done.stderr
 
 
 def test_describe_tells_outputs_that_are_no_objects(tmp_path: Path) -> None:
@@ -209,7 +240,7 @@ def test_describe_tells_outputs_that_are_no_objects(tmp_path: Path) -> None:
     project = Project(tmp_path, tools)
     project.generate()
     for name, (_, words) in outputs.items():
-        assert toolkit(project.root, "describe", name).stdout.endswith(f"gives:\n  {words}\n")
+        assert toolkit(project.root, "describe", name).stdout.endswith(f"output:\n  {words}\n")
 
 
 def test_policy_explain_says_what_decides(tmp_path: Path) -> None:
@@ -250,11 +281,11 @@ create_agent_toolkit(context).tools.done(message="ok")
     run([sys.executable, "-c", code], tmp_path)
 
     fine = toolkit(tmp_path, "audit", "verify", "audit.jsonl")
-    assert (fine.returncode, fine.stdout) == (0, "audit.jsonl: 2 records, the chain is whole\n")
+    assert (fine.returncode, fine.stdout) == (0, "audit.jsonl: 2 records, the chain is intact\n")
     head = toolkit(tmp_path, "audit", "head", "audit.jsonl").stdout.strip()
     assert head.startswith("2:")
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
-    assert toolkit(tmp_path, "audit", "verify", "audit.jsonl").stdout.endswith("whole, 1 calls without an end\n")
+    assert toolkit(tmp_path, "audit", "verify", "audit.jsonl").stdout.endswith("intact, 1 calls without an end\n")
     cut = toolkit(tmp_path, "audit", "verify", "audit.jsonl", "--head", head, "--json")
     assert (cut.returncode, json.loads(cut.stdout)["records"]) == (1, 1)
     assert "the tail is cut" in json.loads(cut.stdout)["problems"][0]
@@ -304,7 +335,7 @@ def test_tools_show_what_they_say_of_themselves_and_where_they_come_from(tmp_pat
     project.generate()
     mute, old, own = toolkit(project.root, "tools").stdout.splitlines()
     assert (old.split()[0], own.endswith("[read-only, not open-world]"), "[" in mute) == ("old_find", True, False)
-    assert "says of itself: read-only, not open-world\n" in toolkit(project.root, "describe", "own").stdout
-    assert "imported: as 'find' of 'legacy' (tools)\n" in toolkit(project.root, "describe", "old_find").stdout
+    assert "hints: read-only, not open-world\n" in toolkit(project.root, "describe", "own").stdout
+    assert "imported: 'find' from 'legacy' (tools)\n" in toolkit(project.root, "describe", "old_find").stdout
     listed = json.loads(toolkit(project.root, "tools", "--json").stdout)
     assert [row["annotations"] for row in listed] == [{}, {}, {"readOnlyHint": True, "openWorldHint": False}]

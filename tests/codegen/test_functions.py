@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from tests.projects import Project, run, tool
+from toolkit.codegen import check, find_settings, generate
 from toolkit.codegen.imports.importers import subprocess_reader as reading
-from toolkit.codegen.run import check, generate
-from toolkit.codegen.settings import find_settings
 from toolkit.errors import GenerationError, SetupError, SpecError
 
 MATH = '''
@@ -266,7 +265,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     ),
     "a type of the generated package": (
         "from acme.generated import AlphaInput\ndef f(a: AlphaInput) -> str: return ''",
-        "'AlphaInput' comes from the package that is generated from these tools",
+        "'AlphaInput' is from the package that is generated from these tools, so their types cannot use it",
     ),
 }
 
@@ -290,7 +289,7 @@ def test_names_are_unique_over_specs_and_functions(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH, [tool("move")])
     with pytest.raises(
         SpecError,
-        match=r"a tool named 'move' is there already: acme/tools/tools\.json:/tools/0/name; .*name=\.\.\., .* @ acme\.math:move/name",
+        match=r"the tool name 'move' is taken by acme/tools/tools\.json:/tools/0/name; .*name=\.\.\., .* @ acme\.math:move/name",
     ):
         project.generate()
     edited = MATH.replace('@tool(permissions=["read"]', '@tool(name="math.move", permissions=["read"]')
@@ -339,7 +338,7 @@ def test_a_registry_is_read_as_it_stands(tmp_path: Path) -> None:
 
 def test_a_tool_that_needs_a_context_cannot_be_generated(tmp_path: Path) -> None:
     text = "from toolkit import define_tool\nlazy = define_tool(name='lazy', factory=lambda context: print)\n"
-    with pytest.raises(SpecError, match=r"makes it for a context, which only a toolkit has: .* @ acme\.math:lazy"):
+    with pytest.raises(SpecError, match=r"needs a context, which only a toolkit has: .* @ acme\.math:lazy"):
         project_of(tmp_path, text).generate()
 
 
@@ -413,7 +412,7 @@ def test_lint_looks_at_functions_too(tmp_path: Path) -> None:
 SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "a path": ({"functions": ["acme/math.py"]}, "a module of functions is written 'acme.math' or 'acme.math:REGISTRY', not 'acme/math.py'"),
     "a star": ({"functions": ["acme.math:*"]}, "not 'acme.math:\\*'"),
-    "a number": ({"functions": 7}, "'functions' must be text or a list of texts"),
+    "a number": ({"functions": 7}, "'functions' must be a string or a list of strings"),
     "twice": ({"functions": ["acme.math", "acme.math"]}, "'functions' names 'acme.math' twice"),
     "neither": ({"functions": [], "specs": []}, "'specs' must name at least one file or folder"),
 }  # fmt: skip

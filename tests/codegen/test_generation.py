@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from tests.projects import REPOSITORY, Project, many_tools, run, tool
-from toolkit.codegen.run import check, generate
-from toolkit.codegen.settings import find_settings
+from toolkit.codegen import check, find_settings, generate
 from toolkit.errors import GenerationError, SetupError, SpecError
 
 IMPORT_ALL = """
@@ -54,8 +53,8 @@ def test_nothing_changed_means_nothing_is_written_or_imported(tmp_path: Path) ->
     code = """
 import sys
 from pathlib import Path
-from toolkit.codegen.run import generate
-from toolkit.codegen.settings import find_settings
+from toolkit.codegen import generate
+from toolkit.codegen import find_settings
 print(generate(find_settings(Path())))
 print([name for name in ("datamodel_code_generator", "yaml", "jinja2", "black", "toolkit.generated") if name in sys.modules])
 """
@@ -153,8 +152,8 @@ def test_a_failed_run_leaves_the_old_output_whole(tmp_path: Path) -> None:
 KILL_AT_RENAME = """
 import os, signal, sys
 from pathlib import Path
-from toolkit.codegen.run import generate
-from toolkit.codegen.settings import find_settings
+from toolkit.codegen import generate
+from toolkit.codegen import find_settings
 
 left = int(sys.argv[1])
 
@@ -200,8 +199,8 @@ def test_a_full_disk_leaves_the_old_output_whole(tmp_path: Path) -> None:
     code = """
 import resource
 from pathlib import Path
-from toolkit.codegen.run import generate
-from toolkit.codegen.settings import find_settings
+from toolkit.codegen import generate
+from toolkit.codegen import find_settings
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 generate(find_settings(Path()))
@@ -229,7 +228,7 @@ def test_surplus_files_of_ours_go_and_foreign_files_stay(tmp_path: Path) -> None
 def test_a_foreign_file_in_the_way_is_not_overwritten(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("alpha")])
     project.write("acme/generated/models/alpha.py", "important = True\n")
-    with pytest.raises(GenerationError, match=r"not ours; move it.* @ generated/models/alpha.py"):
+    with pytest.raises(GenerationError, match=r"was not generated; move it.* @ generated/models/alpha.py"):
         project.generate()
     assert list(project.files()) == ["models/alpha.py"]
 
@@ -337,7 +336,7 @@ def test_the_names_of_the_facades_are_all_taken(tmp_path: Path) -> None:
             if isinstance(node, ast.ImportFrom):
                 found |= {alias.asname or alias.name for alias in node.names}
     for name in found:
-        with pytest.raises(SetupError, match=r"'class' must not be|'class' gives"):
+        with pytest.raises(SetupError, match=r"'class' must not be|'class' makes"):
             Project(tmp_path / name, [tool("alpha")], **{"class": name}).generate()
 
 
@@ -400,7 +399,7 @@ def test_what_is_not_ours_is_neither_overwritten_nor_removed(tmp_path: Path, wha
     path, text = FOREIGN[what]
     project = Project(tmp_path, [tool("alpha")])
     project.write(f"acme/generated/{path}", text)
-    with pytest.raises(GenerationError, match=r"; move it, or set another 'package' @ generated/"):
+    with pytest.raises(GenerationError, match=r"; move it, or choose another 'package' @ generated/"):
         project.generate()
     assert project.files() == {path: text.encode()}
 
@@ -408,7 +407,7 @@ def test_what_is_not_ours_is_neither_overwritten_nor_removed(tmp_path: Path, wha
 def test_a_file_in_the_place_of_the_package_is_told(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("alpha")])
     project.write("acme/generated", "mine")
-    with pytest.raises(GenerationError, match="a file stands where a folder must be; move it"):
+    with pytest.raises(GenerationError, match="a folder is needed here, but this is a file; move it"):
         project.generate()
 
 
@@ -474,10 +473,13 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "class is the context": ({"class": "ToolkitContext"}, "a name that generated code uses itself"),
     "class is a builtin": ({"class": "str"}, "a name that generated code uses itself"),
     "class is imported with Async": ({"class": "Runner"}, "a name that generated code uses itself"),
-    "class is a model": ({"class": "AlphaInput"}, "which is a model of the tool 'alpha'; set another @ pyproject"),
+    "class is a model": (
+        {"class": "AlphaInput"},
+        "which is already a model of the tool 'alpha'; choose another name @ pyproject",
+    ),
     "include twice": ({"include": ["toolkit.generated"] * 2}, "'include' names 'toolkit.generated' twice @ pyproject"),
     "pack is no reference": ({"packs": ["acme.tools"]}, "a pack is written 'module:name', not 'acme.tools'"),
-    "include is no package": ({"include": ["json"]}, "'include' names 'json', which is no generated package"),
+    "include is no package": ({"include": ["json"]}, "'include' names 'json', which is not a generated package"),
     "specs are missing": ({"specs": "nowhere"}, "no such file or directory @ nowhere:"),
 }
 
@@ -499,7 +501,7 @@ def test_a_project_without_settings_is_told_what_to_write(tmp_path: Path) -> Non
 def test_an_included_tool_is_never_shadowed(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("read_file")], include=["toolkit.generated"])
     with pytest.raises(
-        SpecError, match=r"a tool named 'read_file' is there already: included toolkit.generated.models.read_file"
+        SpecError, match=r"the tool name 'read_file' is taken by the included toolkit.generated.models.read_file"
     ):
         project.generate()
     edit(project, [tool("read-file")])

@@ -119,7 +119,7 @@ def test_a_server_without_a_sandbox_is_shown_as_one(tmp_path: Path) -> None:
     assert "without a sandbox" not in toolkit(made, "describe", "fs_a").stdout + toolkit(made, "tools").stdout
     made = project(tmp_path, {"files": {**SERVER, "sandbox": False}}, {"files": mcp("a")})
     made.generate()
-    assert "imported: as 'a' of 'files' (mcp, without a sandbox)\n" in toolkit(made, "describe", "fs_a").stdout
+    assert "imported: 'a' from 'files' (mcp, without a sandbox)\n" in toolkit(made, "describe", "fs_a").stdout
     own, imported = sorted(toolkit(made, "tools").stdout.splitlines(), key=lambda line: line.startswith("fs_a"))
     assert imported.endswith("[without a sandbox]") and "sandbox" not in own
 
@@ -168,17 +168,17 @@ def test_the_folder_of_imports_need_not_be_there_before_the_first(tmp_path: Path
 @pytest.mark.parametrize(
     ("imports", "files", "told"),
     [
-        ({}, {"files": mcp("a", "b")}, "this file was imported as 'files', and the settings have no [tool.toolkit.imports.files] any more; put it back, or delete the file @ acme/tools/files.json:/origin/name"),
-        ({"renamed": SERVER}, {"files": mcp("a"), "renamed": {**mcp("a"), "origin": {"kind": "mcp", "name": "renamed"}}}, "this file was imported as 'files', and the settings have no [tool.toolkit.imports.files] any more; put it back, or delete the file @ acme/tools/files.json:/origin/name"),
-        ({"files": {**SERVER, "without": ["b"]}}, {"files": mcp("a", "b")}, "[tool.toolkit.imports.files] leaves out 'b' now; run `toolkit import files` again @ acme/tools/files.json:/tools/1"),
-        ({"files": {"tools": "x.json"}}, {"files": mcp("a")}, "[tool.toolkit.imports.files] is of the kind 'tools' now, not 'mcp'; run `toolkit import files` again @ acme/tools/files.json:/origin/kind"),
-        ({"files": {**SERVER, "network": True}}, {"files": mcp("a")}, "'fs_a' must ask for the permission 'network'; run `toolkit import files` again @ acme/tools/files.json:/tools"),
-        ({"files": SERVER}, {"files": mcp("a", permissions=())}, "'fs_a' must ask for the permission 'execute'; run `toolkit import files` again @ acme/tools/files.json:/tools"),
-        ({"files": SERVER}, {"files": mcp("a", prefix="x_")}, "[tool.toolkit.imports.files] puts 'fs_' before its tools' names now; run `toolkit import files` again @ acme/tools/files.json:/prefix"),
-        ({"shop": SERVICE}, {"shop": api("a", "b")}, "the document names no server that can be called; say where the service is with 'url' @ pyproject.toml:/tool/toolkit/imports/shop/url"),
-        ({"shop": SERVICE}, {"shop": api("a", url="file:///etc")}, "the document names no server that can be called; say where the service is with 'url' @ pyproject.toml:/tool/toolkit/imports/shop/url"),
+        ({}, {"files": mcp("a", "b")}, "this file was imported as 'files', but the settings no longer have [tool.toolkit.imports.files]; restore the table, or delete the file @ acme/tools/files.json:/origin/name"),
+        ({"renamed": SERVER}, {"files": mcp("a"), "renamed": {**mcp("a"), "origin": {"kind": "mcp", "name": "renamed"}}}, "this file was imported as 'files', but the settings no longer have [tool.toolkit.imports.files]; restore the table, or delete the file @ acme/tools/files.json:/origin/name"),
+        ({"files": {**SERVER, "without": ["b"]}}, {"files": mcp("a", "b")}, "[tool.toolkit.imports.files] now leaves out 'b'; run `toolkit import files` again @ acme/tools/files.json:/tools/1"),
+        ({"files": {"tools": "x.json"}}, {"files": mcp("a")}, "[tool.toolkit.imports.files] is now of the kind 'tools', not 'mcp'; run `toolkit import files` again @ acme/tools/files.json:/origin/kind"),
+        ({"files": {**SERVER, "network": True}}, {"files": mcp("a")}, "'fs_a' must require the permission 'network'; run `toolkit import files` again @ acme/tools/files.json:/tools"),
+        ({"files": SERVER}, {"files": mcp("a", permissions=())}, "'fs_a' must require the permission 'execute'; run `toolkit import files` again @ acme/tools/files.json:/tools"),
+        ({"files": SERVER}, {"files": mcp("a", prefix="x_")}, "[tool.toolkit.imports.files] now has the prefix 'fs_'; run `toolkit import files` again @ acme/tools/files.json:/prefix"),
+        ({"shop": SERVICE}, {"shop": api("a", "b")}, "the document names no server that can be called; set 'url' to the address of the service @ pyproject.toml:/tool/toolkit/imports/shop/url"),
+        ({"shop": SERVICE}, {"shop": api("a", url="file:///etc")}, "the document names no server that can be called; set 'url' to the address of the service @ pyproject.toml:/tool/toolkit/imports/shop/url"),
         *(
-            ({"shop": SERVICE}, {"shop": api("a", url=url)}, f"the document says that its service is at {url!r}, which is no public address; if that is where it is, say so with 'url' @ pyproject.toml:/tool/toolkit/imports/shop/url")
+            ({"shop": SERVICE}, {"shop": api("a", url=url)}, f"the document names the server {url!r}, which is not a public address; if it is the right one, set it as 'url' @ pyproject.toml:/tool/toolkit/imports/shop/url")
             for url in ("http://169.254.169.254/", "http://127.0.0.1:8080", "https://[::1]", "http://localhost/v1", "http://2130706433/")
         ),
     ],

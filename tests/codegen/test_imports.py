@@ -199,7 +199,7 @@ def test_two_tools_of_one_name_are_offered_a_prefix(tmp_path: Path) -> None:
     ran = toolkit(made, "generate")
     assert ran.returncode == 1
     assert ran.stderr == (
-        "the name 'add' is taken by acme/tools/add.yaml:/name: give one of the two a 'rename', or its import a 'prefix'"
+        "the name 'add' is taken by acme/tools/add.yaml:/name: add a 'rename' to one of the two, or a 'prefix' to its import"
         " @ acme/tools/maths.json:/tools/0/name\n"
     )
 
@@ -210,7 +210,7 @@ def test_a_file_of_somebody_elses_is_never_overwritten(tmp_path: Path, text: str
     made.write("acme/tools/maths.json", text)
     ran = toolkit(made, "import")
     assert ran.returncode == 2
-    assert "was not imported by it; move the file, or call the import otherwise @ acme/tools/maths.json" in ran.stderr
+    assert "but did not import it; move the file, or rename the import @ acme/tools/maths.json" in ran.stderr
     assert (tmp_path / "acme/tools/maths.json").read_text() == text
 
 
@@ -224,15 +224,15 @@ def test_a_file_that_is_no_json_any_more_is_told_as_what_it_is(tmp_path: Path, c
         file.write_text(text)
         ran = toolkit(made, *command)
         assert ran.returncode == 2 and file.read_text() == text
-        assert ran.stderr.startswith("the file of [tool.toolkit.imports.maths] is no JSON any more: ")
-        assert f" (line {line}); resolve the conflict if a merge left one in it, else delete it and run" in ran.stderr
+        assert ran.stderr.startswith("the file of [tool.toolkit.imports.maths] is no longer valid JSON: ")
+        assert f" (line {line}); resolve a merge conflict in it, or delete it and run" in ran.stderr
         assert ran.stderr.endswith("run `toolkit import maths` again @ acme/tools/maths.json\n")
 
 
 @pytest.mark.parametrize(
     ("settings", "words", "told"),
     [
-        ("", [], "the settings import nothing: add a table such as"),
+        ("", [], "the settings have no imports: add a table such as"),
         (
             MATHS_SETTINGS,
             ["math"],
@@ -248,7 +248,7 @@ def test_what_cannot_be_imported_is_told(tmp_path: Path, settings: str, words: l
 @pytest.mark.parametrize(
     ("source", "entry", "told"),
     [
-        ("Query = 3", "acme.shapes:Query", "'acme.shapes:Query' is no pydantic model @ "),
+        ("Query = 3", "acme.shapes:Query", "'acme.shapes:Query' is not a pydantic model @ "),
         ("", "acme.shapes:Query", "'acme.shapes:Query' cannot be imported: AttributeError"),
         ("import pydantic, typing\nclass Query(pydantic.BaseModel):\n    f: typing.Callable[[], int]", "acme.shapes:Query", "'acme.shapes:Query' has no JSON Schema: Cannot generate"),
         ("import pydantic\nclass Query(pydantic.RootModel[int]): pass", "acme.shapes:Query", "'inputSchema' must describe an object"),
@@ -269,9 +269,7 @@ def test_a_long_description_is_not_lost_silently(tmp_path: Path) -> None:
     made.write("acme/add.md", "A long text about ${workspace}.\n")
     ran = toolkit(made, "import")
     assert ran.returncode == 1
-    assert ran.stderr.startswith(
-        "'add' has a description file, which an imported file cannot hold; name its module under"
-    )
+    assert ran.stderr.startswith("'add' has a description file, which an import cannot keep; list its module under")
 
 
 DOCUMENT = """

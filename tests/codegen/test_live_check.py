@@ -43,9 +43,9 @@ def test_nothing_changed(project: Project) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "told", "codes"),
     [
-        ("Add two numbers.", "Add them.", "maths: add: compatible: 'description' is another now @ /description\n1 compatible, 0 widening, 0 breaking\n", (1, 0, 0)),
+        ("Add two numbers.", "Add them.", "maths: add: compatible: 'description' changed @ /description\n1 compatible, 0 widening, 0 breaking\n", (1, 0, 0)),
         ("b: int)", "b: int = 0)", "maths: add: widening: 'b' is no longer required @ /inputSchema/required\n0 compatible, 1 widening, 0 breaking\n", (1, 1, 0)),
-        ("b: int)", "b: str)", "maths: add: breaking: the type was integer, is string @ /inputSchema/properties/b/type\n0 compatible, 0 widening, 1 breaking\n", (1, 1, 1)),
+        ("b: int)", "b: str)", "maths: add: breaking: the type was integer, is now string @ /inputSchema/properties/b/type\n0 compatible, 0 widening, 1 breaking\n", (1, 1, 1)),
     ],
 )  # fmt: skip
 def test_each_class_has_its_exit_code(
@@ -60,7 +60,7 @@ def test_each_class_has_its_exit_code(
     ]
     assert {run.stdout for run in ran} == {told}
     assert tuple(run.returncode for run in ran) == codes
-    way_out = "to take them over: `toolkit import maths`, then `toolkit generate`\n"
+    way_out = "to accept the changes: `toolkit import maths`, then `toolkit generate`\n"
     assert [run.stderr for run in ran] == [way_out if code else "" for code in codes]
     assert file.read_bytes() == committed
 
@@ -68,7 +68,7 @@ def test_each_class_has_its_exit_code(
 def test_a_tool_that_is_gone_has_no_place(project: Project) -> None:
     project.write("acme/maths.py", MATHS.replace("def add", "def plus"))
     told = toolkit(project, "check", "--live").stdout.splitlines()
-    assert told[:2] == ["maths: add: breaking: the tool is gone", "maths: plus: widening: the tool is new"]
+    assert told[:2] == ["maths: add: breaking: the tool was removed", "maths: plus: widening: the tool is new"]
 
 
 def test_json_for_scripts(project: Project) -> None:
@@ -77,7 +77,7 @@ def test_json_for_scripts(project: Project) -> None:
     assert ran.returncode == 1
     assert json.loads(ran.stdout) == {
         "changes": [
-            {"import": "maths", "tool": "add", "kind": "breaking", "pointer": "", "sentence": "the tool is gone"},
+            {"import": "maths", "tool": "add", "kind": "breaking", "pointer": "", "sentence": "the tool was removed"},
             {"import": "maths", "tool": "plus", "kind": "widening", "pointer": "", "sentence": "the tool is new"},
         ],
         "allowed": False,

@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 
 from tests.codegen.openapi_documents import OK, Json, answering, document, imported, one, taking, tool
 from tests.projects import Project, run
+from toolkit.codegen import ImportSettings
 from toolkit.codegen.imports.importers.openapi.importer import import_openapi
-from toolkit.codegen.imports.settings import ImportSettings
-from toolkit.spec.names import is_wire_name
+from toolkit.spec import is_wire_name
 
 STRING = {"type": "string"}
 
@@ -157,7 +157,7 @@ def test_a_path_and_its_parameters_disagree(tmp_path: Path) -> None:
     assert service.tools[0]["inputSchema"]["properties"] == {"a": {"type": "string"}}
     assert service.notes == [
         "GET /x/{a}: the path has no {b}, so this parameter is left out @ /paths/~1x~1{a}/get/parameters/0",
-        "GET /x/{a}: nothing is said of {a} in the path, so it is text @ /paths/~1x~1{a}/get",
+        "GET /x/{a}: the document does not describe {a} in the path, so it is a string @ /paths/~1x~1{a}/get",
     ]
 
 
@@ -331,9 +331,9 @@ def test_what_security_wants_is_said(tmp_path: Path) -> None:
     components = {"securitySchemes": schemes}
     needs = one({"security": [{"key": [], "token": []}]}, components=components)
     assert imported(tmp_path, needs).notes == [
-        "the security scheme 'key' wants the header 'X-Key': write headers = { \"X-Key\" = \"${API_KEY}\" } in the "
+        "the security scheme 'key' needs the header 'X-Key': set headers = { \"X-Key\" = \"${API_KEY}\" } in the "
         "import's settings",
-        "the security scheme 'token' wants the header 'Authorization': write headers = { \"Authorization\" = "
+        "the security scheme 'token' needs the header 'Authorization': set headers = { \"Authorization\" = "
         '"Bearer ${API_TOKEN}" } in the import\'s settings',
     ]
     assert len(imported(tmp_path, needs, headers={"x-key": "${K}"}).notes) == 1
@@ -360,7 +360,7 @@ def test_an_import_of_the_settings(tmp_path: Path) -> None:
     found = import_openapi(ImportSettings("pets", openapi="docs/api.json"), tmp_path)
     assert found.origin == {"service": {"title": "Pets", "version": "1"}, "url": "https://pets.example.org/v1"}
     assert [each["name"] for each in found.tools] == ["op"]
-    assert found.notes == ("the security scheme 'key' is described nowhere",)
+    assert found.notes == ("the security scheme 'key' is not defined",)
     elsewhere = ImportSettings("pets", openapi="docs/api.json", url="http://localhost:8080", operations=("op",))
     assert "url" not in import_openapi(elsewhere, tmp_path).origin
 
@@ -369,7 +369,9 @@ def test_bodies_that_cannot_be_sent_are_left_out_and_named(tmp_path: Path) -> No
     body = {"content": {"application/json": {"schema": STRING}}}
     service = imported(tmp_path, one({"requestBody": body}))
     assert "body" not in service.tools[0]["request"]
-    assert service.notes == ["GET /pets: GET carries no body, so this one is left out @ /paths/~1pets/get/requestBody"]
+    assert service.notes == [
+        "GET /pets: GET requests have no body, so this one is left out @ /paths/~1pets/get/requestBody"
+    ]
     service = imported(tmp_path, one({"requestBody": {"content": {}}}, method="post"))
     assert service.notes == [
         "POST /pets: the body has no media type, so it is left out @ /paths/~1pets/post/requestBody"
@@ -385,5 +387,6 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     done = run([sys.executable, "-m", "toolkit", "import", "pets"], tmp_path)
     assert done.stdout == f"acme/tools/pets.json: new\n  added: {', '.join(f'op{n}' for n in range(12))}\n"
     lines = done.stderr.splitlines()
-    assert lines[0] == "  note: GET /x/{a0}: nothing is said of {a0} in the path, so it is text @ /paths/~1x~1{a0}/get"
-    assert (len(lines), lines[-1]) == (11, "  and 2 more notes; --json has them all")
+    note = "GET /x/{a0}: the document does not describe {a0} in the path, so it is a string @ /paths/~1x~1{a0}/get"
+    assert lines[0] == f"  note: {note}"
+    assert (len(lines), lines[-1]) == (11, "  and 2 more notes; --json prints all of them")

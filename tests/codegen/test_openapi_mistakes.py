@@ -18,24 +18,24 @@ def mistakes(folder: Path, content: Json | str, **options: Any) -> tuple[str, ..
     return caught.value.problems
 
 
-WAY_OUT = 'write url = "https://..." in the import\'s settings'
+WAY_OUT = 'set url = "https://..." in the import\'s settings'
 REF = "/paths/~1pets/get/responses/200/content/application~1json/schema/$ref"
 # Each row: the document, what is said of it.
 MISTAKES: dict[str, tuple[Json, list[str]]] = {
     "Swagger 2.0": (
         {"swagger": "2.0", "paths": {"/x": 5}},
         [
-            "this is Swagger 2.0; OpenAPI 3.0 and 3.1 are read: convert the document once, for example with "
+            "this is Swagger 2.0, and only OpenAPI 3.0 and 3.1 are supported: convert the document, for example with "
             "`npx swagger2openapi`, and import the result @ api.json:/swagger"
         ],
     ),
     "something else": (
         {"name": "x"},
-        ["this is no OpenAPI document: it has no 'openapi: 3.0.x' or 'openapi: 3.1.x' @ api.json:"],
+        ["this is not an OpenAPI document: it has no 'openapi: 3.0.x' or 'openapi: 3.1.x' @ api.json:"],
     ),
     "a later version": (
         document("4.0.0"),
-        ["OpenAPI 3.0 and 3.1 are read: 'openapi' must be '3.0.x' or '3.1.x', as text @ api.json:/openapi"],
+        ["only OpenAPI 3.0 and 3.1 are supported: 'openapi' must be the string '3.0.x' or '3.1.x' @ api.json:/openapi"],
     ),
     "no operations": (document(), ["the document has no operations @ api.json:"]),
     "no server": (
@@ -49,39 +49,39 @@ MISTAKES: dict[str, tuple[Json, list[str]]] = {
     "a server of its own": (
         one({"servers": [{"url": "https://other.example"}]}),
         [
-            "the operation has a server of its own, 'https://other.example': make it an import of its own with that 'url' "
-            "and 'operations', or leave it out of 'operations' @ api.json:/paths/~1pets/get"
+            "the operation has its own server, 'https://other.example': import it separately with that 'url' and "
+            "with 'operations', or leave it out of 'operations' @ api.json:/paths/~1pets/get"
         ],
     ),
     "one name for two": (
         document(paths={"/a": {"get": {"operationId": "x", "responses": OK}, "put": {"operationId": "x"}}}),
         [
-            "PUT /a and GET /a would both be the tool 'x': give one another 'operationId', or name only one in "
+            "PUT /a and GET /a would both be the tool 'x': change one 'operationId', or list only one in "
             "'operations' @ api.json:/paths/~1a/put"
         ],
     ),
     "a parameter of no place": (
         one({"parameters": [{"name": "a", "in": "body"}, {"in": "query"}, 7]}),
         [
-            "a parameter has a 'name', and 'in' is one of path, query, header, cookie @ api.json:/paths/~1pets/get/parameters/0",
-            "a parameter has a 'name', and 'in' is one of path, query, header, cookie @ api.json:/paths/~1pets/get/parameters/1",
-            "an object must stand here, not a number @ api.json:/paths/~1pets/get/parameters/2",
+            "a parameter needs a 'name', and 'in' must be one of path, query, header, cookie @ api.json:/paths/~1pets/get/parameters/0",
+            "a parameter needs a 'name', and 'in' must be one of path, query, header, cookie @ api.json:/paths/~1pets/get/parameters/1",
+            "this must be an object, not a number @ api.json:/paths/~1pets/get/parameters/2",
         ],
     ),
     "a style of another place": (
         one({"parameters": [{"name": "a", "in": "query", "style": "matrix", "schema": {}}]}),
         [
-            "the style 'matrix' is none of query parameters: form, spaceDelimited, pipeDelimited, deepObject "
+            "'matrix' is not a style of query parameters: use form, spaceDelimited, pipeDelimited, deepObject "
             "@ api.json:/paths/~1pets/get/parameters/0"
         ],
     ),
     "wrong shapes": (
         document(paths={"/a": 1, "/b": {"get": 2}, "/c": {"get": {"parameters": 3, "responses": 4, "requestBody": 5}}}),
         [
-            "an object must stand here, not a number @ api.json:/paths/~1a",
+            "this must be an object, not a number @ api.json:/paths/~1a",
             "an operation must be an object @ api.json:/paths/~1b/get",
             "'parameters' must be a list @ api.json:/paths/~1c/get/parameters",
-            "an object must stand here, not a number @ api.json:/paths/~1c/get/requestBody",
+            "this must be an object, not a number @ api.json:/paths/~1c/get/requestBody",
             "'responses' must be an object @ api.json:/paths/~1c/get/responses",
         ],
     ),
@@ -89,7 +89,7 @@ MISTAKES: dict[str, tuple[Json, list[str]]] = {
         answering({"type": "object", "properties": {"a": 7, "b": {"$dynamicRef": "#x"}}}),
         [
             f"a schema must be an object, not a number @ api.json:{REF[:-5]}/properties/a",
-            f"'$dynamicRef' is not followed: refer by a JSON pointer @ api.json:{REF[:-5]}/properties/b/$dynamicRef",
+            f"'$dynamicRef' is not supported: use a '$ref' with a JSON pointer @ api.json:{REF[:-5]}/properties/b/$dynamicRef",
         ],
     ),
 }
@@ -103,20 +103,20 @@ def test_mistakes(tmp_path: Path, case: str) -> None:
 
 # Each row: a reference, what is said of it.
 REFERENCES = {
-    "#/components/schemas/Pat": "'#/components/schemas/Pat' leads to nothing. Did you mean 'Pet'?",
-    "https://example.org/pet.json": "'https://example.org/pet.json' is not followed: nothing is fetched, only files beside "
-    "the document are read",
-    "//example.org/pet.json": "'//example.org/pet.json' is not followed: nothing is fetched, only files beside the document "
-    "are read",
-    "file:///etc/passwd": "'file:///etc/passwd' is not followed: nothing is fetched, only files beside the document are read",
-    "/etc/passwd": "'/etc/passwd' is not followed: nothing is fetched, only files beside the document are read",
+    "#/components/schemas/Pat": "'#/components/schemas/Pat' does not exist. Did you mean 'Pet'?",
+    "https://example.org/pet.json": "'https://example.org/pet.json' is not followed: nothing is downloaded, only files in "
+    "the document's folder are read",
+    "//example.org/pet.json": "'//example.org/pet.json' is not followed: nothing is downloaded, only files in the document's "
+    "folder are read",
+    "file:///etc/passwd": "'file:///etc/passwd' is not followed: nothing is downloaded, only files in the document's folder are read",
+    "/etc/passwd": "'/etc/passwd' is not followed: nothing is downloaded, only files in the document's folder are read",
     "../secret.json": "'../secret.json' is not followed: it leaves the document's folder",
     "a/../../secret.json": "'a/../../secret.json' is not followed: it leaves the document's folder",
     "%2e%2e/secret.json": "'%2e%2e/secret.json' is not followed: it leaves the document's folder",
-    "link.json": "'link.json' leads to a file that could not be read",
-    "absent.json#/a": "'absent.json#/a' leads to a file that could not be read",
+    "link.json": "'link.json' is in a file that could not be read",
+    "absent.json#/a": "'absent.json#/a' is in a file that could not be read",
     "#Pet": "'#Pet' is not followed: write a JSON pointer, such as '#/components/schemas/Pet'",
-    "#/components/schemas/Loop": "the reference leads back to itself",
+    "#/components/schemas/Loop": "the reference leads to itself",
 }
 
 
@@ -139,8 +139,8 @@ def test_mistakes_of_several_files_come_at_once(tmp_path: Path) -> None:
     refs = {name: {"$ref": ref} for name, ref in (("a", "a.yaml#/x"), ("b", "b.json"), ("c", "a.yaml#/x2"))}
     found = mistakes(tmp_path, answering({"type": "object", "properties": refs}))
     assert found == (
-        f"'b.json' leads to a file that could not be read @ api.json:{REF[:-5]}/properties/b/$ref",
-        "'#/y' leads to nothing. @ a.yaml:/x/$ref",
+        f"'b.json' is in a file that could not be read @ api.json:{REF[:-5]}/properties/b/$ref",
+        "'#/y' does not exist. @ a.yaml:/x/$ref",
         "a schema must be an object, not a number @ a.yaml:/x2",
         "not JSON: Expecting property name enclosed in double quotes (line 1, column 2) @ b.json:",
     )
@@ -152,8 +152,8 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n"
 def test_yaml_bombs_and_tags(tmp_path: Path) -> None:
     text = f"openapi: 3.1.0\nx-tag: !!python/object/apply:os.system [ls]\n{BOMB}"
     found = mistakes(tmp_path, text)
-    assert "tags are not read: leave 'tag:yaml.org,2002:python/object/apply:os.system' out @ api.yaml:/x-tag" in found
-    assert any(each.startswith("aliases are not read") for each in found)
+    assert "tags are not supported: remove 'tag:yaml.org,2002:python/object/apply:os.system' @ api.yaml:/x-tag" in found
+    assert any(each.startswith("aliases are not supported") for each in found)
 
 
 @pytest.mark.parametrize("suffix", ["json", "yaml"])
@@ -175,7 +175,7 @@ def test_a_chain_of_ten_thousand_references(tmp_path: Path) -> None:
     found = service.tools[0]["outputSchema"]["$defs"]
     assert 1000 < len(found) < 1300
     assert [key for key in found if found[key] == {}] == [last := list(found)[-1]]
-    assert service.notes == [f"GET /pets: what is farthest away in its schemas is left open (1: {last})"]
+    assert service.notes == [f"GET /pets: its schemas are too large, so these definitions accept any value (1: {last})"]
 
 
 def test_schemas_without_measure(tmp_path: Path) -> None:
@@ -188,15 +188,15 @@ def test_a_document_of_mistakes_only_is_cut(tmp_path: Path) -> None:
     properties = {f"p{n}": n for n in range(1000)}
     found = mistakes(tmp_path, answering({"type": "object", "properties": properties}))
     assert len(found) == 101
-    assert found[-1] == "more than 100 mistakes: the rest is not listed @ api.json:"
+    assert found[-1] == "more than 100 mistakes; the rest is not listed @ api.json:"
 
 
 def test_more_tools_than_a_file_may_hold(tmp_path: Path) -> None:
     operation = {"description": "x" * 100_000, "responses": OK}
     content = document(paths={f"/p{n}": {"get": operation} for n in range(50)})
     assert mistakes(tmp_path, content) == (
-        "its 50 tools would fill 4 MiB, more than the 4 of a spec file: choose some with 'operations', in several imports if "
-        "need be @ api.json:",
+        "its 50 tools take 4.8 MiB, more than the 4 of a spec file: choose some with 'operations', in several imports if "
+        "needed @ api.json:",
     )
     assert len(imported(tmp_path, content, operations=["GET /p1"]).tools) == 1
 
@@ -205,8 +205,8 @@ def test_operations_that_are_not_there(tmp_path: Path) -> None:
     paths = {"/a": {"get": {"operationId": "listPets", "responses": OK}, "put": {"responses": OK}}}
     found = mistakes(tmp_path, document(paths=paths), operations=["listPet", "PUT /b"])
     assert found[:2] == (
-        "'operations' asks for 'listPet', which is not there. Did you mean 'listPets'? @ api.json:",
-        "'operations' asks for 'PUT /b', which is not there. Did you mean 'PUT /a'? @ api.json:",
+        "'operations' lists 'listPet', which does not exist. Did you mean 'listPets'? @ api.json:",
+        "'operations' lists 'PUT /b', which does not exist. Did you mean 'PUT /a'? @ api.json:",
     )
 
 

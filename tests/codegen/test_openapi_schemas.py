@@ -226,7 +226,7 @@ def test_patterns_that_only_the_service_can_judge(tmp_path: Path) -> None:
     assert [name for name in found if "x-pattern" in found[name]] == ["ahead", "back", "behind", "vast"]
     assert [name for name in found if "pattern" in found[name]] == ["plain", "named"]
     assert service.notes[0].startswith(
-        "the pattern is none of linear time, so that only the service can judge it @ api.json:/"
+        "the pattern cannot be matched in linear time, so only the service checks it @ api.json:/"
     )
     assert len(service.notes) == 4
 
@@ -234,4 +234,4 @@ def test_patterns_that_only_the_service_can_judge(tmp_path: Path) -> None:
 def test_a_schema_that_was_left_empty(tmp_path: Path) -> None:
     service = imported(tmp_path, answering({"type": "object", "properties": {"a": None}}))
     assert service.tools[0]["outputSchema"]["properties"] == {"a": {}}
-    assert service.notes[0].startswith("nothing is said in this schema, so it takes any value @ api.json:/paths/")
+    assert service.notes[0].startswith("the schema is empty, so it accepts any value @ api.json:/paths/")

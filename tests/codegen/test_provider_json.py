@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.projects import Project
+from toolkit.codegen import ImportSettings
 from toolkit.codegen.imports.importers.provider_json import import_provider_json
-from toolkit.codegen.imports.importers.result import Imported
-from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.errors import SetupError, SpecError
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -55,7 +55,7 @@ WRAPPED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def imported(folder: Path, content: Any) -> Imported:
+def imported(folder: Path, content: Any) -> ImportResult:
     (folder / "tools.json").write_text(content if isinstance(content, str) else json.dumps(content))
     return import_provider_json(ImportSettings("legacy", tools="tools.json"), folder)
 
@@ -121,7 +121,7 @@ def test_what_a_provider_runs_itself_is_left_out_by_name(tmp_path: Path, entry: 
     found = imported(tmp_path, [entry, FUNCTION])
     assert found.tools == [SPEC]
     place = f"/0/{name}" if "type" not in entry else "/0"
-    assert found.notes == (f"'{name}' is run by its provider and has no schema, so it is left out @ {place}",)
+    assert found.notes == (f"'{name}' is run by the provider and has no schema, so it is left out @ {place}",)
 
 
 def test_a_tool_of_gemini_that_is_both(tmp_path: Path) -> None:
@@ -132,13 +132,13 @@ def test_a_tool_of_gemini_that_is_both(tmp_path: Path) -> None:
 FORMS_READ = "tools of OpenAI (chat, Responses, functions), Anthropic, Gemini and Bedrock are read"
 MISTAKES: list[tuple[Any, tuple[str, ...]]] = [
     ("[", ("not JSON: Expecting value (line 1, column 2) @ tools.json:",)),
-    ([], (f"there are no tools in it: {FORMS_READ} @ tools.json:",)),
+    ([], (f"the file has no tools: {FORMS_READ} @ tools.json:",)),
     ([7, "x"], ("a tool must be an object, not a number @ tools.json:/0", "a tool must be an object, not a string @ tools.json:/1")),
-    ([{"foo": 1}], (f"no provider's tool is written like this: {FORMS_READ} @ tools.json:/0",)),
-    ([FUNCTION, FUNCTION], ("the file itself has two tools named 'weather', the other at /0: keep one @ tools.json:/1",)),
-    ([{"type": "function", "function": {"description": "x"}}], (f"a tool of this form has a name and a schema: {FORMS_READ} @ tools.json:/0",)),
-    ([SPEC], ("this is a spec already: put the file into the folder of 'specs' @ tools.json:/0",)),
-    ('[{"name": "a", "name": "b"}]', ("the key 'name' is there twice @ tools.json:/0/name",)),
+    ([{"foo": 1}], (f"this is not the format of a known provider: {FORMS_READ} @ tools.json:/0",)),
+    ([FUNCTION, FUNCTION], ("the file has two tools named 'weather', the first at /0: keep one @ tools.json:/1",)),
+    ([{"type": "function", "function": {"description": "x"}}], (f"a tool needs a name and a schema: {FORMS_READ} @ tools.json:/0",)),
+    ([SPEC], ("this is already a spec: move the file into a folder of 'specs' @ tools.json:/0",)),
+    ('[{"name": "a", "name": "b"}]', ("the key 'name' is duplicated @ tools.json:/0/name",)),
 ]  # fmt: skip
 
 

@@ -22,12 +22,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/wire": ("toolkit.errors", "toolkit.lazy_exports", "toolkit.models", "toolkit.wire"),
     "toolkit/guard": ("toolkit.errors", "toolkit.guard", "toolkit.lazy_exports", "toolkit.visible"),
     "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
-    "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec", "toolkit.visible"),
+    "toolkit/spec": (
+        "toolkit.errors",
+        "toolkit.guard.permission",
+        "toolkit.lazy_exports",
+        "toolkit.spec",
+        "toolkit.visible",
+    ),
     "toolkit/runtime": (
         "toolkit.errors",
         "toolkit.models",
         "toolkit.wire",
-        "toolkit.spec.beside",
         "toolkit.spec.description",
         "toolkit.spec.model",
         "toolkit.spec.names",
@@ -65,6 +70,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/__init__.py": ("toolkit.lazy_exports",),
     "toolkit/__main__.py": ("toolkit.cli",),
     "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.spec", "toolkit.models.enforce", "toolkit.models.exact"),
+    "codegen/__init__.py": ("toolkit.lazy_exports",),
+    # `python -m toolkit.codegen` is the same command line
+    "codegen/__main__.py": ("toolkit.cli",),
     # reads what adapters read already
     "codegen/imports/importers/provider_json.py": (
         "toolkit.codegen",

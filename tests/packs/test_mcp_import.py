@@ -11,7 +11,7 @@ import pytest
 
 from tests.packs.conftest import SERVERS
 from tests.projects import Project, run
-from toolkit.codegen.imports.importers.mcp import as_spec, import_mcp
+from toolkit.codegen.imports.importers.mcp import convert_tool, import_mcp
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError
 
@@ -113,13 +113,13 @@ def test_a_list_that_cannot_be_had_is_told(habit: str, words: str) -> None:
         (
             ImportSettings("gone", command=("no-such-server",)),
             "'no-such-server' does not exist, or cannot be seen from inside the sandbox; the sandbox has the system's"
-            " programs, those beside this Python and the project's folder: install it there, or set sandbox = false",
+            " programs, those next to this Python and the project's folder: install the program there, or set sandbox = false",
         ),
         (ImportSettings("gone", command=("pyhton3",)), "or set sandbox = false. Did you mean 'python3'?"),
         (
             ImportSettings("gone", command=("python", "-c", "import time; time.sleep(60)"), timeout=1),
             "the MCP server 'gone' was not ready within 1 s; it ran in the project's folder, in the sandbox: read-only,"
-            " without the network; one that is downloaded when it starts (npx, uvx) needs network = true",
+            " without the network; a program that is downloaded on start (npx, uvx) needs network = true",
         ),
     ],
 )
@@ -156,7 +156,7 @@ RESULT = {"type": "object", "properties": {"result": {"$ref": "#/$defs/A"}}, "re
     ],
 )
 def test_only_what_is_nothing_but_a_wrapper_is_taken_off(schema: dict[str, Any], inner: dict[str, Any] | None) -> None:
-    spec = as_spec({"name": "x", "inputSchema": {}, "outputSchema": schema, "icons": []}, ("network",))
+    spec = convert_tool({"name": "x", "inputSchema": {}, "outputSchema": schema, "icons": []}, ("network",))
     assert spec.get("wrapsResult", False) is (inner is not None)
     assert spec["outputSchema"] == (inner or schema)
     assert "icons" not in spec

@@ -328,19 +328,19 @@ def test_a_description_file_is_filled_from_the_context(
 
 
 ESCAPES = {
-    "../outside.md": "is no relative file name without '..'",
-    "texts/../../outside.md": "is no relative file name without '..'",
-    "/etc/hostname": "is no relative file name without '..'",
-    "": "is no relative file name without '..'",
-    "a\0b": "is no relative file name without '..'",
-    "link.md": "a link: only plain files are read",
-    "linked/inner.md": "a link, or no directory, is on the way",
-    "texts": "not a plain file",
-    "pipe.md": "not a plain file",
+    "../outside.md": "is not a relative file name without '..'",
+    "texts/../../outside.md": "is not a relative file name without '..'",
+    "/etc/hostname": "is not a relative file name without '..'",
+    "": "is not a relative file name without '..'",
+    "a\0b": "is not a relative file name without '..'",
+    "link.md": "a link: only regular files are read",
+    "linked/inner.md": "a part of the path is a link or not a directory",
+    "texts": "not a regular file",
+    "pipe.md": "not a regular file",
     "missing.md": "no such file",
     "huge.md": "more than 262144 bytes",
     "binary.md": "not UTF-8",
-    "other.md": r"'\$\{HOME\}' is not filled in; \$\{workspace\}, \$\{directory\} and \$\{cwd\} are",
+    "other.md": r"'\$\{HOME\}' is not a placeholder; \$\{workspace\}, \$\{directory\} and \$\{cwd\} are",
 }
 
 
@@ -351,7 +351,7 @@ def test_a_description_file_lies_beside_the_module_and_is_no_link(
     registry = ToolRegistry()
     with pytest.raises(SetupError, match=ESCAPES[name]) as refused:
         registry.register(module.short, description_file=name)
-    assert "beside described.short" in str(refused.value)
+    assert "of described.short" in str(refused.value)
     assert str(tmp_path) not in str(refused.value)
     assert registry.get("short") is None
 
@@ -359,5 +359,5 @@ def test_a_description_file_lies_beside_the_module_and_is_no_link(
 def test_a_tool_that_was_defined_in_no_file_has_no_description_file() -> None:
     space: dict[str, Any] = {"__name__": "typed_in"}
     exec("def typed() -> str: return ''", space)
-    with pytest.raises(SetupError, match=r"typed_in\.typed was defined in no file"):
+    with pytest.raises(SetupError, match=r"typed_in\.typed was not defined in a file"):
         ToolRegistry().register(define_tool(space["typed"]), description_file="long.md")

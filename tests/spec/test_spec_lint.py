@@ -6,9 +6,7 @@ import json
 
 import pytest
 
-from toolkit.spec.lint import Finding, lint
-from toolkit.spec.load import load_spec_text
-from toolkit.spec.model import Json
+from toolkit.spec import Finding, Json, lint_spec, load_spec_text
 
 BARE: Json = {"type": "string"}
 TOLD: Json = {"type": "string", "description": "Told."}
@@ -18,9 +16,9 @@ ROWS: list[tuple[str, dict[str, Json], list[str]]] = [
     ("misses_the_description", {"description": ""}, ["the tool has no description @ t.json:"]),
     ("misses_it_in_blanks", {"description": " \n"}, ["the tool has no description @ t.json:"]),
     ("takes_40_tokens", {"description": "\u00e9" * 80}, []),
-    ("counts_41_tokens", {"description": "\u00e9" * 80 + "x"}, ["the description has 41 tokens: at most 40 are good, the rest belongs into a 'descriptionFile' @ t.json:/description"]),
-    ("sees_a_fence", {"description": "Runs.\n```\nx\n```"}, ["the description holds code: say in words what the tool does @ t.json:/description"]),
-    ("sees_a_prompt", {"description": "Runs.\n  >>> x"}, ["the description holds code: say in words what the tool does @ t.json:/description"]),
+    ("counts_41_tokens", {"description": "\u00e9" * 80 + "x"}, ["the description has 41 tokens: keep it to 40 and move the rest to a 'descriptionFile' @ t.json:/description"]),
+    ("sees_a_fence", {"description": "Runs.\n```\nx\n```"}, ["the description holds code: describe in words what the tool does @ t.json:/description"]),
+    ("sees_a_prompt", {"description": "Runs.\n  >>> x"}, ["the description holds code: describe in words what the tool does @ t.json:/description"]),
     ("lets_single_ticks_be", {"description": "Reads `path`; a >>> b."}, []),
     ("misses_a_property", {"inputSchema": {"properties": {"b": BARE, "a": True}}}, ["the property 'b' has no description @ t.json:/inputSchema/properties/b", "the property 'a' has no description @ t.json:/inputSchema/properties/a"]),
     ("looks_into_items", {"inputSchema": {"properties": {"a": {"description": "x", "items": {"properties": {"b/c": BARE}}}}}}, ["the property 'b/c' has no description @ t.json:/inputSchema/properties/a/items/properties/b~1c"]),
@@ -31,7 +29,7 @@ ROWS: list[tuple[str, dict[str, Json], list[str]]] = [
     ("doubts_a_read_only_writer", {"permissions": ["read", "write"], "annotations": {"readOnlyHint": True}}, ["'readOnlyHint' is true for a tool that may write @ t.json:/annotations/readOnlyHint"]),
     ("doubts_an_optional_right", {"permissions": {"optional": ["execute", "write"]}, "annotations": {"readOnlyHint": True}}, ["'readOnlyHint' is true for a tool that may write and execute @ t.json:/annotations/readOnlyHint"]),
     ("believes_a_reader", {"permissions": ["read", "network"], "annotations": {"readOnlyHint": True}}, []),
-    ("keeps_the_order", {"description": "```", "inputSchema": {"properties": {"a": {}}}, "permissions": ["write"], "annotations": {"readOnlyHint": True}}, ["the description holds code: say in words what the tool does @ t.json:/description", "the property 'a' has no description @ t.json:/inputSchema/properties/a", "'readOnlyHint' is true for a tool that may write @ t.json:/annotations/readOnlyHint"]),
+    ("keeps_the_order", {"description": "```", "inputSchema": {"properties": {"a": {}}}, "permissions": ["write"], "annotations": {"readOnlyHint": True}}, ["the description holds code: describe in words what the tool does @ t.json:/description", "the property 'a' has no description @ t.json:/inputSchema/properties/a", "'readOnlyHint' is true for a tool that may write @ t.json:/annotations/readOnlyHint"]),
 ]  # fmt: skip
 
 
@@ -39,14 +37,14 @@ ROWS: list[tuple[str, dict[str, Json], list[str]]] = [
 def test_lint(keys: dict[str, Json], expected: list[str]) -> None:
     text = json.dumps({"name": "t", "description": "Does it.", "inputSchema": {}, **keys})
     (spec,) = load_spec_text(text, "t.json", None)
-    assert [str(finding) for finding in lint(spec)] == expected
+    assert [str(finding) for finding in lint_spec(spec)] == expected
 
 
 def test_points_into_a_list_and_counts_as_told() -> None:
     text = json.dumps({"tools": [{"name": "t", "description": "a b", "inputSchema": {"properties": {"a": {}}}}]})
     (spec,) = load_spec_text(text, "t.json", None)
-    tokens = "the description has 99 tokens: at most 40 are good, the rest belongs into a 'descriptionFile'"
-    assert lint(spec, count_tokens=lambda _: 99) == [
+    tokens = "the description has 99 tokens: keep it to 40 and move the rest to a 'descriptionFile'"
+    assert lint_spec(spec, count_tokens=lambda _: 99) == [
         Finding(tokens, "t.json", "/tools/0/description"),
         Finding("the property 'a' has no description", "t.json", "/tools/0/inputSchema/properties/a"),
     ]

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import SpecError
-from toolkit.spec.load import load_spec_text, load_specs
-from toolkit.spec.model import Json, SpecExample, ToolSpec
+from toolkit.spec import Json, SpecExample, ToolSpec, load_spec_text, load_specs
 
 SMALL = "name: {}\ninputSchema: {{}}\n"
 
@@ -199,7 +198,7 @@ def test_reports_the_mistakes_of_all_files(tmp_path: Path) -> None:
             "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ f.yaml:",
             "no such file or directory @ nowhere:",
             "no such file @ no.yaml:",
-            "the name 'one' is taken by a.yaml:/name: give one of the two a 'rename' @ b.yaml:/rename",
+            "the name 'one' is taken by a.yaml:/name: add a 'rename' to one of the two @ b.yaml:/rename",
         )
     )
 
@@ -213,8 +212,8 @@ def test_reads_no_links_and_no_pipes(tmp_path: Path) -> None:
     os.mkfifo(tools / "pipe.yaml")
     assert problems_of(tools, tools / "link.yaml", base=tmp_path) == (
         "a link: only real directories are searched @ tools/folder:",
-        "a link: only plain files are read @ tools/link.yaml:",
-        "not a plain file @ tools/pipe.yaml:",
+        "a link: only regular files are read @ tools/link.yaml:",
+        "not a regular file @ tools/pipe.yaml:",
     )
 
 
@@ -249,14 +248,14 @@ def test_leaves_the_placeholders_of_a_description_file(described: Path) -> None:
 
 
 REFUSED_FILES = {
-    "climbs": ("../secret.md", ["'../secret.md' is no relative file name without '..'"]),
-    "climbs_from_below": ("docs/../../secret.md", ["'docs/../../secret.md' is no relative file name without '..'"]),
-    "starts_at_the_root": ("/secret.md", ["'/secret.md' is no relative file name without '..'"]),
-    "is_empty": ("", ["'' is no relative file name without '..'"]),
-    "holds_a_nul": ("a\0", ["'a\\x00' is no relative file name without '..'"]),
-    "is_a_link": ("link.md", ["a link: only plain files are read"]),
-    "goes_through_a_link": ("out/secret.md", ["a link, or no directory, is on the way to the file"]),
-    "is_a_directory": ("docs", ["not a plain file"]),
+    "climbs": ("../secret.md", ["'../secret.md' is not a relative file name without '..'"]),
+    "climbs_from_below": ("docs/../../secret.md", ["'docs/../../secret.md' is not a relative file name without '..'"]),
+    "starts_at_the_root": ("/secret.md", ["'/secret.md' is not a relative file name without '..'"]),
+    "is_empty": ("", ["'' is not a relative file name without '..'"]),
+    "holds_a_nul": ("a\0", ["'a\\x00' is not a relative file name without '..'"]),
+    "is_a_link": ("link.md", ["a link: only regular files are read"]),
+    "goes_through_a_link": ("out/secret.md", ["a part of the path is a link or not a directory"]),
+    "is_a_directory": ("docs", ["not a regular file"]),
     "is_missing": ("none.md", ["no such file"]),
     "is_too_long_a_name": ("a" * 300, ["cannot be read: File name too long"]),
     "is_too_large": ("big.md", ["the file has more than 262144 bytes"]),
@@ -264,7 +263,7 @@ REFUSED_FILES = {
     "asks_for_the_environment": (
         "env.md",
         [
-            f"'{asked}' is not filled in; ${{workspace}}, ${{directory}} and ${{cwd}} are"
+            f"'{asked}' is not a placeholder; ${{workspace}}, ${{directory}} and ${{cwd}} are"
             for asked in ("${HOME}", "${a\\nb}")
         ],
     ),

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from toolkit.errors import SpecError
-from toolkit.spec.load import load_spec_text
-from toolkit.spec.model import Origin, ToolSpec
+from toolkit.spec import Origin, ToolSpec, load_spec_text
 
 SCHEMA = {"type": "object"}
 
@@ -61,7 +60,7 @@ def test_a_name_nobody_could_use_needs_a_rename() -> None:
     (spec,) = load([tool("größe?", rename="size")], origin=origin())
     assert (spec.name, spec.wire_name) == ("größe?", "size")
     assert "; give it a 'rename' @ files.json:/tools/0/name" in problem([tool("größe?")], origin=origin())
-    assert "rename" not in problem([tool("größe?", rename="size")]).partition("blanks")[2]
+    assert "rename" not in problem([tool("größe?", rename="size")]).partition("spaces")[2]
 
 
 def test_two_tools_meet_behind_their_prefix() -> None:
@@ -72,14 +71,17 @@ def test_two_tools_meet_behind_their_prefix() -> None:
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ({"prefix": "../"}, "'../' is no beginning of a tool's name: "),
+        ({"prefix": "../"}, "'../' cannot start a tool name: "),
         ({"prefix": 3}, "'prefix' must be a string, not a number @ files.json:/prefix"),
         ({"origin": 3}, "'origin' must be an object, not a number @ files.json:/origin"),
         (
             {"origin": {"kind": "mcp"}},
-            "'name' is missing: it says which import the file came from @ files.json:/origin",
+            "'name' is missing: it names the import that wrote the file @ files.json:/origin",
         ),
-        ({"origin": origin("soap")}, "'soap' is no kind of import: those are mcp, openapi, tools, functions, models"),
+        (
+            {"origin": origin("soap")},
+            "'soap' is not a kind of import; the kinds are mcp, openapi, tools, functions, models",
+        ),
         ({"origins": {}}, "unknown key 'origins'. Did you mean 'origin'? @ files.json:/origins"),
     ],
 )
@@ -90,14 +92,18 @@ def test_mistakes_of_the_file(keys: dict[str, Any], told: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "keys", "told"),
     [
-        ("mcp", {"request": {}}, "'request' stands only in a file whose 'origin' is of the kind 'openapi'"),
-        ("openapi", {"wrapsResult": True}, "'wrapsResult' stands only in a file whose 'origin' is of the kind 'mcp'"),
-        ("models", {"function": "a:b"}, "'function' stands only in a file whose 'origin' is of the kind 'functions'"),
+        ("mcp", {"request": {}}, "'request' is only allowed in a file whose 'origin' has the kind 'openapi'"),
+        ("openapi", {"wrapsResult": True}, "'wrapsResult' is only allowed in a file whose 'origin' has the kind 'mcp'"),
+        ("models", {"function": "a:b"}, "'function' is only allowed in a file whose 'origin' has the kind 'functions'"),
         ("mcp", {"wrapsResult": 1}, "'wrapsResult' must be true or false, not a number"),
         ("openapi", {"request": []}, "'request' must be an object, not a list"),
-        ("openapi", {"request": {"a=1); import os": 1}}, "'a=1); import os' is no key that says how"),
-        ("openapi", {"request": {"class": 1}}, "'class' is no key that says how an operation is called"),
-        ("openapi", {"request": {"output": 1}}, "'output' is no key that says how an operation is called"),
+        (
+            "openapi",
+            {"request": {"a=1); import os": 1}},
+            "'a=1); import os' is not a key of 'request'; the keys are method, path",
+        ),
+        ("openapi", {"request": {"class": 1}}, "'class' is not a key of 'request'"),
+        ("openapi", {"request": {"output": 1}}, "'output' is not a key of 'request'"),
         ("functions", {"function": "acme.math"}, "a function is written 'module:function', not 'acme.math'"),
         ("functions", {"function": "a.b:c d"}, "a function is written 'module:function', not 'a.b:c d'"),
     ],

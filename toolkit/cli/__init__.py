@@ -1,0 +1,1 @@
+"""The command line ``toolkit``; ``toolkit.cli.app`` lists the commands."""

@@ -1,0 +1,31 @@
+"""Tool specs: YAML or JSON files in, ``ToolSpec`` out, every mistake as ``message @ file:pointer``.
+
+Every name is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolkit.spec.lint import estimate_tokens as estimate_tokens
+    from toolkit.spec.lint import lint_spec as lint_spec
+    from toolkit.spec.load import load_spec_text as load_spec_text
+    from toolkit.spec.load import load_specs as load_specs
+    from toolkit.spec.model import Json as Json
+    from toolkit.spec.model import Origin as Origin
+    from toolkit.spec.model import SpecExample as SpecExample
+    from toolkit.spec.model import ToolSpec as ToolSpec
+    from toolkit.spec.names import is_wire_name as is_wire_name
+    from toolkit.spec.problems import Finding as Finding
+else:
+    from toolkit.lazy_exports import lazy_exports
+
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".lint": "estimate_tokens lint_spec",
+            ".load": "load_spec_text load_specs",
+            ".model": "Json Origin SpecExample ToolSpec",
+            ".names": "is_wire_name",
+            ".problems": "Finding",
+        },
+    )

@@ -1,5 +1,5 @@
-"""A value read from a spec file -> ToolSpecs. Every mistake goes to ``problems``; a spec with mistakes is still
-built, from what could be read, and thrown away with the others by the loader."""
+"""A value read from a spec file -> ToolSpecs. Every mistake goes to ``problems``. A spec with mistakes is still built from
+what could be read; the loader then discards it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Final
 
 from toolkit.spec.check_origin import (
     ORIGIN_KEYS,
-    Imported,
+    FileOrigin,
+    check_file_origin,
     check_function,
-    check_imported,
     check_names,
     check_origin_keys,
     check_request,
 )
 from toolkit.spec.check_own_keys import check_examples, check_permissions
-from toolkit.spec.description import MAX_DESCRIPTION_FILE, unknown_placeholders
+from toolkit.spec.description import placeholder_problems, read_description
 from toolkit.spec.fields import Fields
-from toolkit.spec.files import read_below
 from toolkit.spec.model import Json, ToolSpec
 from toolkit.spec.names import NAME_RULE
-from toolkit.spec.problems import Problems, Unreadable, below, kind, shown
+from toolkit.spec.problems import Problems, Unreadable, below, kind
 
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SCHEMA_NODES: Final = 20_000
@@ -43,30 +42,30 @@ _LIST_KEYS = ("tools", "nextCursor", "_meta", "origin", "prefix")
 
 
 def check_document(value: Json, problems: Problems, directory: Path | None) -> list[ToolSpec]:
-    """The tools of one file: one definition, or the list a server answers with."""
+    """The tools of one file: one definition, or the list that a server returns for ``tools/list``."""
     if not isinstance(value, dict):
         problems.add(f'a spec file holds one tool as an object, or {{"tools": [...]}}, not {kind(value)}', "")
         return []
     if "tools" not in value:
-        return [_check_tool(Fields(value, "", problems), directory, Imported())]
+        return [_check_tool(Fields(value, "", problems), directory, FileOrigin())]
     fields = Fields(value, "", problems)
     fields.refuse_unknown(_LIST_KEYS)
-    imported = check_imported(fields)
+    file_origin = check_file_origin(fields)
     specs: list[ToolSpec] = []
     for index, tool in enumerate(fields.items("tools")):
         pointer = below("/tools", index)
         if isinstance(tool, dict):
-            specs.append(_check_tool(Fields(tool, pointer, problems), directory, imported))
+            specs.append(_check_tool(Fields(tool, pointer, problems), directory, file_origin))
         else:
             problems.add(f"a tool must be an object, not {kind(tool)}", pointer)
     return specs
 
 
-def _check_tool(fields: Fields, directory: Path | None, imported: Imported) -> ToolSpec:
+def _check_tool(fields: Fields, directory: Path | None, file_origin: FileOrigin) -> ToolSpec:
     fields.refuse_unknown(_KEYS)
     fields.require("name", NAME_RULE)
-    check_origin_keys(fields, imported.origin)
-    name, rename = check_names(fields, imported)
+    check_origin_keys(fields, file_origin.origin)
+    name, rename = check_names(fields, file_origin)
     title = fields.string("title")
     description = fields.string("description")
     input_schema = _check_input_schema(fields)
@@ -93,20 +92,20 @@ def _check_tool(fields: Fields, directory: Path | None, imported: Imported) -> T
         long_description=_read_description_file(fields, directory),
         rename=rename,
         function=check_function(fields),
-        prefix=imported.prefix if name else "",
-        origin=imported.origin,
+        prefix=file_origin.prefix if name else "",
+        origin=file_origin.origin,
         request=check_request(fields),
         wraps_result=fields.boolean("wrapsResult") is True,
     )
 
 
 def _check_input_schema(fields: Fields) -> dict[str, Json]:
-    wanted = 'write {"type": "object"} for a tool without parameters'
-    fields.require("inputSchema", wanted)
+    advice = 'write {"type": "object"} for a tool without parameters'
+    fields.require("inputSchema", advice)
     schema = _check_schema(fields, "inputSchema")
     if schema is None:
         return {}
-    # Servers do leave it out, for a tool without parameters above all; arguments are an object anyway.
+    # Some servers leave it out, mostly for tools without parameters. Arguments are always an object.
     if "type" not in schema:
         return {"type": "object", **schema}
     if schema["type"] != "object":
@@ -115,14 +114,14 @@ def _check_input_schema(fields: Fields) -> dict[str, Json]:
 
 
 def _check_schema(fields: Fields, key: str) -> dict[str, Json] | None:
-    """Only the bounds: what the keywords mean, and which are served, is the generator's business."""
+    """Checks only the size and depth; the generator checks the keywords."""
     schema = fields.mapping(key)
     if schema is None:
         return None
     nodes = 0
-    open_values: list[tuple[Json, int]] = [(schema, 1)]
-    while open_values:
-        value, depth = open_values.pop()
+    pending: list[tuple[Json, int]] = [(schema, 1)]
+    while pending:
+        value, depth = pending.pop()
         nodes += 1
         if not isinstance(value, dict | list):
             continue
@@ -130,9 +129,9 @@ def _check_schema(fields: Fields, key: str) -> dict[str, Json] | None:
             fields.add(f"{key!r} is nested deeper than {MAX_SCHEMA_DEPTH} levels", key)
             return None
         items = value.values() if isinstance(value, dict) else value
-        open_values.extend((item, depth + 1) for item in items)
+        pending.extend((item, depth + 1) for item in items)
     if nodes > MAX_SCHEMA_NODES:
-        fields.add(f"{key!r} has {nodes} values: at most {MAX_SCHEMA_NODES} are read", key)
+        fields.add(f"{key!r} has {nodes} values, more than the {MAX_SCHEMA_NODES} allowed", key)
         return None
     return schema
 
@@ -143,16 +142,13 @@ def _read_description_file(fields: Fields, directory: Path | None) -> str | None
     if name is None:
         return None
     if directory is None:
-        fields.add(f"{key!r} needs a spec that was read from a file", key)
+        fields.add(f"{key!r} needs a spec that is read from a file", key)
         return None
     try:
-        text = read_below(directory, name, MAX_DESCRIPTION_FILE)
+        text = read_description(directory, name)
     except Unreadable as error:
         fields.add(f"{key!r}: {error}", key)
         return None
-    for placeholder in unknown_placeholders(text):
-        fields.add(
-            f"{key!r}: {shown('${' + placeholder + '}')} is not filled in; ${{workspace}}, ${{directory}} and ${{cwd}} are",
-            key,
-        )
+    for problem in placeholder_problems(text):
+        fields.add(f"{key!r}: {problem}", key)
     return text

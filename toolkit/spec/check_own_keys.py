@@ -1,4 +1,4 @@
-"""The two structured keys of our own: ``permissions`` and ``examples``."""
+"""The two structured keys that we add to MCP's: ``permissions`` and ``examples``."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from toolkit.spec.model import SpecExample
 from toolkit.spec.problems import below, kind, shown
 
 _EXAMPLE_KEYS = ("title", "arguments", "files", "output", "error")
-_ERROR_WORD = re.compile(r"[A-Z][A-Z0-9_]*")
+_ERROR_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 def check_permissions(fields: Fields) -> tuple[tuple[Permission, ...], tuple[Permission, ...]]:
-    """Required and optional permissions; a plain list is the required ones."""
+    """Required and optional permissions; a plain list holds the required ones."""
     value = fields.value.get("permissions")
     if not isinstance(value, dict):
-        return _check_words(fields, "permissions", taken=()), ()
+        return _check_permission_list(fields, "permissions", others=()), ()
     parts = Fields(value, fields.at("permissions"), fields.problems)
     parts.refuse_unknown(("required", "optional"))
-    required = _check_words(parts, "required", taken=())
-    return required, _check_words(parts, "optional", taken=required)
+    required = _check_permission_list(parts, "required", others=())
+    return required, _check_permission_list(parts, "optional", others=required)
 
 
-def _check_words(fields: Fields, key: str, *, taken: Collection[Permission]) -> tuple[Permission, ...]:
+def _check_permission_list(fields: Fields, key: str, *, others: Collection[Permission]) -> tuple[Permission, ...]:
     """The permissions listed under ``key``, in the order of ``PERMISSIONS``."""
     found: set[Permission] = set()
     for index, word in enumerate(fields.items(key)):
@@ -39,8 +39,8 @@ def _check_words(fields: Fields, key: str, *, taken: Collection[Permission]) -> 
             message = f"unknown permission {given}: the four are {', '.join(PERMISSIONS)}.{nearest(text, PERMISSIONS)}"
             fields.problems.add(message, pointer)
         elif permission in found:
-            fields.problems.add(f"the permission {permission!r} is there twice", pointer)
-        elif permission in taken:
+            fields.problems.add(f"the permission {permission!r} is duplicated", pointer)
+        elif permission in others:
             fields.problems.add(f"the permission {permission!r} is both required and optional", pointer)
         else:
             found.add(permission)
@@ -60,12 +60,12 @@ def check_examples(fields: Fields) -> tuple[SpecExample, ...]:
 
 def _check_example(fields: Fields) -> SpecExample:
     fields.refuse_unknown(_EXAMPLE_KEYS)
-    fields.require("title", "it names the example when it fails")
+    fields.require("title", "it identifies the example when it fails")
     if ("output" in fields.value) == ("error" in fields.value):
-        fields.problems.add("an example has either 'output' or 'error'", fields.pointer)
+        fields.problems.add("an example needs either 'output' or 'error'", fields.pointer)
     error = fields.string("error")
-    if error is not None and not _ERROR_WORD.fullmatch(error):
-        fields.add(f"{shown(error)} is no error code or reason: those are written like 'NOT_FOUND'", "error")
+    if error is not None and not _ERROR_NAME.fullmatch(error):
+        fields.add(f"{shown(error)} is not an error code or reason: write it like 'NOT_FOUND'", "error")
     return SpecExample(
         title=fields.string("title") or "",
         arguments=fields.mapping("arguments") or {},
@@ -80,9 +80,9 @@ def _check_files(fields: Fields) -> dict[str, str]:
     for path, text in (fields.mapping("files") or {}).items():
         pointer = below(fields.at("files"), path)
         parts = PurePosixPath(path).parts
-        # These are written into a fresh workspace by whoever runs the example: none may lie outside it.
+        # Whoever runs the example writes these into a fresh workspace: none may be outside it.
         if not parts or path.startswith("/") or ".." in parts or "\0" in path:
-            fields.problems.add(f"{shown(path)} is no relative file name without '..'", pointer)
+            fields.problems.add(f"{shown(path)} is not a relative file name without '..'", pointer)
         elif isinstance(text, str):
             texts[path] = text
         else:

@@ -1,4 +1,4 @@
-"""Reading the keys of one object, typed: a wrong one is put on the list and replaced, so that reading goes on."""
+"""Typed access to the keys of one object. A wrong value is reported and replaced, so that reading continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading text files: plain ones only, never through a link, bounded, UTF-8. ``Unreadable`` says what is wrong."""
+"""Reading text files: regular files only, never through a link, bounded, UTF-8. ``Unreadable`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def read_plain_file(path: str | Path, limit: int, *, dir_fd: int | None = None) 
     try:
         descriptor = os.open(path, _FILE, dir_fd=dir_fd)
     except OSError as error:
-        raise Unreadable(_why(error)) from None
+        raise Unreadable(_explain_os_error(error)) from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Unreadable("not a plain file")
+            raise Unreadable("not a regular file")
         with open(descriptor, "rb", closefd=False) as file:
             data = file.read(limit + 1)
     except OSError as error:
-        raise Unreadable(_why(error)) from None
+        raise Unreadable(_explain_os_error(error)) from None
     finally:
         os.close(descriptor)
     if len(data) > limit:
@@ -44,7 +44,7 @@ def read_below(directory: Path, name: str, limit: int) -> str:
     """The text of the file ``name`` in or below ``directory``; no step on the way may be a link."""
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\0" in name:
-        raise Unreadable(f"{shown(name)} is no relative file name without '..'")
+        raise Unreadable(f"{shown(name)} is not a relative file name without '..'")
     # Every step starts from the open directory before it, so nothing can be swapped in between.
     descriptor = -1
     try:
@@ -54,7 +54,7 @@ def read_below(directory: Path, name: str, limit: int) -> str:
             os.close(outer)
         return read_plain_file(parts[-1], limit, dir_fd=descriptor)
     except OSError as error:
-        raise Unreadable(_why(error)) from None
+        raise Unreadable(_explain_os_error(error)) from None
     finally:
         if descriptor >= 0:
             os.close(descriptor)
@@ -65,12 +65,12 @@ def refuse_bom(text: str) -> None:
         raise Unreadable("the file starts with a byte order mark (BOM): save it as UTF-8 without one")
 
 
-def _why(error: OSError) -> str:
+def _explain_os_error(error: OSError) -> str:
     if error.errno == errno.ENOENT:
         return "no such file"
     if error.errno == errno.ELOOP:
-        return "a link: only plain files are read"
+        return "a link: only regular files are read"
     if error.errno == errno.ENOTDIR:
-        # What the kernel says of a link where O_NOFOLLOW wants a directory, too.
-        return "a link, or no directory, is on the way to the file"
+        # The kernel also reports this for a link when O_NOFOLLOW opens a directory.
+        return "a part of the path is a link or not a directory"
     return f"cannot be read: {os.strerror(error.errno) if error.errno else 'unknown error'}"

@@ -1,4 +1,4 @@
-"""Advice on specs that load well but serve a model badly."""
+"""Advice on specs that load without mistakes but are hard for a model to use."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Final
 from toolkit.spec.model import Json, ToolSpec
 from toolkit.spec.problems import Finding, below, shown
 
-__all__ = ["Finding", "estimate_tokens", "lint"]
-
 MAX_DESCRIPTION_TOKENS: Final = 40
 
-# Where a schema holds further schemas. Values such as `default` and `enum` are data and are not looked into.
+# Keywords that hold subschemas. Values such as `default` and `enum` are data and are skipped.
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LISTED = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 _SINGLE = ("items", "additionalProperties", "contains", "not", "if", "then", "else")
@@ -23,8 +21,8 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def lint(spec: ToolSpec, count_tokens: Callable[[str], int] = estimate_tokens) -> list[Finding]:
-    """What to better in ``spec``; the same list every time, in the order of the file."""
+def lint_spec(spec: ToolSpec, count_tokens: Callable[[str], int] = estimate_tokens) -> list[Finding]:
+    """What to improve in ``spec``, in the order of the file."""
     places = [
         *_lint_description(spec, count_tokens),
         *_undescribed(spec.input_schema, below(spec.pointer, "inputSchema")),
@@ -40,14 +38,14 @@ def _lint_description(spec: ToolSpec, count_tokens: Callable[[str], int]) -> Ite
         return
     tokens = count_tokens(spec.description)
     if tokens > MAX_DESCRIPTION_TOKENS:
-        limit = f"at most {MAX_DESCRIPTION_TOKENS} are good, the rest belongs into a 'descriptionFile'"
+        limit = f"keep it to {MAX_DESCRIPTION_TOKENS} and move the rest to a 'descriptionFile'"
         yield f"the description has {tokens} tokens: {limit}", pointer
     if "```" in spec.description or any(line.lstrip().startswith(">>>") for line in spec.description.splitlines()):
-        yield "the description holds code: say in words what the tool does", pointer
+        yield "the description holds code: describe in words what the tool does", pointer
 
 
 def _undescribed(schema: Json, pointer: str) -> Iterator[tuple[str, str]]:
-    """Every property without a description, nested ones too; the loader has bounded the depth."""
+    """Every property without a description, nested ones too. The loader has limited the depth."""
     if not isinstance(schema, dict):
         return
     for keyword in _NAMED:

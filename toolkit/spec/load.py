@@ -31,16 +31,16 @@ def load_specs(paths: Sequence[Path], *, base: Path) -> list[ToolSpec]:
 
 
 def read_specs(paths: Sequence[Path], *, base: Path) -> tuple[list[ToolSpec], list[Finding]]:
-    """As ``load_specs``, for who has more to say of the specs than their mistakes: those with some are there, too."""
+    """As ``load_specs``, but returns the mistakes, and the specs that have mistakes, too."""
     findings: list[Finding] = []
     specs: list[ToolSpec] = []
     for path, source in _unique_files(paths, base, findings):
         specs += _load_file(path, source, findings)
-    return specs, findings + _same_names(specs)
+    return specs, findings + _find_same_names(specs)
 
 
 def spec_files(paths: Sequence[Path], *, base: Path) -> list[tuple[Path, str]]:
-    """The files ``load_specs`` would read, each with its ``source``, without reading them."""
+    """The files that ``load_specs`` would read, each with its ``source``; nothing is read."""
     findings: list[Finding] = []
     files = list(_unique_files(paths, base, findings))
     if findings:
@@ -51,11 +51,11 @@ def spec_files(paths: Sequence[Path], *, base: Path) -> list[tuple[Path, str]]:
 def load_spec_text(text: str, source: str, directory: Path | None) -> list[ToolSpec]:
     """The tools of one text: JSON when ``source`` ends in ``.json``, else YAML.
 
-    ``directory`` is where a ``descriptionFile`` is looked for; without one such a key is a mistake.
+    ``directory`` holds the ``descriptionFile``; without a directory that key is a mistake.
     """
     findings: list[Finding] = []
     specs = _load_text(text, source, directory, findings)
-    return _finish(specs, findings)
+    return _raise_findings(specs, findings)
 
 
 def _unique_files(paths: Sequence[Path], base: Path, findings: list[Finding]) -> Iterator[tuple[Path, str]]:
@@ -70,7 +70,7 @@ def _unique_files(paths: Sequence[Path], base: Path, findings: list[Finding]) ->
 def _spec_files(given: Path, base: Path, findings: list[Finding]) -> list[Path]:
     """The file itself, or the spec files in and below the directory."""
     if os.path.isdir(given):
-        return _search(given, base, findings)
+        return _find_spec_files(given, base, findings)
     if given.suffix in SUFFIXES:
         return [given]
     exists = os.path.lexists(given)
@@ -79,23 +79,23 @@ def _spec_files(given: Path, base: Path, findings: list[Finding]) -> list[Path]:
     return []
 
 
-def _search(directory: Path, base: Path, findings: list[Finding]) -> list[Path]:
-    def complain(error: OSError) -> None:
+def _find_spec_files(directory: Path, base: Path, findings: list[Finding]) -> list[Path]:
+    def report_error(error: OSError) -> None:
         findings.append(Finding("the directory cannot be read", _source(Path(error.filename), base), ""))
 
     files: list[Path] = []
-    for folder, folders, names in os.walk(directory, onerror=complain):
+    for folder, folders, names in os.walk(directory, onerror=report_error):
         folders.sort()
         files += (Path(folder, name) for name in names if name.endswith(SUFFIXES))
         for linked in (path for name in folders if (path := Path(folder, name)).is_symlink()):
-            # os.walk does not enter these; silence would look as if their specs were loaded.
+            # os.walk does not enter links. Without a finding it would look as if their specs were loaded.
             findings.append(Finding("a link: only real directories are searched", _source(linked, base), ""))
     return sorted(files, key=lambda file: file.relative_to(directory).as_posix())
 
 
 def _source(path: Path, base: Path) -> str:
     relative = os.path.relpath(path, base).replace(os.sep, "/")
-    # A file name that is no UTF-8 could not be printed otherwise.
+    # A file name that is not UTF-8 could not be printed otherwise.
     return os.fsencode(relative).decode("utf-8", "backslashreplace")
 
 
@@ -118,28 +118,28 @@ def _load_text(text: str, source: str, directory: Path | None, findings: list[Fi
         refuse_bom(text)
         specs = check_document(read(text, problems), problems, directory)
     except Unreadable as reason:
-        problems.stop(reason)
+        problems.add_unreadable(reason)
     findings += problems.found
     return specs
 
 
-def _finish(specs: list[ToolSpec], findings: list[Finding]) -> list[ToolSpec]:
-    findings += _same_names(specs)
+def _raise_findings(specs: list[ToolSpec], findings: list[Finding]) -> list[ToolSpec]:
+    findings += _find_same_names(specs)
     if findings:
         raise SpecError(map(str, findings))
     return specs
 
 
-def _same_names(specs: Iterable[ToolSpec]) -> list[Finding]:
+def _find_same_names(specs: Iterable[ToolSpec]) -> list[Finding]:
     findings: list[Finding] = []
     first: dict[str, tuple[str, bool]] = {}
     for spec in specs:
         pointer = below(spec.pointer, "rename" if spec.rename else "name")
         place, imported = f"{spec.source}:{pointer}", spec.origin is not None
         taken, was_imported = first.setdefault(spec.wire_name, (place, imported))
-        # A spec whose name is itself a mistake has none here.
+        # The name is empty here if it was a mistake.
         if spec.wire_name and taken != place:
-            way_out = ", or its import a 'prefix'" if imported or was_imported else ""
-            message = f"the name {shown(spec.wire_name)} is taken by {taken}: give one of the two a 'rename'{way_out}"
+            way_out = ", or a 'prefix' to its import" if imported or was_imported else ""
+            message = f"the name {shown(spec.wire_name)} is taken by {taken}: add a 'rename' to one of the two{way_out}"
             findings.append(Finding(message, spec.source, pointer))
     return findings

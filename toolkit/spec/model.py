@@ -1,4 +1,4 @@
-"""What one tool spec says, as plain data: the same whether it was written in YAML or in JSON."""
+"""One tool spec as plain data, the same whether it was written in YAML or in JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SpecExample:
     files: dict[str, str]
     """The workspace before the call: relative path -> text."""
     output: dict[str, Json] | None
-    """A part of the output that must be equal."""
+    """The part of the output that must match."""
     error: str | None
     """An error code, or the reason of a TOOL_FAILED."""
 
@@ -33,7 +33,7 @@ class Origin:
     name: str
     """The import's name in the settings."""
     details: dict[str, Json]
-    """What else the importer wrote down: a server's name and version, say."""
+    """What else the importer recorded, for example a server's name and version."""
 
     def as_json(self) -> dict[str, Json]:
         return {"kind": self.kind, "name": self.name, **self.details}
@@ -41,7 +41,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool definition: what MCP says of a tool, and what we add to it."""
+    """One tool definition: the keys of MCP, and our own."""
 
     name: str
     title: str | None
@@ -59,29 +59,29 @@ class ToolSpec:
     pointer: str
     """The tool's JSON pointer in that file: "" for a file of one tool, else like "/tools/3"."""
     description_file: str | None
-    """``descriptionFile`` as the spec has it: relative to the spec's own directory."""
+    """``descriptionFile`` as in the spec: relative to the spec's directory."""
     long_description: str | None
     """The text of that file."""
     rename: str | None
     function: str | None = None
-    """``module:function`` where the spec was read from a function."""
+    """``module:function`` if the spec was read from a function."""
     prefix: str = ""
-    """Put before the name by the file it stands in."""
+    """Added to the name; declared by the spec's file."""
     origin: Origin | None = None
-    """Where the file was imported from; ``name`` is the tool's name there."""
+    """The import that wrote the file; ``name`` is the tool's name at the origin."""
     request: dict[str, Json] | None = None
     """How to call an operation of an OpenAPI document."""
     wraps_result: bool = False
-    """Whether the server answers ``{"result": ...}`` around what ``output_schema`` describes."""
+    """Whether the server wraps what ``output_schema`` describes in ``{"result": ...}``."""
 
     @property
     def description_source(self) -> str | None:
-        """The description file, named as ``source`` is."""
+        """The description file, relative to the same folder as ``source``."""
         if self.description_file is None:
             return None
         return posixpath.normpath(posixpath.join(posixpath.dirname(self.source), self.description_file))
 
     @property
     def wire_name(self) -> str:
-        """The name models see: the file's own behind its prefix, unless ``rename`` gives another."""
+        """The name that models see: ``rename``, else the name with the file's prefix."""
         return self.rename or f"{self.prefix}{self.name}"

@@ -1,4 +1,4 @@
-"""What a tool may be called on the wire."""
+"""Which names a tool may have on the wire."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 NAME_RULE: Final = (
-    "a name has 1 to 128 characters, an ASCII letter, a digit or '_' first, then also '.', '/', ':', '-' and blanks; "
+    "a name has 1 to 128 characters: an ASCII letter, a digit or '_' first, then also '.', '/', ':', '-' and spaces; "
     "no '..', and no part like '__init__'"
 )
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,127}")
@@ -14,7 +14,7 @@ _PARTS: Final = re.compile(r"[./: -]")
 
 
 def is_wire_name(name: str) -> bool:
-    """Whether a tool may be called so.
+    """Whether a tool may have this name.
 
     >>> [is_wire_name(name) for name in ("math.factorial", "../x", "__class__")]
     [True, False, False]

@@ -1,4 +1,4 @@
-"""Where a mistake is, how it is written, and the list that gathers the mistakes of one file."""
+"""Findings in spec files: their form ``message @ file:pointer``, and the list of the mistakes in one file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Final
 from toolkit.spec.model import Json
 
 MAX_SHOWN: Final = 80  # characters of a foreign text in a message
-MAX_PROBLEMS: Final = 100  # of one file: a hostile text must not grow an endless message
+MAX_PROBLEMS: Final = 100  # in one file: a hostile text must not cause an endless message
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A remark about one place of a spec file.
+    """A mistake or advice at one place in a spec file.
 
     >>> str(Finding("'name' is missing", "tools/read.yaml", "/tools/3"))
     "'name' is missing @ tools/read.yaml:/tools/3"
@@ -30,7 +30,7 @@ class Finding:
 
 
 class Unreadable(Exception):
-    """Nothing more can be read from this text; the message is the whole sentence."""
+    """Nothing more can be read from this text; the message says why."""
 
 
 class Problems:
@@ -45,15 +45,16 @@ class Problems:
         if pointer in self._misread:
             return
         if len(self.found) == MAX_PROBLEMS:
-            raise Unreadable(f"more than {MAX_PROBLEMS} mistakes: the rest is not listed")
+            raise Unreadable(f"more than {MAX_PROBLEMS} mistakes; the rest is not listed")
         self.found.append(Finding(message, self.source, pointer))
 
     def misread(self, message: str, pointer: str) -> None:
-        """As ``add``, for a value that could not be read: what is said of it later would only repeat this."""
+        """As ``add``, for a value that could not be read. Later mistakes at the same place are ignored."""
         self.add(message, pointer)
         self._misread.add(pointer)
 
-    def stop(self, reason: Unreadable) -> None:
+    def add_unreadable(self, reason: Unreadable) -> None:
+        """Adds why reading stopped; ``MAX_PROBLEMS`` does not apply."""
         self.found.append(Finding(str(reason), self.source, ""))
 
 
@@ -78,12 +79,12 @@ def clip(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A foreign text inside a message: quoted, on one line, of bounded length."""
+    """A foreign text for a message: quoted, on one line, of limited length."""
     return repr(clip(text))
 
 
 def kind(value: Json) -> str:
-    """What a value is, in the words of JSON."""
+    """The JSON type of a value, with an article."""
     if value is None:
         return "null"
     if isinstance(value, bool):

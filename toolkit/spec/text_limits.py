@@ -1,4 +1,4 @@
-"""The limits both text formats share: depth, numbers, Unicode."""
+"""Limits that YAML and JSON texts share: depth, numbers, Unicode."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from toolkit.spec.problems import clip
 
 MAX_DEPTH: Final = 100  # of a whole file; a schema has its own, smaller limit in check.py
 MAX_DIGITS: Final = 400
-NOT_UNICODE: Final = "half of a surrogate pair is no Unicode text"
+NOT_UNICODE: Final = "the text holds a lone surrogate, which is not valid Unicode"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def too_deep(line: int, column: int) -> str:
+def depth_message(line: int, column: int) -> str:
     return f"nested deeper than {MAX_DEPTH} levels (line {line}, column {column})"
 
 
@@ -23,15 +23,15 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or _SURROGATE.search(text) is None
 
 
-def number(text: str) -> int | float:
-    """The value of a decimal number; ``ValueError`` holds a sentence about one that is too large.
+def parse_number(text: str) -> int | float:
+    """The value of a decimal number; ``ValueError`` if it is too large, with a sentence that says so.
 
-    >>> number("1e3"), number("-12")
+    >>> parse_number("1e3"), parse_number("-12")
     (1000.0, -12)
     """
     digits = sum(map(str.isdigit, text))
     if digits >= MAX_DIGITS:
-        raise ValueError(f"a number of {digits} digits: fewer than {MAX_DIGITS} are read")
+        raise ValueError(f"the number has {digits} digits; fewer than {MAX_DIGITS} are allowed")
     if text.lstrip("+-").isdigit():
         return int(text)
     value = float(text)

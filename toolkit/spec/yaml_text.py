@@ -1,8 +1,8 @@
-"""YAML text -> value, by rules that leave no room for surprise.
+"""YAML text -> value, by strict rules without surprises.
 
-PyYAML only splits the text into events. What they mean is decided here: plain words by the core rules of
-YAML 1.2 (``yes``, ``on``, dates and ``012`` are strings), no tags, no anchors, no aliases, no equal keys, no
-key that is not a string.
+PyYAML only splits the text into events; this module interprets them. Plain scalars follow the core schema of YAML 1.2
+(``yes``, ``on``, dates and ``012`` are strings). Tags, anchors, aliases, duplicate keys and keys that are not strings are
+mistakes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from toolkit.spec.model import Json
 from toolkit.spec.problems import Problems, Unreadable, kind, pointer_of, shown
-from toolkit.spec.text_limits import MAX_DEPTH, NOT_UNICODE, is_unicode, number, too_deep
+from toolkit.spec.text_limits import MAX_DEPTH, NOT_UNICODE, depth_message, is_unicode, parse_number
 
 if TYPE_CHECKING:
     import yaml
 
 _WRITE_IT_OUT = "write it out, or use '$defs' and '$ref'"
-_ODD_KEY = "?"  # what a pointer shows for a key that is no text
+_ODD_KEY = "?"  # in a pointer, for a key that is not text
 
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -29,16 +29,16 @@ _WORDS: Final[dict[str, bool | None]] = {
 _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
-# What YAML does not allow unescaped. PyYAML checks it too, but names bytes where we name line and column.
+# What YAML does not allow unescaped. PyYAML checks it too, but reports bytes and not line and column.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# PyYAML takes these for line ends, as YAML 1.1 did; in YAML 1.2 they are text.
+# PyYAML treats these as line ends, as YAML 1.1 did; in YAML 1.2 they are text.
 _OLD_LINE_ENDS = "\x85\u2028\u2029"
 
 
 def read_yaml(text: str, problems: Problems, *, keys_as_text: bool = False) -> Json:
-    """The value of ``text``; mistakes go to ``problems``, ``Unreadable`` ends it.
+    """The value of ``text``. Mistakes go to ``problems``; ``Unreadable`` if reading cannot continue.
 
-    ``keys_as_text``: every plain key is the text it is written with, as in ``200: ...``; else it must be a string.
+    With ``keys_as_text``, a plain key such as ``200:`` is its text; otherwise a key must be a string.
     """
     import yaml
 
@@ -67,7 +67,7 @@ def _refuse_unprintable(text: str) -> None:
 
 
 def _shield_line_ends(text: str) -> tuple[str, dict[int, str]]:
-    """Put private characters that the text does not use in place of ``_OLD_LINE_ENDS``; also how to undo it."""
+    """Replaces ``_OLD_LINE_ENDS`` by private characters that the text does not use; also returns how to undo it."""
     present = [end for end in _OLD_LINE_ENDS if end in text]
     if not present:
         return text, {}
@@ -80,14 +80,14 @@ def _shield_line_ends(text: str) -> tuple[str, dict[int, str]]:
     return text.translate({ord(end): code for code, end in restore.items()}), restore
 
 
-def _plain(text: str) -> bool | int | float | str | None:
-    """An unquoted scalar; ``ValueError`` holds a sentence about a number nobody can use."""
+def _parse_plain(text: str) -> bool | int | float | str | None:
+    """An unquoted scalar; ``ValueError`` says why a number cannot be used."""
     if text in _WORDS:
         return _WORDS[text]
     if _NUMBER.fullmatch(text):
-        return number(text)
+        return parse_number(text)
     if _NOT_FINITE.fullmatch(text):
-        raise ValueError(f"{text} is no JSON number: quote it if it is text")
+        raise ValueError(f"{text} is not a JSON number: quote it if it is text")
     return text
 
 
@@ -120,17 +120,17 @@ class _Composer:
         import yaml
 
         if isinstance(event, yaml.AliasEvent):
-            self._misread(f"aliases are not read: {_WRITE_IT_OUT}")
+            self._misread(f"aliases are not supported: {_WRITE_IT_OUT}")
             return None
         assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
         if event.anchor is not None:
-            self._add(f"anchors are not read: {_WRITE_IT_OUT}")
+            self._add(f"anchors are not supported: {_WRITE_IT_OUT}")
         if event.tag is not None:
-            self._misread(f"tags are not read: leave {shown(event.tag)} out")
+            self._misread(f"tags are not supported: remove {shown(event.tag)}")
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event)
         if len(self._path) >= MAX_DEPTH:
-            raise Unreadable(too_deep(event.start_mark.line + 1, event.start_mark.column + 1))
+            raise Unreadable(depth_message(event.start_mark.line + 1, event.start_mark.column + 1))
         return self._mapping() if isinstance(event, yaml.MappingStartEvent) else self._sequence()
 
     def _scalar(self, event: yaml.ScalarEvent) -> Json:
@@ -139,7 +139,7 @@ class _Composer:
             self._misread(NOT_UNICODE)
         plain, _ = event.implicit
         try:
-            return _plain(text) if plain else text
+            return _parse_plain(text) if plain else text
         except ValueError as error:
             self._misread(str(error))
             return None
@@ -165,7 +165,7 @@ class _Composer:
                 way_out = "" if isinstance(key, list | dict) else ": quote it"
                 self._add(f"a key must be a string, not {kind(key)}{way_out}")
             elif key in result:
-                self._add(f"the key {shown(key)} is there twice")
+                self._add(f"the key {shown(key)} is duplicated")
             value = self._node(next(self._events))
             self._path.pop()
             if isinstance(key, str):

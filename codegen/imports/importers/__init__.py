@@ -1,1 +1,1 @@
-"""Tools described elsewhere than in spec files, read as if they were."""
+"""One importer for each kind of source: what it finds becomes the tools of a spec file."""

@@ -1,4 +1,4 @@
-"""Code-first tools as specs: of the modules a project names under ``functions``, and of an import of functions."""
+"""Code-first tools as specs: from the modules under ``functions`` in the settings, and from an import of functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.importers.subprocess_reader import read_modules
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.codegen.settings import Settings, find_settings
@@ -20,43 +20,43 @@ _READER: Final = "functions_reader.py"
 
 
 def read_functions(settings: Settings) -> dict[str, list[ToolSpec]]:
-    """What each entry of ``functions`` holds, in order; all mistakes are raised at once."""
+    """The specs of each entry of ``functions``, in order; all mistakes are raised at once."""
     if not settings.functions:
         return {}
-    told = _told(settings, settings.functions, "pyproject.toml:/tool/toolkit/functions")
-    problems: list[str] = list(told["problems"])
+    answer = _read_entries(settings, settings.functions, "pyproject.toml:/tool/toolkit/functions")
+    problems: list[str] = list(answer["problems"])
     found: dict[str, list[ToolSpec]] = {}
-    for entry, tools in told["tools"].items():
-        found[entry] = [spec for tool in tools for spec in _specs(entry, tool, problems)]
+    for entry, tools in answer["tools"].items():
+        found[entry] = [spec for tool in tools for spec in _check_tool(entry, tool, problems)]
     if problems:
         raise SpecError(problems)
     return found
 
 
-def import_functions(settings: ImportSettings, root: Path) -> Imported:
-    """The tools of modules as a spec file has them; each says which function runs it."""
-    told = _told(find_settings(root), settings.functions, f"{settings.pointer}/functions")
-    problems: list[str] = list(told["problems"])
+def import_functions(settings: ImportSettings, root: Path) -> ImportResult:
+    """The tools of modules as in a spec file; each names the function that runs it."""
+    answer = _read_entries(find_settings(root), settings.functions, f"{settings.pointer}/functions")
+    problems: list[str] = list(answer["problems"])
     tools: list[dict[str, Any]] = []
-    for entry, some in told["tools"].items():
+    for entry, some in answer["tools"].items():
         for tool in some:
             if tool["longDescription"] is not None:
                 problems.append(
-                    f"{tool['spec']['name']!r} has a description file, which an imported file cannot hold;"
-                    f" name its module under 'functions' of [tool.toolkit] instead @ {entry}:{tool['place']}"
+                    f"{tool['spec']['name']!r} has a description file, which an import cannot keep;"
+                    f" list its module under 'functions' in [tool.toolkit] instead @ {entry}:{tool['place']}"
                 )
             tools.append({**tool["spec"], "function": tool["function"]})
     if problems:
         raise SpecError(problems)
-    return Imported({}, tools)
+    return ImportResult({}, tools)
 
 
-def _told(settings: Settings, entries: Sequence[str], where: str) -> dict[str, Any]:
+def _read_entries(settings: Settings, entries: Sequence[str], where: str) -> dict[str, Any]:
     return read_modules(settings, _READER, entries, "functions", where)
 
 
-def _specs(entry: str, tool: dict[str, Any], problems: list[str]) -> list[ToolSpec]:
-    """One tool, judged as a spec in a file would be."""
+def _check_tool(entry: str, tool: dict[str, Any], problems: list[str]) -> list[ToolSpec]:
+    """One tool, checked like a spec in a file."""
     mistakes = Problems(entry)
     specs = check_document(tool["spec"], mistakes, None)
     place = tool["place"]

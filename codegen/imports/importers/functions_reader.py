@@ -1,6 +1,6 @@
-"""Run by ``functions`` in a process of its own: imports modules and writes down the tools they hold.
+"""A program that ``functions`` runs in its own process: imports modules and writes the tools they hold to a file.
 
-See ``beside_project`` for what they find there.
+``project_process`` says what those modules see of the generated package.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolkit.codegen.imports.importers.project_process import answer_with, enter_project, why
+from toolkit.codegen.imports.importers.project_process import enter_project, explain_failure, write_answer
 from toolkit.errors import SetupError
 from toolkit.runtime.catalog.catalog import CodeTool
 from toolkit.runtime.catalog.join_packs import ALL, load_pack
@@ -19,48 +19,48 @@ from toolkit.runtime.functions.lazy import LazyTool
 
 
 def main(answer: str, root: str, package: str, entries: Sequence[str]) -> None:
-    """Writes ``{"tools": {entry: [...]}, "problems": [...]}``, or ``{"failed": why}`` where a module cannot be imported."""
+    """Writes ``{"tools": {entry: [...]}, "problems": [...]}``, or ``{"failed": reason}`` if a module cannot be imported."""
     enter_project(root, package)
     tools: dict[str, list[dict[str, Any]]] = {}
     problems: list[str] = []
-    told: dict[str, Any] = {"tools": tools, "problems": problems}
+    result: dict[str, Any] = {"tools": tools, "problems": problems}
     for entry in entries:
         try:
             pack = load_pack(entry if ":" in entry else f"{entry}:{ALL}")
         except BaseException as error:
-            told = {"failed": why(entry, error, root)}
+            result = {"failed": explain_failure(entry, error, root)}
             break
-        tools[entry] = list(_described(entry, pack.tools, problems))
+        tools[entry] = list(_describe_tools(entry, pack.tools, problems))
         if not pack.tools:
-            problems.append(f"it holds no tool made of a function @ {entry}")
-    answer_with(told, answer)
+            problems.append(f"it holds no code-first tool @ {entry}")
+    write_answer(result, answer)
 
 
-def _described(entry: str, tools: Sequence[CodeTool], problems: list[str]) -> Iterator[dict[str, Any]]:
+def _describe_tools(entry: str, tools: Sequence[CodeTool], problems: list[str]) -> Iterator[dict[str, Any]]:
     for tool in tools:
         try:
-            yield _description(_made(tool))
+            yield _describe_tool(_make_tool(tool))
         except SetupError as error:
             problems.append(f"{error} @ {entry}:{tool.name}")
 
 
-def _made(tool: CodeTool) -> FunctionTool[..., Any]:
+def _make_tool(tool: CodeTool) -> FunctionTool[..., Any]:
     if isinstance(tool, LazyTool) and tool.needs_context:
         raise SetupError(
-            f"{tool.owner} makes it for a context, which only a toolkit has: keep it out of 'functions', and give it to the "
-            f"toolkit among its packs"
+            f"{tool.owner} needs a context, which only a toolkit has: remove it from 'functions', and pass it to the toolkit "
+            f"in 'packs'"
         )
     if isinstance(tool, LazyTool):
-        return tool.made(wait=lambda work: asyncio.run(_awaited(work)))
+        return tool.made(wait=lambda work: asyncio.run(_await_tool(work)))
     assert isinstance(tool, FunctionTool)
     return tool
 
 
-async def _awaited(work: Any) -> Any:
+async def _await_tool(work: Any) -> Any:
     return await work
 
 
-def _description(tool: FunctionTool[..., Any]) -> dict[str, Any]:
+def _describe_tool(tool: FunctionTool[..., Any]) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "name": tool.name,
         "description": tool.description,

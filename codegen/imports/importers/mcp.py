@@ -1,7 +1,7 @@
-"""A live MCP server's tools: the whole of its list, read over the same connection that runs them later.
+"""The complete tool list of a running MCP server, read over the same kind of connection that runs the tools later.
 
-A stdio server is started as the settings say, in the sandbox unless they opt out, with the project's folder as its
-workspace, which it cannot write: being asked for a list is no reason to change anything.
+A stdio server is started as the settings say, in the sandbox unless they opt out. Its workspace is the project's folder,
+read-only: listing tools must not change anything.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, Final
 
-from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
 from toolkit.guard.net.network import Network
@@ -18,7 +18,7 @@ from toolkit.guard.process.guard import ProcessGuard
 from toolkit.packs.mcp.pack import McpServer
 
 _KEPT: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-# What a wrapper may have beside its one property. Anything more says something of the wrapper itself.
+# Keys that a wrapper may have besides its one property. Any other key would mean that it is more than a wrapper.
 _OF_A_WRAPPER: Final = frozenset(
     {"$schema", "$defs", "definitions", "type", "title", "description", "properties", "required"}
     | {"additionalProperties", "x-fastmcp-wrap-result"}
@@ -26,13 +26,13 @@ _OF_A_WRAPPER: Final = frozenset(
 
 _IT_RAN: Final = ("SERVER_NOT_READY", "SERVER_DIED", "REMOTE")
 _WHERE_PROGRAMS_ARE: Final = (
-    "; the sandbox has the system's programs, those beside this Python and the project's folder:"
-    " install it there, or set sandbox = false"
+    "; the sandbox has the system's programs, those next to this Python and the project's folder:"
+    " install the program there, or set sandbox = false"
 )
 
 
-def import_mcp(settings: ImportSettings, root: Path) -> Imported:
-    """Every tool the server lists, in its order."""
+def import_mcp(settings: ImportSettings, root: Path) -> ImportResult:
+    """Every tool that the server lists, in its order."""
     server = McpServer(
         name=settings.name,
         command=settings.command,
@@ -44,18 +44,18 @@ def import_mcp(settings: ImportSettings, root: Path) -> Imported:
         timeout=settings.timeout,
     )
     try:
-        identity, tools = asyncio.run(_listed(server, root))
+        identity, tools = asyncio.run(_list_tools(server, root))
     except ToolkitError as error:
-        raise SetupError(f"{error.message}{_what_helps(settings, error)} @ {settings.pointer}") from None
+        raise SetupError(f"{error.message}{_suggest_fix(settings, error)} @ {settings.pointer}") from None
     except ImportError as error:
         raise SetupError(
-            f"MCP servers are read with the package {error.name!r}: pip install 'typed-toolkit[mcp]' @ {settings.pointer}"
+            f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]' @ {settings.pointer}"
         ) from None
     origin = {"server": identity} if identity else {}
-    return Imported(origin, [as_spec(tool, settings.permissions) for tool in tools])
+    return ImportResult(origin, [convert_tool(tool, settings.permissions) for tool in tools])
 
 
-async def _listed(server: McpServer, root: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
+async def _list_tools(server: McpServer, root: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
     from toolkit.packs.mcp.connection import McpConnection, ServerAccess
 
     with ProcessGuard(str(root), mode="read-only") as guard:
@@ -66,8 +66,8 @@ async def _listed(server: McpServer, root: Path) -> tuple[dict[str, str], list[d
             await connection.close()
 
 
-def _what_helps(settings: ImportSettings, error: ToolkitError) -> str:
-    """Where a command ran, or why it could not, and the setting that may change it."""
+def _suggest_fix(settings: ImportSettings, error: ToolkitError) -> str:
+    """Where the command ran, or why it could not, and the setting that may help."""
     if not settings.command:
         return ""
     reason = error.details.get("reason")
@@ -82,21 +82,21 @@ def _what_helps(settings: ImportSettings, error: ToolkitError) -> str:
     if settings.network:
         return "; it ran in the project's folder, in the sandbox: read-only, with the network"
     waits = reason == "SERVER_NOT_READY"
-    hint = "; one that is downloaded when it starts (npx, uvx) needs network = true" if waits else ""
+    hint = "; a program that is downloaded on start (npx, uvx) needs network = true" if waits else ""
     return f"; it ran in the project's folder, in the sandbox: read-only, without the network{hint}"
 
 
-def as_spec(tool: dict[str, Any], permissions: tuple[str, ...]) -> dict[str, Any]:
-    """One tool as a spec file has it. A ``{"result": ...}`` around the output is taken off, and that is noted."""
+def convert_tool(tool: dict[str, Any], permissions: tuple[str, ...]) -> dict[str, Any]:
+    """One tool as in a spec file. A ``{"result": ...}`` around the output is removed, and ``wrapsResult`` is set."""
     spec = {key: tool[key] for key in _KEPT if tool.get(key) is not None}
-    inner = _unwrapped(spec.get("outputSchema"))
+    inner = _unwrap_result(spec.get("outputSchema"))
     if inner is not None:
         spec |= {"outputSchema": inner, "wrapsResult": True}
     return {**spec, "permissions": list(permissions)}
 
 
-def _unwrapped(schema: Any) -> dict[str, Any] | None:
-    """What stands in a wrapper, with the definitions it refers to; None for a schema that is none."""
+def _unwrap_result(schema: Any) -> dict[str, Any] | None:
+    """The schema inside a wrapper, with the definitions it refers to; None if the schema is not a wrapper."""
     match schema:
         case {"type": "object", "properties": {"result": dict() as inner, **others}, "required": ["result"]}:
             if others or schema.keys() - _OF_A_WRAPPER or _points_elsewhere(inner):
@@ -108,7 +108,7 @@ def _unwrapped(schema: Any) -> dict[str, Any] | None:
 
 
 def _points_elsewhere(schema: object) -> bool:
-    """Whether it refers to a place that would move."""
+    """Whether it refers to a place that would move when the wrapper is removed."""
     if isinstance(schema, dict):
         reference = schema.get("$ref")
         if isinstance(reference, str) and not reference.startswith(("#/$defs/", "#/definitions/")):

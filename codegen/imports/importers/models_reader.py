@@ -1,4 +1,4 @@
-"""Run by ``models`` in a process of its own: imports pydantic models and writes down their JSON Schemas."""
+"""A program that ``models`` runs in its own process: imports pydantic models and writes their JSON Schemas to a file."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
-from toolkit.codegen.imports.importers.project_process import answer_with, enter_project, why
+from toolkit.codegen.imports.importers.project_process import enter_project, explain_failure, write_answer
 
 
 def main(answer: str, root: str, package: str, entries: Sequence[str]) -> None:
-    """Writes ``{"tools": [...], "problems": [...]}``, or ``{"failed": why}`` where a module cannot be imported."""
+    """Writes ``{"tools": [...], "problems": [...]}``, or ``{"failed": reason}`` if a module cannot be imported."""
     enter_project(root, package)
     tools: list[dict[str, Any]] = []
     problems: list[str] = []
-    told: dict[str, Any] = {"tools": tools, "problems": problems}
+    result: dict[str, Any] = {"tools": tools, "problems": problems}
     for entry in entries:
         names = [name.strip() for name in entry.split("->")]
         try:
-            found = [_loaded(name) for name in names]
+            found = [_load_name(name) for name in names]
         except BaseException as error:  # whatever a module raises when it is imported
-            told = {"failed": why(entry, error, root)}
+            result = {"failed": explain_failure(entry, error, root)}
             break
         problems += [
-            f"{name!r} is no pydantic model" for name, model in zip(names, found, strict=True) if not _is_model(model)
+            f"{name!r} is not a pydantic model"
+            for name, model in zip(names, found, strict=True)
+            if not _is_model(model)
         ]
         if all(map(_is_model, found)):
-            tools += _described(entry, found, problems)
-    answer_with(told, answer)
+            tools += _describe_models(entry, found, problems)
+    write_answer(result, answer)
 
 
-def _loaded(name: str) -> Any:
+def _load_name(name: str) -> Any:
     module, _, path = name.partition(":")
     return reduce(getattr, path.split("."), importlib.import_module(module))
 
@@ -45,21 +47,21 @@ def _is_model(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, BaseModel)
 
 
-def _described(entry: str, models: Sequence[type[BaseModel]], problems: list[str]) -> list[dict[str, Any]]:
+def _describe_models(entry: str, models: Sequence[type[BaseModel]], problems: list[str]) -> list[dict[str, Any]]:
     try:
-        taken = _schema(models[0], "validation")
-        given = _schema(models[1], "serialization") if len(models) > 1 else None
+        inputs = _schema(models[0], "validation")
+        outputs = _schema(models[1], "serialization") if len(models) > 1 else None
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
         problems.append(f"{entry!r} has no JSON Schema: {str(error).splitlines()[0].rstrip('.')}")
         return []
-    described = inspect.cleandoc(vars(models[0]).get("__doc__") or "")
+    description = inspect.cleandoc(vars(models[0]).get("__doc__") or "")
     return [
-        {"class": models[0].__name__, "description": described, "inputSchema": taken, "outputSchema": given},
+        {"class": models[0].__name__, "description": description, "inputSchema": inputs, "outputSchema": outputs},
     ]
 
 
 def _schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> dict[str, Any]:
-    """As pydantic tells it. A model that contains itself stands in ``$defs`` only; a tool's schema starts at the top."""
+    """The schema from pydantic. A recursive model is only in ``$defs``, but a tool's schema must start at the top."""
     schema = model.model_json_schema(mode=mode)
     if "$ref" not in schema:
         return schema

@@ -1,8 +1,7 @@
-"""For readers that run in a process of their own, beside the code of a project.
+"""Shared by the readers that run in their own process together with a project's code.
 
-The package that is to be generated is not there for that code: whatever it imports from it is a placeholder. A module whose
-package binds handlers with the generated ``bind`` can be read so before anything was generated, and what is read does not
-depend on what an earlier run left.
+That code does not see the generated package: everything it imports from there is a placeholder. So a module whose package
+uses the generated ``bind`` can be read before anything was generated, and the result does not depend on an earlier run.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from toolkit.errors import SetupError
 
 
 def enter_project(root: str, package: str) -> None:
-    """Makes the packages below ``root`` importable, the generated ``package`` apart."""
-    sys.meta_path.insert(0, _Generated(package))
+    """Makes the packages below ``root`` importable, and puts placeholders in place of the generated ``package``."""
+    sys.meta_path.insert(0, _PlaceholderFinder(package))
     sys.path.insert(0, root)
 
 
-def answer_with(told: dict[str, Any], answer: str) -> None:
-    """Hands the answer over in a file: what modules print goes elsewhere."""
-    Path(answer).write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
+def write_answer(value: dict[str, Any], file: str) -> None:
+    """Writes the answer to a file, because modules may print to standard output."""
+    Path(file).write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
 
 
-def why(entry: str, error: BaseException, root: str) -> str:
-    """What went wrong, and the last line of the project's own that was to blame."""
+def explain_failure(entry: str, error: BaseException, root: str) -> str:
+    """What went wrong, and the last line of the project's code that was involved."""
     cause = error.__cause__ if isinstance(error, SetupError) and error.__cause__ is not None else error
     if isinstance(cause, SetupError):
         return str(cause)
@@ -45,11 +44,11 @@ def _is_below(file: str, root: str) -> bool:
     return Path(file).is_relative_to(root)
 
 
-# -- in place of the package that is to be generated -----------------------------------------------------------------
+# -- placeholders for the generated package -----------------------------------------------------------------
 
 
-class _Generated(MetaPathFinder, Loader):
-    """Finds the package and every module in it: empty ones, in which every name is a placeholder."""
+class _PlaceholderFinder(MetaPathFinder, Loader):
+    """Finds the package and every module in it as empty modules, in which every name is a placeholder."""
 
     def __init__(self, package: str) -> None:
         self.package = package
@@ -63,7 +62,7 @@ class _Generated(MetaPathFinder, Loader):
 
 
 class _PlaceholderType(type):
-    """The type of placeholders, which are classes: they can be called, subclassed, subscripted and looked into."""
+    """The type of placeholders. They are classes that can be called, subclassed and subscripted, with any attribute."""
 
     def __getattr__(cls, name: str) -> Any:
         return _placeholder(name)
@@ -94,5 +93,5 @@ class _Placeholder(metaclass=_PlaceholderType):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> NoReturn:
         raise SetupError(
-            f"{cls.__name__!r} comes from the package that is generated from these tools, and is not there before them"
+            f"{cls.__name__!r} is from the package that is generated from these tools, so their types cannot use it"
         )

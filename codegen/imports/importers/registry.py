@@ -1,4 +1,4 @@
-"""Which function reads which kind of import. Each is imported when it is needed: some bring libraries with them."""
+"""The importer of each kind. Each is loaded when it is needed, because some load large libraries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from toolkit.codegen.imports.importers.result import Imported
+from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportKind, ImportSettings
 
-Importer: TypeAlias = Callable[[ImportSettings, Path], Imported]
-"""From the settings of one import and the project's folder to the tools; ``SetupError`` says what is in the way."""
+Importer: TypeAlias = Callable[[ImportSettings, Path], ImportResult]
+"""Takes the settings of one import and the project's folder, returns the tools. Raises ``SetupError``."""
 
 IMPORTERS: Final[Mapping[ImportKind, str]] = {
     "mcp": "toolkit.codegen.imports.importers.mcp:import_mcp",
@@ -22,7 +22,7 @@ IMPORTERS: Final[Mapping[ImportKind, str]] = {
 }
 
 
-def importer_of(kind: ImportKind) -> Importer:
+def load_importer(kind: ImportKind) -> Importer:
     module, _, name = IMPORTERS[kind].partition(":")
     found: Importer = getattr(import_module(module), name)
     return found

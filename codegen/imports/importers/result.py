@@ -1,4 +1,4 @@
-"""What every importer gives, whatever it read."""
+"""What every importer returns."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """Tools found elsewhere, as plain data.
+class ImportResult:
+    """Imported tools as plain data.
 
-    ``origin`` is what to remember of where they came from beside the import's kind and name, without anything secret or
-    anything that differs from one run to the next; ``tools`` are as a spec file has them, in the order of the origin;
-    ``notes`` are sentences for the person who imports.
+    ``origin`` describes the source besides the import's kind and name, without secrets and without anything that differs
+    between runs. ``tools`` are as in a spec file, in the order of the origin. ``notes`` are for the person who imports.
     """
 
     origin: dict[str, Any]

@@ -10,8 +10,8 @@ from toolkit.errors import SetupError
 from toolkit.spec.problems import shown
 
 
-def named_file(settings: ImportSettings, root: Path) -> Path:
-    """Where the file of ``openapi`` or ``tools`` is, seen from the project's folder; that there is none is a mistake."""
+def find_source_file(settings: ImportSettings, root: Path) -> Path:
+    """The file that ``openapi`` or ``tools`` names, relative to the project's folder; ``SetupError`` if there is none."""
     name = settings.openapi or settings.tools
     file = root / name
     if not os.path.lexists(file):

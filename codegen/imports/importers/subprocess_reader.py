@@ -1,7 +1,7 @@
-"""Modules of a project, read in a process of their own.
+"""Reads modules of a project in a subprocess.
 
-The generator never imports a project's code: what runs when such a module is imported cannot touch its state, and a module
-that hangs, exits or prints does no harm.
+The generator never imports a project's code: code that runs on import cannot touch the generator's state, and a module that
+hangs, exits or prints does no harm.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
 
 SECONDS: Final = 120
-_MAX_TOLD: Final = 2000
+_MAX_SHOWN: Final = 2000
 
 
 def read_modules(settings: Settings, reader: str, entries: Sequence[str], setting: str, where: str) -> dict[str, Any]:
-    """What a reader beside this file told of ``entries``, which stand in ``setting`` at the place ``where``."""
+    """The answer of ``reader``, a program next to this file, about ``entries``: the value of ``setting`` at ``where``."""
     script = Path(__file__).with_name(reader)
     with tempfile.TemporaryDirectory(prefix="toolkit-reading-") as folder:
         answer, printed = Path(folder, "tools.json"), Path(folder, "printed")
@@ -35,19 +35,19 @@ def read_modules(settings: Settings, reader: str, entries: Sequence[str], settin
         if code is None:
             raise GenerationError(f"reading the modules of {setting!r} took longer than {SECONDS} s @ {where}")
         if code or not answer.is_file():
-            words = printed.read_bytes()[-_MAX_TOLD:].decode("utf-8", "replace").strip()
-            last = f"; the last it said:\n{words}" if words else ""
+            text = printed.read_bytes()[-_MAX_SHOWN:].decode("utf-8", "replace").strip()
+            last = f"; its last output:\n{text}" if text else ""
             raise GenerationError(
                 f"a module of {setting!r} ended the process that read it (exit code {code}) @ {where}{last}"
             )
-        told: dict[str, Any] = json.loads(answer.read_bytes())
-    if "failed" in told:
-        raise GenerationError(f"{told['failed']} @ {where}")
-    return told
+        result: dict[str, Any] = json.loads(answer.read_bytes())
+    if "failed" in result:
+        raise GenerationError(f"{result['failed']} @ {where}")
+    return result
 
 
 def _run(command: list[str], folder: Path, printed: Path) -> int | None:
-    """The exit code, or None if it took too long. Whatever the process started ends with it."""
+    """The exit code, or None if it took too long. Child processes of the command are ended with it."""
     with printed.open("wb") as output:
         child = subprocess.Popen(
             command,
@@ -69,7 +69,7 @@ def _run(command: list[str], folder: Path, printed: Path) -> int | None:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, and the toolkit that runs here before any other that is installed."""
+    """Our environment, with the toolkit that runs here before any installed one."""
     home = Path(errors.__file__).resolve().parents[1]
     if home.name in ("site-packages", "dist-packages"):
         return dict(os.environ)

@@ -1,4 +1,4 @@
-"""``imported.py``: packs that run the tools of servers and services, as the settings say how to reach them."""
+"""``imported.py``: packs that run imported tools, with the commands and addresses of the settings."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _SUPPORT: Final = {
 
 
 def imports_with_tools(imports: Iterable[ImportSettings], rows: Sequence[Row]) -> list[ImportSettings]:
-    """The imports whose files hold tools; one that is new in the settings has none yet."""
+    """The imports whose files hold tools; an import that is new in the settings has none yet."""
     named = {row.origin["name"] for row in rows if row.origin is not None}
     return [item for item in imports if item.name in named]
 
 
-def packs_of(imports: Iterable[ImportSettings], package: str) -> list[str]:
-    """The packs of ``imported.py``; tools that nothing there can run are the project's own to handle."""
+def list_packs(imports: Iterable[ImportSettings], package: str) -> list[str]:
+    """The packs of ``imported.py``. The project itself handles imported tools of other kinds."""
     return [f"{package}.imported:{item.identifier}" for item in imports if item.kind in RUN_BY_US]
 
 
 def render_imported(imports: Iterable[ImportSettings], rows: Sequence[Row]) -> str | None:
-    """The module, if it would hold any pack: one an import, every value a literal."""
+    """The text of the module, one pack for each import; None if there is no pack. Every value is a literal."""
     imports = [item for item in imports if item.kind in RUN_BY_US]
     if not imports:
         return None
     kinds = {item.kind for item in imports}
     used = [name for kind, names in _SUPPORT.items() if kind in kinds for name in names]
-    packs = "\n".join(_pack(item, [row for row in rows if _is_from(row, item)]) for item in imports)
-    return f"""{header("Packs for imported tools: commands and addresses are those of the settings.")}
+    packs = "\n".join(_pack(item, [row for row in rows if _belongs_to(row, item)]) for item in imports)
+    return f"""{header("Packs for imported tools; commands and addresses come from the settings.")}
 from typing import Final
 
 from toolkit.generated_support import {", ".join(sorted(used))}
@@ -45,7 +45,7 @@ from toolkit.generated_support import {", ".join(sorted(used))}
 {packs}"""
 
 
-def _is_from(row: Row, item: ImportSettings) -> bool:
+def _belongs_to(row: Row, item: ImportSettings) -> bool:
     return origin_kind(row) == item.kind and row.origin is not None and row.origin["name"] == item.name
 
 
@@ -88,6 +88,6 @@ def _output(row: Row) -> str:
 
 
 def _call(name: str, values: dict[str, object], indent: str = "    ") -> str:
-    """A call with one keyword a line; the keywords of a request were judged when its spec was read."""
+    """A call with one keyword per line. The keywords of a request were checked when its spec was read."""
     lines = "".join(f"{indent}    {key}={literal(value)},\n" for key, value in values.items())
     return f"{name}(\n{lines}{indent})"

@@ -23,7 +23,7 @@ def literal(value: object) -> str:
 
 
 def text_literal(text: str) -> str:
-    """A string literal in double quotes where that needs no more escapes than single ones (as formatters write it)."""
+    """A string literal, in double quotes where that needs no more escapes than single ones (as formatters write it)."""
     single = repr(text)
     if single[0] == '"' or '"' in text:
         return single
@@ -31,7 +31,7 @@ def text_literal(text: str) -> str:
 
 
 def docstring(text: str, indent: str) -> str:
-    """A readable docstring whose value is ``text`` up to the white space a docstring reader strips."""
+    """A readable docstring whose value is ``text``, up to whitespace that docstring readers strip."""
     lines = [_escaped(line) for line in text.strip().split("\n")]
     lines = [lines[0], *(f"{indent}{line}" if line else "" for line in lines[1:])]
     body = "\n".join(lines) if len(lines) == 1 else "\n".join(lines) + f"\n{indent}"
@@ -45,6 +45,6 @@ def docstring(text: str, indent: str) -> str:
 
 
 def _escaped(line: str) -> str:
-    """The line with everything escaped that could end the literal or that an editor would not show."""
+    """The line, with everything escaped that could end the literal or that an editor would not show."""
     escaped = line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').rstrip()
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in escaped)

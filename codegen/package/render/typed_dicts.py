@@ -1,4 +1,4 @@
-"""``XArgs`` and what it nests: the arguments of a tool as TypedDicts, for dict literals a checker can judge."""
+"""``XArgs`` and its nested types: the arguments of a tool as TypedDicts, so that checkers can check dict literals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:
     required = set(node.get("required", ()))
     fields = {
         key: kind if key in required else f"NotRequired[{kind}]"
-        for key, kind in ((key, _quoted(text.of(value), value)) for key, value in node.get("properties", {}).items())
+        for key, kind in (
+            (key, _quote_class(text.render(value), value)) for key, value in node.get("properties", {}).items()
+        )
     }
     closed = ", closed=True" if node.get("additionalProperties") is False else ""
     if all(map(naming.is_plain_key, fields)):
@@ -37,11 +39,11 @@ def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:
     return "\n".join([f"{name} = TypedDict(", f'    "{name}",', "    {", *rows, "    },", *last, ")"])
 
 
-def _quoted(kind: str, node: dict[str, Any]) -> str:
-    """A type that names another class is quoted: that class may stand below, or be this one."""
-    return text_literal(kind) if _names_class(node) else kind
+def _quote_class(kind: str, node: dict[str, Any]) -> str:
+    """A type that names another class is quoted: the class may be defined below, or be this one."""
+    return text_literal(kind) if _refers_to_class(node) else kind
 
 
-def _names_class(node: dict[str, Any]) -> bool:
+def _refers_to_class(node: dict[str, Any]) -> bool:
     inner = [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
-    return "$ref" in node or any(isinstance(part, dict) and _names_class(part) for part in inner)
+    return "$ref" in node or any(isinstance(part, dict) and _refers_to_class(part) for part in inner)

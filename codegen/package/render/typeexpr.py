@@ -12,41 +12,41 @@ _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bo
 
 
 class TypeText:
-    """Writes the types of one document; ``name`` says how ``typing`` names and classes are spelled."""
+    """Writes the types of one document; ``name`` maps names of ``typing`` and of classes to how they are spelled."""
 
     def __init__(self, document: Document, *, name: Callable[[str], str]) -> None:
         self.document = document
         self.name = name
 
-    def of(self, node: dict[str, Any]) -> str:
-        """The type of what ``node`` accepts.
+    def render(self, node: dict[str, Any]) -> str:
+        """The type of the values that ``node`` accepts.
 
         >>> plain = TypeText(Document("X", {}), name=str)
-        >>> plain.of({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
+        >>> plain.render({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
         'list[str] | None'
         """
         if "$ref" in node:
             target = node["$ref"].rpartition("/")[2]
             alias = self.document.aliases.get(target)
-            return self.name(target) if alias is None else self.of(alias)
+            return self.name(target) if alias is None else self.render(alias)
         if "enum" in node:
             return self._enum(node["enum"])
         if "anyOf" in node:
-            parts = dict.fromkeys(part for branch in node["anyOf"] for part in [self.of(branch)])
+            parts = dict.fromkeys(part for branch in node["anyOf"] for part in [self.render(branch)])
             nulls = [part for part in parts if part == "None"]
             return " | ".join([part for part in parts if part != "None"] + nulls)
         kind = node.get("type")
         if kind in _SCALARS:
             return _SCALARS[kind]
         if kind == "array":
-            return f"list[{self.of(node.get('items', {}))}]"
+            return f"list[{self.render(node.get('items', {}))}]"
         if kind == "object":
             return f"dict[str, {self._map_value(node)}]"
         return "None" if kind == "null" else self.name("Any")
 
     def _map_value(self, node: dict[str, Any]) -> str:
         extra = node.get("additionalProperties", True)
-        return self.name("Any") if isinstance(extra, bool) else self.of(extra)
+        return self.name("Any") if isinstance(extra, bool) else self.render(extra)
 
     def _enum(self, values: list[Any]) -> str:
         words = [literal(value) for value in values if value is not None]

@@ -16,7 +16,7 @@ from toolkit import JsonObject, ToolDefinition
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.lint import TARGETS, Remark, Target, lint_for
 from toolkit.adapters.strict import to_strict
-from toolkit.cli.app import Target as OnTheCommandLine
+from toolkit.cli.generate import Target as OnTheCommandLine
 from toolkit.spec.load import load_specs
 from toolkit.wire.aliases import alias
 

@@ -42,7 +42,7 @@ from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext,
 from toolkit.runtime.output.keep_text import READ_WHAT_IS_KEPT, Keeper
 from toolkit.runtime.output.message import ToolMessage
 from toolkit.runtime.workers import LoopThread, Workers
-from toolkit.spec.description import filled
+from toolkit.spec.description import fill_placeholders
 from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.json_types import JsonObject
@@ -293,7 +293,7 @@ class Core:
 
     def _definition(self, info: ToolInfo) -> ToolDefinition:
         row = self.catalog.definitions[info.name]
-        text = filled(row["longDescription"] or row["description"], self.context.workspace)
+        text = fill_placeholders(row["longDescription"] or row["description"], self.context.workspace)
         return ToolDefinition(info.name, text, JsonObject(told_schema(row["inputSchema"])))
 
 

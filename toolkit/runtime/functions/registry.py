@@ -33,7 +33,7 @@ from toolkit.runtime.functions.define import FunctionTool, Needs
 from toolkit.runtime.functions.lazy import LazyTool
 from toolkit.runtime.functions.signature import plain_function
 from toolkit.runtime.functions.standalone import StandaloneContext, call_id_of, execute, execute_async, new_call_id
-from toolkit.spec.beside import read_description_beside
+from toolkit.spec.description import read_module_description
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.result import ToolResult
 
@@ -287,4 +287,4 @@ def _description(tool: AnyTool, name: str) -> str:
         source = inspect.getsourcefile(maker)
     except TypeError:  # something of C
         source = None
-    return read_description_beside(source, name, tool.owner)
+    return read_module_description(source, name, tool.owner)

@@ -1,5 +1,5 @@
-"""The files of an OpenAPI document, and what its references lead to. Nothing is fetched, and nothing is read that lies
-outside the document's own folder."""
+"""The files of an OpenAPI document, and the targets of its references. Nothing is downloaded, and nothing outside the
+document's folder is read."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|/")
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A value and where it stands: the file, relative to the document's folder, and the keys that lead to it."""
+class DocumentNode:
+    """A value and its place: the file, relative to the document's folder, and the keys that lead to it."""
 
     value: Json
     file: str
@@ -37,7 +37,7 @@ class Node:
 
     @property
     def mapping(self) -> dict[str, Json]:
-        """The value, if it is an object, else an empty one."""
+        """The value if it is an object, else an empty object."""
         return self.value if isinstance(self.value, dict) else {}
 
     def text(self, key: str) -> str:
@@ -47,13 +47,13 @@ class Node:
     def is_set(self, key: str) -> bool:
         return self.mapping.get(key) is True
 
-    def at(self, key: str | int) -> Node:
-        """What stands under a key or an index that is there."""
+    def at(self, key: str | int) -> DocumentNode:
+        """The value at a key or an index, which must exist."""
         value = self.value[key] if isinstance(self.value, list) and isinstance(key, int) else self.mapping[str(key)]
-        return Node(value, self.file, (*self.path, str(key)))
+        return DocumentNode(value, self.file, (*self.path, str(key)))
 
-    def below(self, *keys: str) -> Node | None:
-        """What these keys lead to, or None."""
+    def below(self, *keys: str) -> DocumentNode | None:
+        """The value that these keys lead to, or None."""
         node = self
         for key in keys:
             if key not in node.mapping:
@@ -61,60 +61,60 @@ class Node:
             node = node.at(key)
         return node
 
-    def children(self) -> Iterator[tuple[str, Node]]:
+    def children(self) -> Iterator[tuple[str, DocumentNode]]:
         """The keys of an object or the items of a list."""
         keys: list[str | int] = list(range(len(self.value))) if isinstance(self.value, list) else [*self.mapping]
         return ((str(key), self.at(key)) for key in keys)
 
 
 class Documents:
-    """All files of one document, each read when something first refers to it; their mistakes gather here."""
+    """All files of one document, each read when something first refers to it, and their mistakes."""
 
     def __init__(self, document: Path, source: str) -> None:
         self._folder = document.parent
         self._source_folder = posixpath.dirname(source)
-        self._texts: dict[str, Json] = {}
+        self._values: dict[str, Json] = {}
         self._problems: dict[str, Problems] = {}
-        self._told: set[tuple[str, str, str]] = set()
+        self._reported: set[tuple[str, str, str]] = set()
         self._bytes_left = MAX_DOCUMENT_BYTES
         self.notes: Final[dict[str, None]] = {}
-        """Sentences for the person who imports, each once."""
+        """Notes for the person who imports, without repetitions."""
         self._full = False
-        self.root: Final = Node(self._read(document.name), document.name)
+        self.root: Final = DocumentNode(self._read(document.name), document.name)
 
     # -- mistakes ----------------------------------------------------------------------------------------------------
 
-    def add(self, message: str, node: Node) -> None:
-        """Puts a mistake on the list, once."""
-        told = (message, node.file, node.pointer)
-        if told in self._told or self._full:
+    def add(self, message: str, node: DocumentNode) -> None:
+        """Reports a mistake once."""
+        mistake = (message, node.file, node.pointer)
+        if mistake in self._reported or self._full:
             return
-        self._told.add(told)
+        self._reported.add(mistake)
         try:
-            self._of(node.file).add(message, node.pointer)
+            self._problems_in(node.file).add(message, node.pointer)
         except Unreadable as reason:
-            self._of(node.file).stop(reason)
+            self._problems_in(node.file).add_unreadable(reason)
             self._full = True
 
-    def note(self, message: str, node: Node) -> None:
-        self.notes[f"{message} @ {self._of(node.file).source}:{node.pointer}"] = None
+    def note(self, message: str, node: DocumentNode) -> None:
+        self.notes[f"{message} @ {self._problems_in(node.file).source}:{node.pointer}"] = None
 
     def raise_problems(self) -> None:
         found = [str(finding) for problems in self._problems.values() for finding in problems.found]
         if found:
             raise SpecError(found)
 
-    def _of(self, file: str) -> Problems:
+    def _problems_in(self, file: str) -> Problems:
         source = posixpath.normpath(posixpath.join(self._source_folder, file))
         return self._problems.setdefault(file, Problems(source))
 
     # -- files and references ----------------------------------------------------------------------------------------
 
     def _read(self, file: str) -> Json:
-        problems = self._of(file)
+        problems = self._problems_in(file)
         try:
-            if len(self._texts) >= MAX_FILES:
-                raise Unreadable(f"a document of more than {MAX_FILES} files is not read")
+            if len(self._values) >= MAX_FILES:
+                raise Unreadable(f"the document has more than {MAX_FILES} files")
             text = read_below(self._folder, file, self._bytes_left)
             self._bytes_left -= len(text.encode())
             value = (
@@ -122,13 +122,13 @@ class Documents:
             )
         except Unreadable as reason:
             if len(problems.found) <= MAX_PROBLEMS:
-                problems.stop(reason)
+                problems.add_unreadable(reason)
             value = None
-        self._texts[file] = value
+        self._values[file] = value
         return value
 
-    def resolve(self, reference: Json, node: Node) -> Node | None:
-        """What ``reference``, found in ``node``, leads to; None, and a mistake on the list, where that is nothing."""
+    def resolve(self, reference: Json, node: DocumentNode) -> DocumentNode | None:
+        """The target of ``reference``, which is in ``node``; None, and a mistake is reported, if there is none."""
         at = node.below("$ref") or node
         if not isinstance(reference, str):
             self.add(f"'$ref' must be a string, not {kind(reference)}", at)
@@ -136,7 +136,8 @@ class Documents:
         name, _, fragment = reference.partition("#")
         if _ELSEWHERE.match(name):
             self.add(
-                f"{shown(reference)} is not followed: nothing is fetched, only files beside the document are read", at
+                f"{shown(reference)} is not followed: nothing is downloaded, only files in the document's folder are read",
+                at,
             )
             return None
         file = node.file
@@ -145,20 +146,20 @@ class Documents:
         if file == ".." or file.startswith("../"):
             self.add(f"{shown(reference)} is not followed: it leaves the document's folder", at)
             return None
-        return self._pointed(reference, file, unquote(fragment), at)
+        return self._resolve_pointer(reference, file, unquote(fragment), at)
 
-    def _pointed(self, reference: str, file: str, fragment: str, at: Node) -> Node | None:
+    def _resolve_pointer(self, reference: str, file: str, fragment: str, at: DocumentNode) -> DocumentNode | None:
         if fragment and not fragment.startswith("/"):
             self.add(
                 f"{shown(reference)} is not followed: write a JSON pointer, such as '#/components/schemas/Pet'", at
             )
             return None
-        if file not in self._texts:
+        if file not in self._values:
             self._read(file)
-        if self._texts[file] is None:
-            self.add(f"{shown(reference)} leads to a file that could not be read", at)
+        if self._values[file] is None:
+            self.add(f"{shown(reference)} is in a file that could not be read", at)
             return None
-        found = Node(self._texts[file], file)
+        found = DocumentNode(self._values[file], file)
         for part in fragment.split("/")[1:] if fragment != "/" else ():
             key = part.replace("~1", "/").replace("~0", "~")
             is_index = isinstance(found.value, list) and key.isdecimal() and int(key) < len(found.value)
@@ -167,28 +168,28 @@ class Documents:
             elif key in found.mapping:
                 found = found.at(key)
             else:
-                self.add(f"{shown(reference)} leads to nothing.{nearest(key, found.mapping)}", at)
+                self.add(f"{shown(reference)} does not exist.{nearest(key, found.mapping)}", at)
                 return None
         return found
 
-    def target(self, node: Node) -> Node | None:
-        """``node``, or what its reference leads to in the end; None, and a mistake on the list, where that is nothing."""
-        passed = {(node.file, node.path)}
+    def follow(self, node: DocumentNode) -> DocumentNode | None:
+        """``node``, or the final target of its reference; None, and a mistake is reported, if there is none."""
+        visited = {(node.file, node.path)}
         while "$ref" in node.mapping:
             target = self.resolve(node.mapping["$ref"], node)
             if target is None:
                 return None
-            if (target.file, target.path) in passed:
-                self.add("the reference leads back to itself", node)
+            if (target.file, target.path) in visited:
+                self.add("the reference leads to itself", node)
                 return None
-            passed.add((target.file, target.path))
+            visited.add((target.file, target.path))
             node = target
         return node
 
-    def followed(self, node: Node) -> Node | None:
-        """As ``target``, where only an object will do."""
-        found = self.target(node)
+    def follow_to_object(self, node: DocumentNode) -> DocumentNode | None:
+        """As ``follow``, but the target must be an object."""
+        found = self.follow(node)
         if found is None or isinstance(found.value, dict):
             return found
-        self.add(f"an object must stand here, not {kind(found.value)}", found)
+        self.add(f"this must be an object, not {kind(found.value)}", found)
         return None

@@ -1,6 +1,6 @@
-"""An OpenAPI 3.0 or 3.1 document -> one tool for each operation, with ``request``: how a call is made of arguments.
+"""An OpenAPI 3.0 or 3.1 document -> one tool per operation. Its ``request`` says how arguments become an HTTP request.
 
-All mistakes of a document are raised at once, each as ``message @ file:pointer``. Nothing is fetched.
+All mistakes of a document are raised at once, each as ``message @ file:pointer``. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
+from toolkit.codegen.imports.importers.openapi.documents import DocumentNode, Documents
 from toolkit.codegen.imports.importers.openapi.request import read_input
 from toolkit.codegen.imports.importers.openapi.response import read_output
-from toolkit.codegen.imports.importers.openapi.schema import MAX_DEFINED, Schema, Schemas, TooLarge
+from toolkit.codegen.imports.importers.openapi.schema import MAX_DEFINED, Schema, Schemas, SchemaTooLarge
 from toolkit.codegen.imports.importers.openapi.service import own_servers, security_notes, service_url
-from toolkit.codegen.imports.importers.result import Imported
-from toolkit.codegen.imports.importers.source_file import named_file
+from toolkit.codegen.imports.importers.result import ImportResult
+from toolkit.codegen.imports.importers.source_file import find_source_file
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import nearest
 from toolkit.spec.check import MAX_SCHEMA_NODES
@@ -31,7 +31,7 @@ from toolkit.spec.problems import shown
 MAX_OPERATIONS: Final = 5000
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _VERSION: Final = re.compile(r"3\.[01](\.\d+)?(-.*)?")
-# What HTTP says of its methods; a POST may do anything.
+# What HTTP defines for its methods; a POST may do anything.
 _HINTS: Final[dict[str, dict[str, bool]]] = {
     "get": {"readOnlyHint": True},
     "head": {"readOnlyHint": True},
@@ -46,13 +46,13 @@ _MAX_NAME: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation: where it stands in the document, and what its tool is called."""
+class DocumentOperation:
+    """One operation: its place in the document, and the name of its tool."""
 
     method: str
     path: str
-    item: Node
-    node: Node
+    item: DocumentNode
+    node: DocumentNode
 
     @property
     def place(self) -> str:
@@ -70,7 +70,7 @@ class Operation:
 
 @dataclass(slots=True)
 class Service:
-    """What a document holds: the tools, where the service is, and sentences for the person who imports."""
+    """What a document describes: the tools, the address of the service, and notes for the person who imports."""
 
     url: str
     title: str
@@ -79,15 +79,19 @@ class Service:
     notes: list[str] = field(default_factory=list)
 
 
-def import_openapi(settings: ImportSettings, root: Path) -> Imported:
-    """The document that an import of the settings names, as tools."""
+def import_openapi(settings: ImportSettings, root: Path) -> ImportResult:
+    """The tools of the import's document."""
     service = read_openapi(
-        named_file(settings, root), root, url=settings.url, headers=settings.headers, operations=settings.operations
+        find_source_file(settings, root),
+        root,
+        url=settings.url,
+        headers=settings.headers,
+        operations=settings.operations,
     )
     origin: dict[str, Any] = {"service": {"title": service.title, "version": service.version}}
     if not settings.url:
         origin["url"] = service.url
-    return Imported(origin, service.tools, tuple(service.notes))
+    return ImportResult(origin, service.tools, tuple(service.notes))
 
 
 def read_openapi(
@@ -98,103 +102,108 @@ def read_openapi(
     headers: Mapping[str, str] | None = None,
     operations: Sequence[str] = (),
 ) -> Service:
-    """The tools of ``document``; files in mistakes are named relative to ``base``.
+    """The tools of ``document``; errors name files relative to ``base``.
 
-    ``url``: where the service is, if not where the document says. ``operations``: the only ones to read, by their
-    ``operationId`` or as ``GET /pets``; all of them if there are none.
+    ``url``: the address of the service, instead of the document's. ``operations``: those to read, by their ``operationId`` or
+    as ``GET /pets``; empty means all.
     """
     source = os.path.relpath(document, base).replace(os.sep, "/")
     documents = Documents(document, source)
     _check_version(documents)
-    chosen = _chosen(documents, operations)
-    info = documents.root.below("info") or Node({}, source)
+    chosen = _choose_operations(documents, operations)
+    info = documents.root.below("info") or DocumentNode({}, source)
     service = Service(service_url(documents, url), info.text("title"), info.text("version"))
     legacy = documents.root.text("openapi").startswith("3.0")
     taken = Schemas(documents, "request", legacy=legacy)
     given = Schemas(documents, "response", legacy=legacy)
-    reading = _Reading(documents, service, taken, given, headers or {}, url_given=bool(url))
+    reading = _OperationReader(documents, service, taken, given, headers or {}, url_given=bool(url))
     for operation in chosen:
         reading.add(operation)
     size = len(json.dumps(service.tools, indent=2, ensure_ascii=False))
     if size > MAX_FILE_BYTES:
-        fills = f"its {len(service.tools)} tools would fill {size >> 20} MiB"
-        limit = f"more than the {MAX_FILE_BYTES >> 20} of a spec file"
-        documents.add(f"{fills}, {limit}: choose some with 'operations', in several imports if need be", documents.root)
+        sizes = f"{size / 2**20:.1f} MiB, more than the {MAX_FILE_BYTES >> 20} of a spec file"
+        message = f"its {len(service.tools)} tools take {sizes}"
+        documents.add(f"{message}: choose some with 'operations', in several imports if needed", documents.root)
     documents.raise_problems()
     service.notes = list(dict.fromkeys([*service.notes, *documents.notes]))
     return service
 
 
 def _check_version(documents: Documents) -> None:
-    """Ends the reading of what cannot be an OpenAPI document: everything else said of it would mislead."""
+    """Stops if this is not an OpenAPI document we read: any other error would be misleading."""
     root = documents.root
     documents.raise_problems()
     if "swagger" in root.mapping:
         documents.add(
-            "this is Swagger 2.0; OpenAPI 3.0 and 3.1 are read: convert the document once, for example with "
+            "this is Swagger 2.0, and only OpenAPI 3.0 and 3.1 are supported: convert the document, for example with "
             "`npx swagger2openapi`, and import the result",
             root.at("swagger"),
         )
     elif not isinstance(root.value, dict) or "openapi" not in root.value:
-        documents.add("this is no OpenAPI document: it has no 'openapi: 3.0.x' or 'openapi: 3.1.x'", root)
+        documents.add("this is not an OpenAPI document: it has no 'openapi: 3.0.x' or 'openapi: 3.1.x'", root)
     elif not _VERSION.fullmatch(root.text("openapi")):
-        documents.add("OpenAPI 3.0 and 3.1 are read: 'openapi' must be '3.0.x' or '3.1.x', as text", root.at("openapi"))
+        documents.add(
+            "only OpenAPI 3.0 and 3.1 are supported: 'openapi' must be the string '3.0.x' or '3.1.x'",
+            root.at("openapi"),
+        )
     elif not isinstance(root.mapping.get("paths", {}), dict):
         documents.add("'paths' must be an object", root.at("paths"))
     documents.raise_problems()
 
 
-# -- which operations, and what their tools are called -----------------------------------------------------------------------
+# -- which operations, and the names of their tools -----------------------------------------------------------------------
 
 
-def _chosen(documents: Documents, wanted: Sequence[str]) -> list[Operation]:
-    found = list(_operations(documents))
+def _choose_operations(documents: Documents, wanted: Sequence[str]) -> list[DocumentOperation]:
+    found = list(_list_operations(documents))
     if wanted:
-        found = _selected(documents, found, wanted)
+        found = _select_operations(documents, found, wanted)
     if len(found) > MAX_OPERATIONS:
         documents.add(f"{len(found)} operations are too many: choose some with 'operations'", documents.root)
     elif not found:
         documents.add("the document has no operations", documents.root)
-    first: dict[str, Operation] = {}
+    first: dict[str, DocumentOperation] = {}
     for operation in found:
         taken = first.setdefault(operation.name, operation)
         if taken is not operation:
             documents.add(
-                f"{operation.place} and {taken.place} would both be the tool {shown(operation.name)}: give one another "
-                f"'operationId', or name only one in 'operations'",
+                f"{operation.place} and {taken.place} would both be the tool {shown(operation.name)}: change one "
+                f"'operationId', or list only one in 'operations'",
                 operation.node,
             )
     return found[:MAX_OPERATIONS]
 
 
-def _operations(documents: Documents) -> Iterator[Operation]:
+def _list_operations(documents: Documents) -> Iterator[DocumentOperation]:
     paths = documents.root.below("paths")
     for path, entry in paths.children() if paths else ():
-        item = documents.followed(entry) if path.startswith("/") else None
+        item = documents.follow_to_object(entry) if path.startswith("/") else None
         for method in _METHODS if item else ():
             assert item is not None
             node = item.below(method)
             if node is None:
                 continue
             if isinstance(node.value, dict):
-                yield Operation(method, path, item, node)
+                yield DocumentOperation(method, path, item, node)
             else:
                 documents.add("an operation must be an object", node)
 
 
-def _selected(documents: Documents, found: list[Operation], wanted: Sequence[str]) -> list[Operation]:
+def _select_operations(
+    documents: Documents, found: list[DocumentOperation], wanted: Sequence[str]
+) -> list[DocumentOperation]:
     words = [word.lower() if " /" in word else word for word in wanted]
     chosen = [each for each in found if each.id in words or each.place.lower() in words]
     known = {word for each in chosen for word in (each.id, each.place.lower())}
     for word, asked in zip(words, wanted, strict=True):
         if word not in known:
             hint = nearest(asked, [each.id or each.place for each in found])
-            documents.add(f"'operations' asks for {shown(asked)}, which is not there.{hint}", documents.root)
+            documents.add(f"'operations' lists {shown(asked)}, which does not exist.{hint}", documents.root)
     return chosen
 
 
 def tool_name(text: str) -> str:
-    """A name that tools may have on the wire, as near to ``text`` as can be; empty where nothing is left of it.
+    """A valid tool name as close to ``text`` as possible; empty if nothing is left.
 
     >>> tool_name("pets#show"), tool_name("../__init__")
     ('pets_show', '_init__')
@@ -212,8 +221,8 @@ def tool_name(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """What all operations of a document are read with."""
+class _OperationReader:
+    """Reads the operations of one document into tools of the service."""
 
     documents: Documents
     service: Service
@@ -222,31 +231,32 @@ class _Reading:
     headers: Mapping[str, str]
     url_given: bool
 
-    def add(self, operation: Operation) -> None:
-        """Adds the tool of one operation to the service's."""
-        self._judge_servers(operation)
+    def add(self, operation: DocumentOperation) -> None:
+        """Adds the tool of one operation."""
+        self._check_servers(operation)
         self.service.notes += security_notes(self.documents, operation.node, self.headers)
         try:
-            self.service.tools.append(self._tool(operation))
-        except TooLarge:
-            words = f"a schema of the operation has more than {MAX_SCHEMA_NODES - MAX_DEFINED} values"
-            self.documents.add(words, operation.node)
+            self.service.tools.append(self._make_tool(operation))
+        except SchemaTooLarge:
+            limit = MAX_SCHEMA_NODES - MAX_DEFINED
+            self.documents.add(f"a schema of the operation has more than {limit} values", operation.node)
 
-    def _judge_servers(self, operation: Operation) -> None:
+    def _check_servers(self, operation: DocumentOperation) -> None:
         others = own_servers(operation.item, operation.node, self.service.url)
         if others and self.url_given:
-            words = f"{operation.place} has a server of its own ({shown(others[0])}), but 'url' is asked"
-            self.service.notes.append(words)
+            self.service.notes.append(
+                f"{operation.place} has its own server ({shown(others[0])}), but calls go to 'url' of the settings"
+            )
         elif others:
             self.documents.add(
-                f"the operation has a server of its own, {shown(others[0])}: make it an import of its own with that 'url' "
-                f"and 'operations', or leave it out of 'operations'",
+                f"the operation has its own server, {shown(others[0])}: import it separately with that 'url' and with "
+                f"'operations', or leave it out of 'operations'",
                 operation.node,
             )
 
-    def _tool(self, operation: Operation) -> dict[str, Any]:
-        settled = {name.lower() for name in self.headers}
-        taken = read_input(self.documents, operation.path, operation.item, operation.node, self.inputs, settled)
+    def _make_tool(self, operation: DocumentOperation) -> dict[str, Any]:
+        configured = {name.lower() for name in self.headers}
+        taken = read_input(self.documents, operation.path, operation.item, operation.node, self.inputs, configured)
         self.service.notes += [f"{operation.place}: {note}" for note in taken.notes]
         output, accept = read_output(self.documents, operation.node, self.outputs)
         request: Schema = {"method": operation.method, "path": operation.path}
@@ -257,23 +267,25 @@ class _Reading:
         return {
             "name": operation.name,
             "description": _description(operation),
-            "inputSchema": self._whole(operation, self.inputs, taken.schema),
-            **({} if output is None else {"outputSchema": self._whole(operation, self.outputs, output)}),
+            "inputSchema": self._make_schema(operation, self.inputs, taken.schema),
+            **({} if output is None else {"outputSchema": self._make_schema(operation, self.outputs, output)}),
             "annotations": _annotations(operation),
             "permissions": ["network"],
             "request": {**request, "accept": accept},
         }
 
-    def _whole(self, operation: Operation, schemas: Schemas, schema: Json) -> Schema:
+    def _make_schema(self, operation: DocumentOperation, schemas: Schemas, schema: Json) -> Schema:
         whole, left_open = schemas.root(schema)
         if left_open:
             named = ", ".join(left_open[:3]) + (", ..." if len(left_open) > 3 else "")
-            words = f"{operation.place}: what is farthest away in its schemas is left open ({len(left_open)}: {named})"
-            self.service.notes.append(words)
+            self.service.notes.append(
+                f"{operation.place}: its schemas are too large, so these definitions accept any value"
+                f" ({len(left_open)}: {named})"
+            )
         return whole
 
 
-def _description(operation: Operation) -> str:
+def _description(operation: DocumentOperation) -> str:
     summary, text = operation.node.text("summary").strip(), operation.node.text("description").strip()
     parts = [text] if text.startswith(summary) else [summary, text]
     if operation.node.is_set("deprecated"):
@@ -281,6 +293,6 @@ def _description(operation: Operation) -> str:
     return "\n\n".join(part for part in parts if part) or operation.place
 
 
-def _annotations(operation: Operation) -> dict[str, bool]:
+def _annotations(operation: DocumentOperation) -> dict[str, bool]:
     deprecated = {"deprecated": True} if operation.node.is_set("deprecated") else {}
     return {**_HINTS[operation.method], "openWorldHint": True, **deprecated}

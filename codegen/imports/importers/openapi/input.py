@@ -1,4 +1,4 @@
-"""The input of one operation while it is put together."""
+"""The input of one operation while it is being built."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from toolkit.spec.model import Json
 
 
 @dataclass(slots=True)
-class Input:
-    """What a tool takes and how it is sent; ``notes`` are sentences for the person who imports."""
+class OperationInput:
+    """The input schema of a tool and how values are sent; ``notes`` are for the person who imports."""
 
     properties: Schema = field(default_factory=dict)
     required: list[Json] = field(default_factory=list)
@@ -23,9 +23,9 @@ class Input:
         required: Schema = {"required": self.required} if self.required else {}
         return {"type": "object", "properties": self.properties, **required, "additionalProperties": False}
 
-    def free(self, *names: str) -> str:
-        """The first of these names that no property has."""
+    def choose_name(self, *names: str) -> str:
+        """The first of these names that is free."""
         for name in names:
             if name not in self.properties:
                 return name
-        return self.free(f"{names[-1]}_")
+        return self.choose_name(f"{names[-1]}_")

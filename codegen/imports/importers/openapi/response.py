@@ -1,35 +1,35 @@
-"""What an operation answers -> a tool's output schema: one where the document promises JSON, else none."""
+"""The responses of an operation -> a tool's output schema, or none if the document does not promise JSON."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
-from toolkit.codegen.imports.importers.openapi.media import is_json, offered, plain
+from toolkit.codegen.imports.importers.openapi.documents import DocumentNode, Documents
+from toolkit.codegen.imports.importers.openapi.media import is_json, list_media, without_parameters
 from toolkit.codegen.imports.importers.openapi.schema import Schemas
 from toolkit.spec.model import Json
 
 _SUCCESS: Final = re.compile(r"2(?:\d\d|XX)", re.IGNORECASE)
 
 
-def read_output(documents: Documents, operation: Node, schemas: Schemas) -> tuple[Json, str]:
-    """The output schema or None, and the media types to ask for.
+def read_output(documents: Documents, operation: DocumentNode, schemas: Schemas) -> tuple[Json, str]:
+    """The output schema or None, and the value of the ``Accept`` header.
 
-    Successes that answer different things make a union of them, one that answers nothing adds null: what is typed is what
-    may come. Where some success answers something else than JSON, nothing can be promised, and there is no schema.
+    Several successful responses become a union, and one without content adds null. If a successful response is not JSON,
+    nothing can be promised, and there is no schema.
     """
-    answers = list(_successes(documents, operation))
+    successes = list(_list_successes(documents, operation))
     if operation.path[-1] == "head":
         return None, "*/*"
-    media = [each for answer in answers for each in offered(documents, answer)]
-    accept = ", ".join(dict.fromkeys(plain(name) for name, _ in media)) or "*/*"
-    if not media or not all(_has_json(documents, answer) for answer in answers):
+    media = [each for response in successes for each in list_media(documents, response)]
+    accept = ", ".join(dict.fromkeys(without_parameters(name) for name, _ in media)) or "*/*"
+    if not media or not all(_has_json(documents, response) for response in successes):
         return None, accept
-    asked = list(dict.fromkeys(plain(name) for name, _ in media if is_json(name)))
+    asked = list(dict.fromkeys(without_parameters(name) for name, _ in media if is_json(name)))
     found: list[Json] = []
-    for answer in answers:
-        schema = _schema(documents, answer, schemas)
+    for response in successes:
+        schema = _schema(documents, response, schemas)
         if schema is None:
             return None, ", ".join(asked)
         if schema not in found:
@@ -38,8 +38,8 @@ def read_output(documents: Documents, operation: Node, schemas: Schemas) -> tupl
     return root, ", ".join("application/json" if "*" in name else name for name in asked)
 
 
-def _successes(documents: Documents, operation: Node) -> list[Node]:
-    """The answers of statuses 2xx in their order; those of ``default`` where there are none of them."""
+def _list_successes(documents: Documents, operation: DocumentNode) -> list[DocumentNode]:
+    """The responses with status 2xx in order; without any, the ``default`` response."""
     responses = operation.below("responses")
     if responses is None:
         return []
@@ -49,19 +49,19 @@ def _successes(documents: Documents, operation: Node) -> list[Node]:
     children = dict(responses.children())
     statuses = sorted(status for status in children if _SUCCESS.fullmatch(status))
     chosen = [children[status] for status in statuses] or [children[word] for word in ("default",) if word in children]
-    followed = [documents.followed(node) for node in chosen]
+    followed = [documents.follow_to_object(node) for node in chosen]
     return [node for node in followed if node is not None]
 
 
-def _has_json(documents: Documents, answer: Node) -> bool:
-    """Whether an answer is JSON, or nothing at all."""
-    media = offered(documents, answer)
+def _has_json(documents: Documents, response: DocumentNode) -> bool:
+    """Whether a response is JSON or has no content."""
+    media = list_media(documents, response)
     return not media or any(is_json(name) for name, _ in media)
 
 
-def _schema(documents: Documents, answer: Node, schemas: Schemas) -> Json:
-    """The schema of an answer's JSON; null's for an answer of nothing; None where the document says nothing of it."""
-    media = offered(documents, answer)
+def _schema(documents: Documents, response: DocumentNode, schemas: Schemas) -> Json:
+    """The schema of a JSON response; null for a response without content; None if the document has no schema."""
+    media = list_media(documents, response)
     if not media:
         return {"type": "null"}
     node = next(node for name, node in media if is_json(name))

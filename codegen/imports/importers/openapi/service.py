@@ -1,4 +1,4 @@
-"""Where a service is and what it wants to know of its caller, as far as a document tells."""
+"""The address of a service and the credentials it needs, from its document."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from toolkit.codegen.imports.importers.openapi.documents import Documents, Node
+from toolkit.codegen.imports.importers.openapi.documents import DocumentNode, Documents
 from toolkit.spec.problems import shown
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
-_WAY_OUT: Final = 'write url = "https://..." in the import\'s settings'
+_WAY_OUT: Final = 'set url = "https://..." in the import\'s settings'
 
 
 def service_url(documents: Documents, given: str) -> str:
-    """The address of the settings, else the only absolute one that the document names."""
+    """The address from the settings, else the only absolute one in the document."""
     if given:
         return given
     urls = _urls(documents.root)
@@ -29,19 +29,19 @@ def service_url(documents: Documents, given: str) -> str:
     return ""
 
 
-def own_servers(item: Node, operation: Node, url: str) -> list[str]:
-    """Servers that a path or an operation has for itself, unless they are the service's own."""
+def own_servers(item: DocumentNode, operation: DocumentNode, url: str) -> list[str]:
+    """Servers of a path or an operation that differ from the service's."""
     urls = _urls(operation) or _urls(item)
     return [] if url.rstrip("/") in [each.rstrip("/") for each in urls] else urls
 
 
-def _urls(owner: Node) -> list[str]:
+def _urls(owner: DocumentNode) -> list[str]:
     servers = owner.below("servers")
     found = [_with_defaults(server) for _, server in servers.children()] if servers else []
     return [url for url in found if url]
 
 
-def _with_defaults(server: Node) -> str:
+def _with_defaults(server: DocumentNode) -> str:
     def default(match: re.Match[str]) -> str:
         variable = server.below("variables", match[1])
         return match[0] if variable is None else str(variable.mapping.get("default", match[0]))
@@ -49,35 +49,35 @@ def _with_defaults(server: Node) -> str:
     return _VARIABLE.sub(default, server.text("url"))
 
 
-def security_notes(documents: Documents, operation: Node, headers: Mapping[str, str]) -> list[str]:
-    """What the operation's security would need and the settings do not give; nothing if one alternative is met."""
+def security_notes(documents: Documents, operation: DocumentNode, headers: Mapping[str, str]) -> list[str]:
+    """What the operation's security needs and the settings do not have; empty if one alternative is met."""
     required = operation.below("security") or documents.root.below("security")
     alternatives = [node for _, node in required.children()] if required else []
     given = {name.lower() for name in headers}
-    wanting = [list(_wanting(documents, alternative, given)) for alternative in alternatives]
-    if not wanting or not all(wanting):
+    missing = [list(_missing_credentials(documents, alternative, given)) for alternative in alternatives]
+    if not missing or not all(missing):
         return []
-    return min(wanting, key=len)
+    return min(missing, key=len)
 
 
-def _wanting(documents: Documents, alternative: Node, given: set[str]) -> Iterator[str]:
+def _missing_credentials(documents: Documents, alternative: DocumentNode, given: set[str]) -> Iterator[str]:
     for name in alternative.mapping:
         scheme = documents.root.below("components", "securitySchemes", name)
-        found = None if scheme is None else documents.followed(scheme)
+        found = None if scheme is None else documents.follow_to_object(scheme)
         if found is None:
-            yield f"the security scheme {shown(name)} is described nowhere"
+            yield f"the security scheme {shown(name)} is not defined"
             continue
-        sentence = _needs(found, given)
+        sentence = _explain_scheme(found, given)
         if sentence:
             yield f"the security scheme {shown(name)} {sentence}"
 
 
-def _needs(scheme: Node, given: set[str]) -> str:
+def _explain_scheme(scheme: DocumentNode, given: set[str]) -> str:
     kind, place, name = scheme.text("type"), scheme.text("in"), scheme.text("name")
     if kind == "apiKey" and place == "query":
-        return f"wants its key as {shown(name)} in the query, and keys are only sent in headers"
+        return f"needs its key as {shown(name)} in the query, but keys are only sent in headers"
     if kind == "mutualTLS":
-        return "wants a certificate of the caller, which cannot be given"
+        return "needs a client certificate, which is not supported"
     if kind == "apiKey":
         header, value = ("Cookie", f"{name}=${{API_KEY}}") if place == "cookie" else (name, "${API_KEY}")
     else:
@@ -85,4 +85,4 @@ def _needs(scheme: Node, given: set[str]) -> str:
         header, value = "Authorization", "Basic ${CREDENTIALS_AS_BASE64}" if basic else "Bearer ${API_TOKEN}"
     if header.lower() in given:
         return ""
-    return f'wants the header {shown(header)}: write headers = {{ "{header}" = "{value}" }} in the import\'s settings'
+    return f'needs the header {shown(header)}: set headers = {{ "{header}" = "{value}" }} in the import\'s settings'

@@ -258,5 +258,5 @@ CATALOG: Final = Catalog(
 
 
 def parse_call(call: ToolCall) -> AnyToolCall:
-    """A model's call with validated arguments, narrowed by `.name`; policy is not asked and nothing runs."""
+    """A model's call with validated arguments, narrowed by `.name`. The policy is not checked and nothing runs."""
     return _parse_call(CATALOG, call)

@@ -11,7 +11,7 @@ class MathsAddInput(ToolModel, extra="forbid"):
 
 
 class MathsAddOutput(ToolRootModel[float]):
-    """The value is ``root``."""
+    """The value is `root`."""
 
 
 class MathsAddArgs(TypedDict, closed=True):

@@ -13,7 +13,7 @@ class MathsMeanInput(ToolModel, extra="forbid"):
 
 
 class MathsMeanOutput(ToolRootModel[float]):
-    """The value is ``root``."""
+    """The value is `root`."""
 
 
 class MathsMeanArgs(TypedDict, closed=True):

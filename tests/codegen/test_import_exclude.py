@@ -30,9 +30,7 @@ def test_what_generation_would_refuse_is_told_at_import_with_the_way_out(tmp_pat
     ran = toolkit(made, "import")
     first, second = ran.stderr.splitlines()
     assert ran.returncode == 0
-    assert first == (
-        f'  note: not every tool can be generated: leave out what you cannot have with without = ["bad"] @ {AT}'
-    )
+    assert first == (f'  note: not every tool can be generated: leave them out with without = ["bad"] @ {AT}')
     assert second.startswith("  note: `toolkit generate` will refuse 'bad': ")
     assert second.endswith(" @ acme/tools/legacy.json:/tools/1/inputSchema/properties/q/$ref")
     assert toolkit(made, "generate").returncode == 1
@@ -50,7 +48,7 @@ def test_what_no_file_can_hold_is_told_with_the_way_out(tmp_path: Path) -> None:
     ran = toolkit(made, "import")
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[-1] == (
-        f'nothing was imported: leave out what you cannot have with without = ["bad", "worse"] @ {AT}'
+        f'nothing was imported: leave them out with without = ["bad", "worse"] @ {AT}'
     )
     set_without(made, '["bad", "worse"]')
     assert toolkit(made, "import").returncode == 0
@@ -61,8 +59,8 @@ def test_a_name_that_is_not_there_is_a_note(tmp_path: Path) -> None:
     ran = toolkit(made, "import")
     assert ran.returncode == 0
     assert ran.stderr == (
-        f"  note: there is no tool 'goof' that 'without' could leave out. Did you mean 'good'? @ {AT}/without\n"
-        f"  note: there is no tool 'nothing like it' that 'without' could leave out. @ {AT}/without\n"
+        f"  note: 'without' names the tool 'goof', which does not exist. Did you mean 'good'? @ {AT}/without\n"
+        f"  note: 'without' names the tool 'nothing like it', which does not exist. @ {AT}/without\n"
     )
 
 
@@ -72,7 +70,7 @@ def test_what_is_left_out_later_is_imported_again_first(tmp_path: Path) -> None:
     set_without(made, '["bad"]')
     ran = toolkit(made, "generate")
     assert ran.stderr == (
-        "[tool.toolkit.imports.legacy] leaves out 'bad' now; run `toolkit import legacy` again"
+        "[tool.toolkit.imports.legacy] now leaves out 'bad'; run `toolkit import legacy` again"
         " @ acme/tools/legacy.json:/tools/1\n"
     )
 
@@ -84,8 +82,8 @@ def test_a_server_with_two_tools_of_one_name(tmp_path: Path) -> None:
     ran = toolkit(made, "import")
     assert (ran.returncode, ran.stderr) == (
         2,
-        "the server itself lists more than one tool named 'ask': only it can tell them apart; leave out what you cannot"
-        ' have with without = ["ask"] @ pyproject.toml:/tool/toolkit/imports/odd\n',
+        "the server lists more than one tool named 'ask': they cannot be told apart; leave them out with"
+        ' without = ["ask"] @ pyproject.toml:/tool/toolkit/imports/odd\n',
     )
     set_without(made, '["ask"]')
     assert toolkit(made, "import").returncode == 0

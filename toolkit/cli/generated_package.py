@@ -1,0 +1,68 @@
+"""The generated package a command works on, its tools, and the arguments of a call."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from toolkit.errors import SetupError
+
+
+def load_package(name: str | None) -> Any:
+    """The generated package called ``name``; without a name this project's, else that of the built-in tools."""
+    name = _find_package() if name is None else name
+    try:
+        module = importlib.import_module(name)
+        module.CATALOG  # noqa: B018  (loaded now, so that any other package is reported here)
+    except SetupError:
+        raise
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise SetupError(
+            f"{name!r} is not a generated package that can be imported ({error}); run `toolkit generate`"
+        ) from None
+    return module
+
+
+def load_tool(package: str | None, name: str) -> tuple[Any, dict[str, Any]]:
+    """A generated package, and the definition of one of its tools."""
+    from toolkit.errors import nearest
+
+    module = load_package(package)
+    definitions: dict[str, dict[str, Any]] = module.CATALOG.definitions
+    if name not in definitions:
+        raise SetupError(f"no tool is called {name!r}.{nearest(name, definitions)}")
+    return module, definitions[name]
+
+
+def read_arguments(given: str) -> str:
+    """The text of a call's arguments; ``-`` stands for standard input."""
+    if given != "-":
+        return given
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise SetupError(f"standard input is not UTF-8 text: {error.reason}") from None
+
+
+def parse_arguments(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SetupError(f"the arguments are not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise SetupError("the arguments must be a JSON object")
+    return value
+
+
+def _find_package() -> str:
+    from toolkit.codegen.settings import NoSettings, find_settings
+
+    try:
+        settings = find_settings(Path())
+    except NoSettings:
+        return "toolkit.generated"
+    sys.path[:0] = [str(settings.import_root)]
+    return settings.package

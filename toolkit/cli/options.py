@@ -1,0 +1,31 @@
+"""Options and arguments that several commands share, each written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Project = Annotated[
+    Path,
+    typer.Option(metavar="DIR", help="Project folder. Its pyproject.toml, or one above it, has [tool.toolkit]."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+ImportNames = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="IMPORT", help="Names of imports in the settings. Default: all.", show_default=False),
+]
+Package = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PACKAGE",
+        help="Generated package to use. Default: this project's, else the built-in tools.",
+        show_default=False,
+    ),
+]
+ToolNameArgument = Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool.", show_default=False)]
+Arguments = Annotated[
+    str, typer.Argument(metavar="ARGUMENTS", help="Arguments as a JSON object, or - to read them from standard input.")
+]
+Workspace = Annotated[Path, typer.Option(metavar="DIR", help="Folder that the tool may work in.")]
