@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.codegen.package.local_cache import generator_fingerprint, is_recorded, record_package
-from toolkit.codegen.package.manifest import NAME, read_manifest
+from toolkit.codegen.package.local_cache import generator_fingerprint, read_previous_run, record_run
 from toolkit.codegen.package.plan import PackagePlan, Progress, is_current, make_plan, read_inputs
 from toolkit.codegen.package.write import compare, surplus_files, write
 from toolkit.codegen.settings import Settings
@@ -16,14 +15,14 @@ def generate(settings: Settings, progress: Progress | None = None, *, parallel: 
     only in a program whose main module allows that, as the command line does.
     """
     fingerprint = generator_fingerprint(settings)
-    previous = read_manifest(settings.output) if is_recorded(settings, fingerprint) else None
-    inputs = read_inputs(settings, previous)
+    inputs = read_inputs(settings, read_previous_run(settings, fingerprint))
     if inputs.previous is not None and is_current(settings, inputs):
-        untouched = dict.fromkeys([*inputs.previous.outputs, NAME], "")
+        untouched = dict.fromkeys(inputs.previous.outputs, "")
         if not surplus_files(PackagePlan(settings.output, untouched)):
             return []
-    changed = write(make_plan(settings, inputs, progress, parallel=parallel))
-    record_package(settings, fingerprint)
+    plan = make_plan(settings, inputs, progress, parallel=parallel)
+    changed = write(plan)
+    record_run(settings, fingerprint, plan.inputs, plan.files)
     return changed
 
 

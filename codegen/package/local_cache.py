@@ -1,19 +1,21 @@
-"""A record in the user's cache folder: whether the generator that runs now wrote the package on disk.
+"""A record in the user's cache folder: what the last run for a package read and wrote.
 
-Committed manifests hold nothing about the generator's sources, so a change in the generator does not change every package.
-A run reuses what is on disk only if this record agrees; without a record it starts from scratch.
+Committed manifests hold no digests, so a change in the generator does not change every package, and branches merge. A run
+reuses what is on disk only if this record agrees; without a record it starts from scratch.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from toolkit.codegen.package.manifest import FORM, NAME, digest, package_folder
+from toolkit.codegen.package.manifest import FORM, NAME, digest, package_folder, read_rows
+from toolkit.codegen.package.rows import Row
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
 
@@ -31,30 +33,44 @@ def generator_fingerprint(settings: Settings) -> str:
     return digest("\0".join(parts).encode())
 
 
-def is_recorded(settings: Settings, fingerprint: str) -> bool:
-    """Whether the generator with this fingerprint wrote the package on disk."""
+@dataclass(frozen=True, slots=True)
+class PreviousRun:
+    """What the generator that runs now did last: the rows on disk, and the digests of what it read and wrote."""
+
+    rows: Sequence[Row]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+
+
+def read_previous_run(settings: Settings, fingerprint: str) -> PreviousRun | None:
+    """The last run for this package, if the generator with this fingerprint did it and its manifest is unchanged."""
     file = _record_file(settings)
     if file is None:
-        return False
-    with suppress(OSError, UnicodeDecodeError):
-        return file.read_text(encoding="utf-8") == _record_text(settings, fingerprint)
-    return False
+        return None
+    try:
+        record = json.loads(file.read_bytes())
+        inputs, outputs = dict(record["inputs"]), dict(record["outputs"])
+        manifest = (settings.output / NAME).read_bytes()
+        if (record["generator"], outputs[NAME]) != (fingerprint, digest(manifest)):
+            return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    rows = read_rows(settings.output)
+    return None if rows is None else PreviousRun(rows, inputs, outputs)
 
 
-def record_package(settings: Settings, fingerprint: str) -> None:
-    """Records that this generator wrote the package on disk. A cache that cannot be written costs only time."""
+def record_run(settings: Settings, fingerprint: str, inputs: Mapping[str, str], files: Mapping[str, str]) -> None:
+    """Records what this run read and wrote. A cache that cannot be written costs only time."""
     file = _record_file(settings)
     if file is None:
         return
+    outputs = {path: digest(text.encode()) for path, text in files.items()}
+    record = {"generator": fingerprint, "inputs": dict(inputs), "outputs": outputs}
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         staged = file.with_name(f"{file.name}.{os.getpid()}")
-        staged.write_text(_record_text(settings, fingerprint), encoding="utf-8")
+        staged.write_text(json.dumps(record), encoding="utf-8")
         os.replace(staged, file)
-
-
-def _record_text(settings: Settings, fingerprint: str) -> str:
-    return f"{fingerprint} {digest((settings.output / NAME).read_bytes())}"
 
 
 def _record_file(settings: Settings) -> Path | None:

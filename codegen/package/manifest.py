@@ -1,4 +1,4 @@
-"""``manifest.json``: what a generated package was generated from. The next run reads it, and packages that include it."""
+"""``manifest.json``: the tools of a generated package, for run time and for packages that include it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import hashlib
 import importlib.util
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,38 +15,25 @@ from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
 
 NAME: Final = "manifest.json"
-FORM: Final = 3
+FORM: Final = 4
 """Version of the generated code. Raise it when the output for an unchanged spec changes; ``tests/codegen/test_form.py``
 fails until you do. A manifest of another form is never reused."""
 _GENERATOR: Final = "typed-toolkit"
-_SEAL: Final = "digest"
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """Digests of everything read and written, and the rows of the package's own tools."""
+def manifest_text(settings: Settings, rows: Iterable[Row]) -> str:
+    """The text of the manifest: the package's own tools, in the order of their names.
 
-    inputs: Mapping[str, str]
-    outputs: Mapping[str, str]
-    rows: tuple[Row, ...]
-
-    def text(self, settings: Settings) -> str:
-        data = {
-            "generator": _GENERATOR,
-            "form": FORM,
-            "package": settings.package,
-            "class": settings.class_name,
-            "inputs": dict(sorted(self.inputs.items())),
-            "outputs": dict(sorted(self.outputs.items())),
-            "tools": [row.as_json() for row in self.rows],
-        }
-        return _seal_text(data)
-
-
-def _seal_text(data: dict[str, Any]) -> str:
-    """The text of a manifest with a digest of itself, so that any edit by hand is noticed."""
-    seal = digest(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-    return json.dumps({**data, _SEAL: seal}, indent=1, ensure_ascii=False) + "\n"
+    Nothing here says how or when the package was generated, so branches that change different tools merge.
+    """
+    data = {
+        "generator": _GENERATOR,
+        "form": FORM,
+        "package": settings.package,
+        "class": settings.class_name,
+        "tools": [row.as_json() for row in sorted(rows, key=lambda row: row.name)],
+    }
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
 def is_our_manifest(text: str) -> bool:
@@ -55,18 +41,14 @@ def is_our_manifest(text: str) -> bool:
     return re.search(rf'"generator"\s*:\s*"{_GENERATOR}"', text) is not None
 
 
-def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest in a folder; None if it is missing, damaged or of another form."""
+def read_rows(folder: Path) -> list[Row] | None:
+    """The tools of the package in a folder; None if its manifest is missing, damaged or of another form."""
     try:
-        text = (folder / NAME).read_bytes().decode()
-        data: dict[str, Any] = json.loads(text)
-        if (data["generator"], data["form"]) != (_GENERATOR, FORM) or text != _seal_text(
-            {k: v for k, v in data.items() if k != _SEAL}
-        ):
+        data: dict[str, Any] = json.loads((folder / NAME).read_bytes())
+        if (data["generator"], data["form"]) != (_GENERATOR, FORM):
             return None
-        rows = tuple(map(Row.from_json, data["tools"]))
-        return Manifest(data["inputs"], data["outputs"], rows)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return [Row.from_json(row) for row in data["tools"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -85,10 +67,10 @@ def read_included_rows(packages: Iterable[str]) -> list[Row]:
     rows: list[Row] = []
     for package in packages:
         folder = package_folder(package)
-        manifest = read_manifest(folder) if folder is not None else None
-        if manifest is None:
+        found = read_rows(folder) if folder is not None else None
+        if found is None:
             raise GenerationError(f"{_explain_missing(package, folder)} @ pyproject.toml:/tool/toolkit/include")
-        rows += manifest.rows
+        rows += found
     return rows
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from toolkit.codegen.imports.freshness import refuse_stale_imports
 from toolkit.codegen.imports.importers.functions import read_functions
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
-from toolkit.codegen.package.manifest import Manifest, digest
+from toolkit.codegen.package.local_cache import PreviousRun
+from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.naming import ToolNames, name_tools
 from toolkit.codegen.package.parallel import RenderJob, render_all, workers_for
 from toolkit.codegen.package.render import modules
@@ -37,6 +38,8 @@ class PackagePlan:
 
     folder: Path
     files: dict[str, str]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Digests of what it was made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Inputs:
     """Modules of code-first tools, and the specs read from each."""
     digests: dict[str, str]
     """Of the spec files, of the description files an earlier run read, and of the functions' specs."""
-    previous: Manifest | None
+    previous: PreviousRun | None
     """The package on disk, if the generator that runs now wrote it on this machine."""
 
     @property
@@ -72,7 +75,7 @@ class Inputs:
         }
 
 
-def read_inputs(settings: Settings, previous: Manifest | None = None) -> Inputs:
+def read_inputs(settings: Settings, previous: PreviousRun | None = None) -> Inputs:
     """The digests of all spec files, of description files that an earlier run used, and of functions."""
     files = {source: path for path, source in spec_files(settings.spec_paths, base=settings.root)}
     read = dict(files)
@@ -133,7 +136,8 @@ def make_plan(
             progress(len(files), len(own))
     _refuse_model_as_class(settings, [*included, *rows])
     files |= _render_package_files(settings, rows, included)
-    return PackagePlan(settings.output, {**files, manifests.NAME: _render_manifest(settings, inputs, files, rows)})
+    files[manifests.NAME] = manifests.manifest_text(settings, rows)
+    return PackagePlan(settings.output, files, _digest_sources(settings, inputs, rows))
 
 
 def _read_changed_specs(
@@ -261,9 +265,8 @@ def _render_package_files(settings: Settings, rows: list[Row], included: list[Ro
     }
 
 
-def _render_manifest(settings: Settings, inputs: Inputs, files: dict[str, str], rows: list[Row]) -> str:
+def _digest_sources(settings: Settings, inputs: Inputs, rows: list[Row]) -> dict[str, str]:
+    """Of all sources, and of the description files that this run used."""
     used = {row.source for row in rows} | {row.descriptionSource for row in rows if row.descriptionSource}
     read = {source: digest((settings.root / source).read_bytes()) for source in used - inputs.functions.keys()}
-    read |= {source: inputs.digests[source] for source in inputs.sources}
-    written = {path: digest(text.encode()) for path, text in files.items()}
-    return Manifest(read, written, tuple(sorted(rows, key=lambda row: row.name))).text(settings)
+    return read | {source: inputs.digests[source] for source in inputs.sources}

@@ -105,10 +105,9 @@ def generate_form(folder: Path) -> dict[str, bytes]:
 
 
 def digest_of(files: dict[str, bytes]) -> str:
-    """Of all files; of the manifest only what does not follow from the others or from FORM."""
+    """Of all files, the form itself left out."""
     manifest = json.loads(files["manifest.json"])
-    for key in ("form", "outputs", "digest"):
-        del manifest[key]
+    del manifest["form"]
     parts = {**files, "manifest.json": json.dumps(manifest, indent=1).encode()}
     return hashlib.sha256(b"\0".join(name.encode() + b"\0" + data for name, data in sorted(parts.items()))).hexdigest()
 

@@ -143,7 +143,7 @@ def test_changed_settings_are_generated_anew(tmp_path: Path) -> None:
     made.generate()
     settings = tmp_path / "pyproject.toml"
     settings.write_text(settings.read_text().replace("timeout = 5", "timeout = 7"))
-    assert made.generate() == ["imported.py", "manifest.json"]
+    assert made.generate() == ["imported.py"]
 
 
 def test_what_is_not_imported_yet_is_told_and_leaves_no_trace(tmp_path: Path) -> None:
