@@ -59,17 +59,17 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.approval import Deny as Deny
     from toolkit.runtime.call.approval import Edit as Edit
     from toolkit.runtime.call.approval import Respond as Respond
-    from toolkit.runtime.catalog.catalog import Handler as Handler
-    from toolkit.runtime.catalog.catalog import Pack as Pack
-    from toolkit.runtime.catalog.catalog import PackSource as PackSource
     from toolkit.runtime.catalog.omit import OMIT as OMIT
     from toolkit.runtime.catalog.omit import Omit as Omit
+    from toolkit.runtime.catalog.pack import Handler as Handler
+    from toolkit.runtime.catalog.pack import Pack as Pack
+    from toolkit.runtime.catalog.pack import PackSource as PackSource
     from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
     from toolkit.runtime.context.dynamic import DynamicPolicy as DynamicPolicy
     from toolkit.runtime.context.dynamic import DynamicRule as DynamicRule
     from toolkit.runtime.context.progress import Progress as Progress
     from toolkit.runtime.context.signals import CancelSignal as CancelSignal
-    from toolkit.runtime.context.toolkit_context import ToolContext as ToolContext
+    from toolkit.runtime.context.tool_context import ToolContext as ToolContext
     from toolkit.runtime.functions.define import FunctionTool as FunctionTool
     from toolkit.runtime.functions.define import define_tool as define_tool
     from toolkit.runtime.functions.define import tool as tool
@@ -121,8 +121,8 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.generated": """AnyToolCall AnyToolMessage AsyncToolkit Rule SecurityPolicy ToolName Toolkit ToolkitContext
-                create_agent_toolkit create_async_agent_toolkit is_tool_name parse_call""",
+            "toolkit.generated": """AnyToolCall AnyToolMessage AsyncToolkit Rule SecurityPolicy ToolName Toolkit
+                ToolkitContext create_agent_toolkit create_async_agent_toolkit is_tool_name parse_call""",
             "toolkit.adapters.history": "repair_history validate_history",
             "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType
                 PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolFailed ToolNotAllowed ToolNotFound
@@ -138,7 +138,7 @@ else:
             "toolkit.runtime.call.approval": "ApprovalRequest Approve Deny Edit Respond",
             "toolkit.runtime.output.cache.budget": "fit_history",
             "toolkit.runtime.output.cache.store": "FileOutputCache OutputCache OutputWriter",
-            "toolkit.runtime.context.toolkit_context": "ToolContext",
+            "toolkit.runtime.context.tool_context": "ToolContext",
             "toolkit.runtime.functions.define": "FunctionTool define_tool tool",
             "toolkit.runtime.context.dynamic": "DynamicContext DynamicPolicy DynamicRule",
             "toolkit.runtime.functions.lazy": "LazyTool",
@@ -150,7 +150,7 @@ else:
             "toolkit.runtime.functions.standalone": "StandaloneContext",
             "toolkit.runtime.stores.keys": "OUTPUT_CACHE SUBAGENT_RUNNER TODO_STORE",
             "toolkit.runtime.stores.subagent": "SubagentRequest SubagentResult SubagentRunner",
-            "toolkit.runtime.catalog.catalog": "Handler Pack PackSource",
+            "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
             "toolkit.runtime.stores.todos": "FileTodoStore MemoryTodoStore Todo TodoStore",
             "toolkit.wire.call": "ToolCall",
             "toolkit.wire.choice": "NamedTool NativeChoice ToolChoice",

@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.wire.content",
         "toolkit.inject.key",
         "toolkit.runtime.output.cache",
+        "toolkit.runtime.context.tool_context",
         "toolkit.runtime.context.toolkit_context",
         "toolkit.runtime.stores.keys",
         "toolkit.runtime.stores.subagent",

@@ -21,7 +21,7 @@ from tests.packs.service import Service, running_service
 from tests.projects import Project, run
 from tests.runtime.conftest import Door
 from toolkit import ToolContext
-from toolkit.runtime.catalog.catalog import Pack
+from toolkit.runtime.catalog.pack import Pack
 from toolkit.runtime.functions.standalone import StandaloneContext
 
 SERVERS = Path(__file__).parent / "servers"

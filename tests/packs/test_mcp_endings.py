@@ -18,7 +18,7 @@ from tests.runtime.conftest import Door
 from toolkit import CancelSignal, JsonObject, ToolCall
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
 from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack
-from toolkit.runtime.catalog.catalog import Pack
+from toolkit.runtime.catalog.pack import Pack
 
 
 def odd(habit: str, *, timeout: float = 60.0, env: tuple[str, ...] = (), sandbox: bool = True) -> Pack:

@@ -17,7 +17,7 @@ from tests.runtime.conftest import Door
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolkitError, ToolTimeout
 from toolkit.guard.net.network import Network
 from toolkit.packs.mcp.pack import McpServer, McpTool, mcp_pack
-from toolkit.runtime.catalog.catalog import Pack
+from toolkit.runtime.catalog.pack import Pack
 
 __all__ = ["certificates"]  # a fixture
 

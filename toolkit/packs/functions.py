@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from toolkit.errors import SetupError, nearest
-from toolkit.runtime.catalog.catalog import CodeTool, Pack
 from toolkit.runtime.catalog.join_packs import load_pack
+from toolkit.runtime.catalog.pack import CodeTool, Pack
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.functions.lazy import LazyTool
 from toolkit.runtime.workers import is_async

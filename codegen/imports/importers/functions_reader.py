@@ -12,8 +12,8 @@ from typing import Any
 
 from toolkit.codegen.imports.importers.project_process import answer_with, enter_project, why
 from toolkit.errors import SetupError
-from toolkit.runtime.catalog.catalog import CodeTool
 from toolkit.runtime.catalog.join_packs import ALL, load_pack
+from toolkit.runtime.catalog.pack import CodeTool
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.functions.lazy import LazyTool
 

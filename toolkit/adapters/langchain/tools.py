@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool, StructuredTool
     from pydantic import BaseModel
 
-    from toolkit.runtime.catalog.catalog import Pack
-    from toolkit.runtime.context.toolkit_context import ToolContext
+    from toolkit.runtime.catalog.pack import Pack
+    from toolkit.runtime.context.tool_context import ToolContext
     from toolkit.runtime.functions.define import FunctionTool, Needs
 
 
@@ -111,13 +111,13 @@ def from_langchain_tools(tools: Iterable[BaseTool], *, permissions: Needs = ()) 
     They are the code they were: no sandbox is around them, and a toolkit's policy decides only whether they run. So say in
     ``permissions`` what they may touch. They never run beside other calls.
     """
-    from toolkit.runtime.catalog.catalog import Pack
+    from toolkit.runtime.catalog.pack import Pack
 
     return Pack(tools=[_function_tool(tool, permissions) for tool in tools])
 
 
 def _function_tool(tool: BaseTool, permissions: Needs) -> FunctionTool[..., Any]:
-    from toolkit.runtime.context.toolkit_context import ToolContext
+    from toolkit.runtime.context.tool_context import ToolContext
     from toolkit.runtime.functions.define import FunctionTool
 
     def run(args: Any, ctx: ToolContext) -> Any:

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from toolkit.builtin.files.visible import visible
 from toolkit.generated import ToolOutputCacheInput, ToolOutputCacheOutput
 from toolkit.inject.key import Depends
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.cache.output import CachedLine, CachedOutput
 from toolkit.runtime.output.cache.store import OutputCache
 from toolkit.runtime.stores.keys import OUTPUT_CACHE

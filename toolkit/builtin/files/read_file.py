@@ -20,7 +20,7 @@ from toolkit.builtin.files.visible import visible
 from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import ToolFailed
 from toolkit.generated import ReadFileInput, ReadFileOutput
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:

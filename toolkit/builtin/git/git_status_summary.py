@@ -9,7 +9,7 @@ from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.walk import join
 from toolkit.generated import GitStatusSummaryInput, GitStatusSummaryOutput
 from toolkit.generated.models.git_status_summary import GitStatusSummaryOutputChange, GitStatusSummaryOutputCounts
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.git import Change, GitStatus

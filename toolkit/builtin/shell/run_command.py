@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 from toolkit.builtin.files.visible import visible
 from toolkit.builtin.shell.output_buffer import Collector
 from toolkit.builtin.shell.output_progress import Watcher
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.process.guard import OnOutput, ProcessResult

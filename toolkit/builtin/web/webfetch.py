@@ -11,7 +11,7 @@ from toolkit.builtin.files.media import Media, recognise
 from toolkit.builtin.files.visible import visible
 from toolkit.errors import ToolFailed
 from toolkit.generated import WebfetchInput, WebfetchOutput
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:

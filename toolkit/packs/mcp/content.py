@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ValidationError
 
 from toolkit.errors import ToolFailed
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.wire.content import BlockType, ContentBlock, ContentOutput
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from toolkit.errors import SetupError, ToolFailed, ToolkitError
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
-from toolkit.runtime.catalog.catalog import BESIDE, NO_SANDBOX, Pack
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.catalog.pack import Pack
+from toolkit.runtime.catalog.tool import BESIDE, NO_SANDBOX
+from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.packs.mcp.connection import McpLink

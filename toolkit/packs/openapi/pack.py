@@ -19,8 +19,9 @@ from toolkit.guard.policy.preview import Preview
 from toolkit.guard.variables import filled, read_variables
 from toolkit.packs.openapi.answer import Output, read_answer
 from toolkit.packs.openapi.request import Body, Parameter, Request, build, check_parameters
-from toolkit.runtime.catalog.catalog import BESIDE, Pack
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.catalog.pack import Pack
+from toolkit.runtime.catalog.tool import BESIDE
+from toolkit.runtime.context.tool_context import ToolContext
 
 MAX_BYTES: Final = 10 << 20
 _METHODS: Final = ("get", "head", "options", "post", "put", "patch", "delete")

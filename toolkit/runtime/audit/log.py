@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import secrets
 import stat
@@ -29,12 +30,13 @@ from pydantic import BaseModel
 from toolkit.errors import SetupError, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.audit.redact import redacted
-from toolkit.runtime.catalog.catalog import Tool
-from toolkit.runtime.context.progress import logger
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.output.message import ToolMessage
 
 BEGINNING: Final = "0" * 64
 """What the first line is chained to."""
+
+logger: Final = logging.getLogger("toolkit")
 
 _TAIL: Final = 64 * 1024
 

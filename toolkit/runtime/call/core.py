@@ -5,9 +5,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel
 
@@ -32,23 +31,24 @@ from toolkit.runtime.call.approval import (
 from toolkit.runtime.call.handler_scope import GIVEN_BY_THE_ROAD, injected
 from toolkit.runtime.call.repair import Repair
 from toolkit.runtime.call.touches import preview_of, touched_kinds
-from toolkit.runtime.catalog.catalog import NO_SANDBOX, Catalog, CodeTool, PackSource, Tool, ToolInfo, beside, opts_out
+from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.join_packs import join, load_pack
+from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.schema_marks import told_schema
+from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool, beside, opts_out
 from toolkit.runtime.context.guards import Guards
-from toolkit.runtime.context.progress import OnProgress, unfailing
-from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext, check_deadline
+from toolkit.runtime.context.progress import OnProgress
+from toolkit.runtime.context.signals import NEVER, CallSignal
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.output.keep_text import READ_WHAT_IS_KEPT, Keeper
-from toolkit.runtime.output.message import ToolMessage
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.spec.description import filled
-from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
-    from toolkit.runtime.audit.log import AuditLog, Record
+    from toolkit.runtime.audit.log import AuditLog
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
 
@@ -295,68 +295,6 @@ class Core:
         row = self.catalog.definitions[info.name]
         text = filled(row["longDescription"] or row["description"], self.context.workspace)
         return ToolDefinition(info.name, text, JsonObject(told_schema(row["inputSchema"])))
-
-
-class View:
-    """What ``Runner`` and ``AsyncRunner`` have in common: a core, and the options of this view on it."""
-
-    _own_loop: ClassVar[bool] = True
-
-    def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[PackSource | str]) -> None:
-        self._start(Core(catalog, context, packs, own_loop=self._own_loop))
-
-    @classmethod
-    def over(cls, core: Core) -> Self:
-        """A view of a toolkit that is there already."""
-        view = cls.__new__(cls)
-        view._start(core)
-        return view
-
-    def _start(self, core: Core) -> None:
-        self._core = core
-        context = core.context
-        notify = context.on_progress
-        self._options = Options(context.deadline, None, None if notify is None else unfailing(notify, "on_progress"))
-        self._on_result = context.on_result and unfailing(context.on_result, "on_result")
-
-    def get_allowed_tools(self) -> list[ToolDefinition]:
-        """Definitions of the tools some call of which could pass, in catalog order: what to offer a model."""
-        return self._core.allowed_tools()
-
-    def with_options(self, *, deadline: float | None = None, signal: CancelSignal | None = None) -> Self:
-        """A view of this toolkit whose calls have a deadline in seconds, or can be cancelled; what is not given stays.
-
-        The view shares everything with its toolkit: closing one closes the other.
-        """
-        check_deadline(deadline)
-        options = self._options
-        return self._with(Options(deadline or options.deadline, signal or options.signal, options.notify))
-
-    def _with(self, options: Options) -> Self:
-        view = copy(self)
-        view._options = options
-        return view
-
-    def _told(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
-        """Lets those who want to know see a message before the caller does."""
-        if self._on_result is not None:
-            self._on_result(message)
-        if record is not None:
-            record.succeeded(message)
-        return message
-
-    def _is_parallel(self, call: ToolCall) -> bool:
-        info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None
-        return info is not None and info.parallel
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What ``with_options`` may change for a view of a toolkit."""
-
-    deadline: float | None
-    signal: CancelSignal | None
-    notify: OnProgress | None
 
 
 def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:

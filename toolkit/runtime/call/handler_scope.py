@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel
 
 from toolkit.inject.plan import Node, Planner
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.workers import Workers, is_async
 
 T = TypeVar("T")

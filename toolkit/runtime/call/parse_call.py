@@ -6,7 +6,8 @@ from typing import Any
 
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.catalog.catalog import Catalog, Tool
+from toolkit.runtime.catalog.catalog import Catalog
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.output.message import ParsedCall
 from toolkit.wire.call import ToolCall
 

@@ -16,13 +16,13 @@ from pydantic import BaseModel
 from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
-from toolkit.runtime.call.core import Options, View
 from toolkit.runtime.call.handler_scope import closing, handled
-from toolkit.runtime.catalog.catalog import Tool
+from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.omit import OMIT
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.progress import Progress, both
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.message import ToolMessage
 from toolkit.runtime.workers import Job, contained
 from toolkit.wire.call import ToolCall

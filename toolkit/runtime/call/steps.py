@@ -6,6 +6,7 @@ approval), run, ``conclude``.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -27,10 +28,12 @@ from toolkit.runtime.call.approval import ApprovalRequest, Deny, refused
 from toolkit.runtime.call.argument_text import parse_arguments
 from toolkit.runtime.call.reader import refused_places
 from toolkit.runtime.call.repair import Repair, repaired
-from toolkit.runtime.catalog.catalog import Tool
-from toolkit.runtime.context.toolkit_context import ToolContext, logger
+from toolkit.runtime.catalog.tool import Tool
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.keep_text import Kept
 from toolkit.runtime.output.message import ToolMessage
+
+logger: Final = logging.getLogger("toolkit")
 
 MAX_LISTED_ERRORS: Final = 50
 _MAX_NAMED_ERRORS: Final = 5

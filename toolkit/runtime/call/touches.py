@@ -9,8 +9,9 @@ from pydantic import BaseModel
 
 from toolkit.errors import SetupError
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.catalog.catalog import Tool, ToolInfo, beside
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.catalog.catalog import ToolInfo
+from toolkit.runtime.catalog.tool import Tool, beside
+from toolkit.runtime.context.tool_context import ToolContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 RESOURCE_KINDS: Final = tuple(_CONDITIONS)

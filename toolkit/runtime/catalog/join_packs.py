@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from toolkit.errors import SetupError, nearest
 from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.catalog.catalog import Catalog, CodeTool, Pack, PackSource, ToolInfo
+from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+from toolkit.runtime.catalog.pack import CodeTool, Pack, PackSource
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.runtime.context.toolkit_context import ToolkitContext, logger
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 if TYPE_CHECKING:
     from toolkit.guard.git import GitGuard
     from toolkit.guard.net.guard import NetGuard
     from toolkit.guard.process.guard import ProcessGuard
+
+logger: Final = logging.getLogger("toolkit")
 
 
 class Guards:

@@ -30,8 +30,10 @@ from pydantic import BaseModel
 from toolkit.errors import SetupError
 from toolkit.guard.permission import Permission, Permissions
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.catalog.catalog import Pack, ToolInfo
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.catalog.catalog import ToolInfo
+from toolkit.runtime.catalog.pack import Pack
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.arguments import Arguments
 from toolkit.runtime.functions.docstrings import description_in, parameters_in
 from toolkit.runtime.functions.outputs import Output

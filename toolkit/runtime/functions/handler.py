@@ -11,8 +11,9 @@ from pydantic import BaseModel, ValidationError
 
 from toolkit.inject.plan import depends_of
 from toolkit.runtime.call import steps
-from toolkit.runtime.catalog.catalog import BESIDE, Tool
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.catalog.tool import BESIDE, Tool
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.workers import is_async
 

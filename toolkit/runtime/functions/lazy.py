@@ -10,8 +10,9 @@ from toolkit.errors import SetupError
 from toolkit.guard.permission import Permissions
 from toolkit.inject.plan import Given, Needs, Node
 from toolkit.inject.scope import Scope
-from toolkit.runtime.catalog.catalog import Pack
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.catalog.pack import Pack
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.define import FunctionTool, checked_name
 from toolkit.runtime.functions.define import Needs as PermissionNeeds
 from toolkit.runtime.functions.signature import plain_function, qualified

@@ -26,9 +26,10 @@ from typing import Any, Final, Self, TypeAlias, overload
 from toolkit.errors import SetupError, ToolNotFound
 from toolkit.guard.permission import ALL_PERMISSIONS, PERMISSIONS, Permission
 from toolkit.runtime.call import steps
-from toolkit.runtime.catalog.catalog import Pack
+from toolkit.runtime.catalog.pack import Pack
 from toolkit.runtime.context.progress import unfailing
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.define import FunctionTool, Needs
 from toolkit.runtime.functions.lazy import LazyTool
 from toolkit.runtime.functions.signature import plain_function

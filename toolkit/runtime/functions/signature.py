@@ -15,7 +15,8 @@ from pydantic.fields import FieldInfo
 
 from toolkit.errors import SetupError
 from toolkit.inject.plan import annotation_of, depends_of
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 

@@ -11,12 +11,16 @@ from toolkit.errors import InvalidArguments
 from toolkit.guard.policy.policy import SecurityPolicy
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.async_runner import AsyncRunner
-from toolkit.runtime.call.core import Core, Options, View
+from toolkit.runtime.call.core import Core
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.call.runner import Runner
-from toolkit.runtime.catalog.catalog import Catalog, CodeTool, PackSource, Tool, ToolInfo
+from toolkit.runtime.call.view import Options, View
+from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+from toolkit.runtime.catalog.pack import CodeTool, PackSource
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.functions.lazy import LazyTool
 from toolkit.runtime.output.message import ToolMessage

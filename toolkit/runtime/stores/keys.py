@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any, Final
 
 from toolkit.errors import SetupError
 from toolkit.inject.key import DependencyKey
-from toolkit.runtime.context.progress import logger
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.output.cache.null_cache import NothingKept
 from toolkit.runtime.output.cache.store import FileOutputCache, OutputCache
 from toolkit.runtime.stores.subagent import SubagentRunner
 from toolkit.runtime.stores.todos import FileTodoStore, TodoStore
+
+logger: Final = logging.getLogger("toolkit")
 
 
 def _outputs(context: ToolkitContext[Any]) -> Iterator[OutputCache]:
