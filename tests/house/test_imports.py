@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec"),
     "toolkit/runtime": (
         "toolkit.errors",
+        "toolkit.lazy_exports",
         "toolkit.models",
         "toolkit.wire",
         "toolkit.spec.beside",

@@ -16,6 +16,9 @@ from toolkit.runtime.output.cache.store import OutputCache
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
 from toolkit.wire.content import ContentBlock
 
+KEEPS_OUTPUT: Final = False
+"""A page of a kept output is neither kept again nor cut: it would have to be read by this tool itself."""
+
 MAX_PAGE_BYTES: Final = 48 * 1024
 
 

@@ -16,6 +16,9 @@ from toolkit.runtime.output.cache.output import CachedOutput
 from toolkit.runtime.output.cache.store import OutputCache
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
 
+KEEPS_OUTPUT: Final = False
+"""Matches in a kept output are neither kept again nor cut: they would have to be searched by this tool itself."""
+
 MAX_SHOWN_BYTES: Final = 48 * 1024
 _GAP: Final = "--"
 

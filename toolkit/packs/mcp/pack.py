@@ -22,8 +22,9 @@ from toolkit.errors import SetupError, ToolFailed, ToolkitError
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
+from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.pack import Pack
-from toolkit.runtime.catalog.tool import BESIDE, NO_SANDBOX
+from toolkit.runtime.catalog.tool import NO_SANDBOX
 from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> Pack:
             await link.close()
 
     key: DependencyKey[McpLink] = DependencyKey(f"mcp server {server.name}", linked, lifetime="run")
-    return Pack({name: _Handler(server, tool, key) for name, tool in tools.items()})
+    return Pack({name: _Handler(server, tool, key).as_parts() for name, tool in tools.items()})
 
 
 class _Handler:
@@ -114,7 +115,9 @@ class _Handler:
         self._tool: Final = tool
         self._key: Final = key
         self._opted_out: Final = bool(server.command) and not server.sandbox
-        setattr(self, BESIDE, {"preview": self._preview, "sandbox": not self._opted_out})
+
+    def as_parts(self) -> HandlerParts[..., object]:
+        return HandlerParts(self, preview=self._preview, sandboxed=not self._opted_out)
 
     async def __call__(self, args: BaseModel, ctx: ToolContext) -> object:
         link = await ctx.resolve_async(self._key)

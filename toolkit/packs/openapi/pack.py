@@ -7,9 +7,9 @@ What ``${NAME}`` stands for in a header is read when a call is made, and stands 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel
 
@@ -19,8 +19,8 @@ from toolkit.guard.policy.preview import Preview
 from toolkit.guard.variables import filled, read_variables
 from toolkit.packs.openapi.answer import Output, read_answer
 from toolkit.packs.openapi.request import Body, Parameter, Request, build, check_parameters
+from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.pack import Pack
-from toolkit.runtime.catalog.tool import BESIDE
 from toolkit.runtime.context.tool_context import ToolContext
 
 MAX_BYTES: Final = 10 << 20
@@ -103,7 +103,7 @@ def api_pack(service: ApiService, operations: Mapping[str, ApiOperation]) -> Pac
     return Pack({name: _handler(service, operation) for name, operation in operations.items()})
 
 
-def _handler(service: ApiService, operation: ApiOperation) -> Callable[..., Any]:
+def _handler(service: ApiService, operation: ApiOperation) -> HandlerParts[..., object]:
     output = Output(operation.output)
 
     def run(args: BaseModel, ctx: ToolContext) -> object:
@@ -128,8 +128,7 @@ def _handler(service: ApiService, operation: ApiOperation) -> Callable[..., Any]
         except ToolkitError:  # the call will tell; rules on hosts need only to know where it would go
             return Preview(url=service.url)
 
-    setattr(run, BESIDE, {"preview": preview})
-    return run
+    return HandlerParts(run, preview=preview)
 
 
 def _request(service: ApiService, operation: ApiOperation, args: BaseModel) -> Request:

@@ -35,13 +35,13 @@ from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.join_packs import join, load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.schema_marks import told_schema
-from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool, beside, opts_out
+from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
 from toolkit.runtime.context.guards import Guards
 from toolkit.runtime.context.progress import OnProgress
 from toolkit.runtime.context.signals import NEVER, CallSignal
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
-from toolkit.runtime.output.keep_text import READ_WHAT_IS_KEPT, Keeper
+from toolkit.runtime.output.keep_text import Keeper
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.spec.description import filled
 from toolkit.wire.definition import ToolDefinition
@@ -184,7 +184,7 @@ class Core:
                 raise steps.not_found(name, self.catalog.tools)
             return self.resolve(original)
         refusal, always = self._admission(info)
-        handler = self.handlers.get(name)
+        parts = self.handlers.get(name)
         denied = self.context.policy.denied_paths(name, info.required)
         granted = frozenset((*info.required, *self._granted_options(info)))
         fs = None if _FILE_PERMISSIONS.isdisjoint(granted) else self.guards.fs
@@ -192,10 +192,10 @@ class Core:
             info=info,
             refusal=refusal,
             always=always,
-            handler=handler and injected(handler, self.planner, self.workers, blocking=info.blocking),
-            keeper=None if name in READ_WHAT_IS_KEPT else Keeper(self.output_cache, self.context.session_id, name),
-            preview=beside(handler, "preview"),
-            render=beside(handler, "text"),
+            handler=parts and injected(parts.run, self.planner, self.workers, blocking=info.blocking),
+            keeper=self._keeper(name) if parts is None or parts.keeps_output else None,
+            preview=parts and parts.preview,
+            render=parts and parts.text,
             granted=granted,
             fs=fs.denied(denied) if fs is not None and denied else fs,
             output_check=self.context.output_check,
@@ -206,6 +206,9 @@ class Core:
         )
         self.tools[name] = tool
         return tool
+
+    def _keeper(self, name: str) -> Keeper:
+        return Keeper(self.output_cache, self.context.session_id, name)
 
     def _granted_options(self, info: ToolInfo) -> list[Permission]:
         """The optional permissions that the context grants and no rule denies or would have to ask for."""
@@ -242,8 +245,8 @@ class Core:
 
     def _check_injection(self) -> None:
         """Refuses what could never be injected before the first call, not in the middle of a run."""
-        for handler in self.handlers.values():
-            self.planner.needs_of(handler, skip=GIVEN_BY_THE_ROAD)
+        for parts in self.handlers.values():
+            self.planner.needs_of(parts.run, skip=GIVEN_BY_THE_ROAD)
 
     def _admission(self, info: ToolInfo) -> tuple[str | None, Verdict | None]:
         """Why no call of the tool can pass, or None; and what lets every call pass without being looked at."""
@@ -255,8 +258,11 @@ class Core:
         if verdict is not None and (verdict.decision == "deny" or verdict.decision == "ask" and not may_be_asked):
             return steps.not_allowed(info.name, verdict).message, None
         # Last: finding out what this machine gives starts a process.
-        sandboxed = "execute" in info.required and not opts_out(self.handlers.get(info.name))
-        if sandboxed and not self.guards.process.choice.runs_commands:
+        if (
+            "execute" in info.required
+            and self._is_sandboxed(info.name)
+            and not self.guards.process.choice.runs_commands
+        ):
             return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", None
         return None, verdict if verdict is not None and verdict.decision == "allow" else None
 
@@ -275,7 +281,11 @@ class Core:
         """The sandbox of what the tool runs, for tools that may run something."""
         if "execute" not in tool.granted:
             return None
-        return NO_SANDBOX if opts_out(self.handlers.get(tool.name)) else self.guards.process.tier
+        return self.guards.process.tier if self._is_sandboxed(tool.name) else NO_SANDBOX
+
+    def _is_sandboxed(self, name: str) -> bool:
+        parts = self.handlers.get(name)
+        return parts is None or parts.sandboxed
 
     # -- beside the road ---------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -10,16 +9,17 @@ from pydantic import BaseModel
 from toolkit.errors import SetupError
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.catalog.catalog import ToolInfo
-from toolkit.runtime.catalog.tool import Tool, beside
+from toolkit.runtime.catalog.handler_parts import HandlerParts
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.tool_context import ToolContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 RESOURCE_KINDS: Final = tuple(_CONDITIONS)
 
 
-def touched_kinds(info: ToolInfo, handler: Callable[..., Any] | None) -> frozenset[str]:
+def touched_kinds(info: ToolInfo, handler: HandlerParts[..., Any] | None) -> frozenset[str]:
     """Which conditions of rules mean something for a tool; a handler with a ``preview`` may tell of anything."""
-    if beside(handler, "preview") is not None:
+    if handler is not None and handler.preview is not None:
         return frozenset(_CONDITIONS.values())
     return frozenset(_CONDITIONS[kind] for _, kind in info.resources)
 

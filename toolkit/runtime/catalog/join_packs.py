@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from toolkit.errors import SetupError, nearest
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+from toolkit.runtime.catalog.handler_parts import HandlerParts, find_parts
 from toolkit.runtime.catalog.pack import CodeTool, Pack, PackSource
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from toolkit.runtime.functions.define import FunctionTool
 
-Handlers: TypeAlias = dict[str, Callable[..., Any]]
+Handlers: TypeAlias = dict[str, HandlerParts[..., Any]]
 Ready: TypeAlias = "Callable[[CodeTool], FunctionTool[..., Any]]"
 
 ALL: Final = "*"
@@ -72,8 +73,9 @@ def join(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[Catalog
                 raise SetupError(
                     f"a pack handles {name!r}, which is no tool of this toolkit.{nearest(name, catalog.tools)}"
                 )
-            _claim(owners, name, _owner(handler))
-            handlers[name] = handler
+            parts = find_parts(handler)
+            _claim(owners, name, _owner(parts.run))
+            handlers[name] = parts
         for tool in pack.tools:
             if id(tool) not in seen:
                 seen.add(id(tool))

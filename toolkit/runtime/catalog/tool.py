@@ -32,7 +32,7 @@ class Tool:
     """What runs it; what is injected into it is taken care of."""
     preview: Callable[..., Any] | None = None
     render: Callable[[Any], str] | None = None
-    """What the handler's module exports beside its ``run`` as ``preview`` and ``text``."""
+    """The ``preview`` and ``text`` of its handler."""
     keeper: Keeper | None = None
     """Where its texts are kept; None for tools that read what is kept."""
     granted: frozenset[Permission] = frozenset()
@@ -51,21 +51,5 @@ class Tool:
         self.is_async = self.handler is not None and is_async(self.handler)
 
 
-BESIDE: Final = "__toolkit_beside__"
-"""The attribute in which a handler that is no function ``run`` of a module carries its ``text`` and ``preview``; and
-``sandbox``, False where what it runs has none because its pack says so."""
-
 NO_SANDBOX: Final = "none (sandbox=false)"
 """What the audit log and results say in the place of a tier, where a pack opted out of the sandbox."""
-
-
-def beside(handler: Callable[..., Any] | None, name: str) -> Callable[..., Any] | None:
-    """A function that a handler module exports beside its ``run``: ``text`` or ``preview``."""
-    space = getattr(handler, "__globals__", {})
-    found = space.get(name) if space.get("run") is handler else getattr(handler, BESIDE, {}).get(name)
-    return found if callable(found) else None
-
-
-def opts_out(handler: Callable[..., Any] | None) -> bool:
-    """Whether what a handler runs has no sandbox, by the word of whoever made its pack."""
-    return getattr(handler, BESIDE, {}).get("sandbox") is False

@@ -11,19 +11,20 @@ from pydantic import BaseModel, ValidationError
 
 from toolkit.inject.plan import depends_of
 from toolkit.runtime.call import steps
-from toolkit.runtime.catalog.tool import BESIDE, Tool
+from toolkit.runtime.catalog.handler_parts import HandlerParts
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.workers import is_async
 
 
-def handler_of(tool: FunctionTool[..., Any]) -> Callable[..., Any]:
+def handler_of(tool: FunctionTool[..., Any]) -> HandlerParts[..., Any]:
     """Runs the function with arguments that were read by the tool's own reader."""
     return _handler(tool, tool.arguments.named, _itself, tool.text)
 
 
-def generated_handler_of(tool: FunctionTool[..., Any]) -> Callable[..., Any]:
+def generated_handler_of(tool: FunctionTool[..., Any]) -> HandlerParts[..., Any]:
     """Runs the function with arguments of a generated input model; what it gives becomes the generated output model.
 
     The generated models were made from the function's schemas, so that nothing is lost on the way. Where the function has
@@ -55,7 +56,7 @@ def _handler(
     named: Callable[[BaseModel], dict[str, Any]],
     finished: Callable[[Any], Any],
     text: Callable[[Any], str] | None,
-) -> Callable[..., Any]:
+) -> HandlerParts[..., Any]:
     function, signature = tool.function, tool.signature
     contexts = [parameter.name for parameter in signature.context]
     positional = signature.positional_only
@@ -80,8 +81,7 @@ def _handler(
     road = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in ("_from_the_wire", "_of_the_call")]
     handler.__signature__ = Signature([*road, *map(_as_injected, signature.injected)])
     handler.__qualname__, handler.__module__ = tool.owner.rpartition(".")[2], tool.owner.rpartition(".")[0]
-    setattr(handler, BESIDE, {"preview": tool.preview, "text": text})
-    return handler  # type: ignore[no-any-return]
+    return HandlerParts(handler, text=text, preview=tool.preview)
 
 
 def _as_injected(parameter: Parameter) -> Parameter:

@@ -205,9 +205,8 @@ class RunnableTools(Sequence[RunnableTool]):
         self._shared = ToolContext.standalone(context, packs=tools.values())
         self._create_context = create_context
         self._on_result = None if on_result is None else unfailing(on_result, "on_result")
-        self._all = [
-            RunnableTool(definition, tools[definition.name], self) for definition in self._shared._core.allowed_tools()
-        ]
+        allowed = {definition.name: definition for definition in self._shared._core.allowed_tools()}
+        self._all = [RunnableTool(allowed[name], tool, self) for name, tool in tools.items() if name in allowed]
 
     @overload
     def __getitem__(self, index: int) -> RunnableTool: ...

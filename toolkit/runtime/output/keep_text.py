@@ -14,10 +14,6 @@ WORTH_KEEPING: Final = 512
 """Bytes below which a text is not kept: what would take its place in a long conversation is hardly shorter."""
 
 
-READ_WHAT_IS_KEPT: Final = frozenset({"tool_output_cache", "tool_output_cache_grep"})
-"""Tools whose own texts are neither kept nor cut: they would have to be read by themselves."""
-
-
 class Told(NamedTuple):
     """A text as the model reads it, where the whole of it is, and whether anything is missing."""
 

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from pydantic_core import to_json
 
-from toolkit.runtime.output.keep_text import READ_WHAT_IS_KEPT
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import ChatMessage, ToolResultMessage, is_tool_result
 from toolkit.wire.result import ToolResult
@@ -142,7 +141,7 @@ def fit_history(
 ) -> list[ChatMessage]:
     """The conversation with the oldest tool outputs replaced by their refs, when together they are too long.
 
-    Kept whatever it takes: the newest results, errors, what the cache tools read, and outputs without a ref.
+    Never replaced: the newest results, errors, and outputs without a ref, which is what the cache tools return.
 
     Trimming goes down to half of the budget, and waits until that frees a quarter of it at least: between two such steps
     a growing conversation keeps its beginning as it was, which is what providers' prompt caches need. Since every step
@@ -180,7 +179,7 @@ def fit_history(
 def _trimmable(at: int, message: ToolResultMessage, size: int, count: Callable[[str], int]) -> _Trimmable | None:
     """None for what stays; an output that is hardly longer than what would take its place does so, too."""
     result = message.result
-    if result.output_ref is None or result.kind == "error" or result.name in READ_WHAT_IS_KEPT:
+    if result.output_ref is None or result.kind == "error":
         return None
     words = (
         f"[output of {result.name}, about {size} tokens, left out here; "
