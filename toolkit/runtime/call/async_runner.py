@@ -9,16 +9,14 @@ from itertools import groupby
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self, TypeVar
 
-from pydantic import BaseModel
-
 from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
+from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import closing, handled
 from toolkit.runtime.call.runner import GRACE_SECONDS
 from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.omit import OMIT
-from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.progress import Progress, both
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
@@ -48,43 +46,33 @@ class AsyncRunner(View):
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
-        record = None if core.audit is None else core.audit.begin(name, call_id)
-        try:
-            tool, args, repairs, verdict, request = core.prepare(name, arguments, call_id, is_text=is_text)
-            if tool.handler is None:
-                raise steps.no_handler(tool)
-        except BaseException as error:
-            if record is not None:
-                record.failed(error, arguments)
-            raise
+        call = core.prepare(name, arguments, call_id, is_text=is_text)
+        tool, record = call.tool, call.record
         free = options.deadline is None and options.signal is None
         threaded = not tool.is_async and (tool.info.blocking or not free)
         # A thread is not told of the task's cancellation unless a signal of its own tells it.
         signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
-        ctx = core.new_context(tool, call_id, signal, options.notify)
+        ctx = ToolContext(tool, core, call_id, signal, options.notify)
         try:
-            answer = None if request is None else await self._asked(request)
-            if record is not None:
-                record.decided(verdict, core.tier_of(tool), answer)
-            if isinstance(answer, Respond):
-                return self._told(steps.conclude(tool, answer.content, ctx, repairs, of="the approver"), record)
-            if request is not None:
-                args = core.answered(tool, request, answer)
-            if record is not None:
-                record.start(tool, args)
+            if call.request is not None or record is not None:
+                answer = None if call.request is None else await self._ask(call.request)
+                core.settle(call, answer)
+                if isinstance(answer, Respond):
+                    message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
+                    return self._deliver(message, record)
             if threaded or not free:
-                value = await self._supervised(tool, args, ctx, threaded=threaded)
+                value = await self._supervise(call, ctx, threaded=threaded)
             elif tool.is_async:
-                value = await contained(closing(tool.handler(args, ctx), ctx))
+                value = await contained(closing(call.handler(call.arguments, ctx), ctx))
             else:
-                value = tool.handler(args, ctx)
+                value = call.handler(call.arguments, ctx)
             if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
                 # A plain function around an async handler: a decorator, say.
                 value = await contained(value)
             if ctx._scope is not None:
                 await ctx._scope.close_async()
-            message = steps.conclude(tool, value, ctx, repairs)
-            return message if self._on_result is None and record is None else self._told(message, record)
+            message = steps.conclude(tool, value, ctx, call.repairs)
+            return message if self._on_result is None and record is None else self._deliver(message, record)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -94,14 +82,14 @@ class AsyncRunner(View):
                     await ctx._scope.close_async(error)
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 if record is not None:
-                    record.failed(ToolCancelled("the task was cancelled"), args)
+                    record.failed(ToolCancelled("the task was cancelled"), call.arguments)
                 raise
             shown = steps.named(error, tool.name)
             if record is not None:
-                record.failed(shown, args)
+                record.failed(shown, call.arguments)
             raise shown from error.__cause__
 
-    async def _asked(self, request: ApprovalRequest) -> Answer:
+    async def _ask(self, request: ApprovalRequest) -> Answer:
         """What the approver says; a sync one may wait for a person, so it does that in a thread."""
         approver = self._core.context.approver
         assert approver is not None
@@ -111,10 +99,10 @@ class AsyncRunner(View):
         except Exception as error:
             raise steps.not_approved(request, error) from error
 
-    async def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext, *, threaded: bool) -> object:
+    async def _supervise(self, call: PreparedCall, ctx: ToolContext, *, threaded: bool) -> object:
         """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""
         ctx.signal.check()
-        running = self._started(tool, args, ctx, threaded=threaded)
+        running = self._start_handler(call, ctx, threaded=threaded)
         outer = self._options.signal
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
@@ -127,7 +115,7 @@ class AsyncRunner(View):
             waiting = {running, stopping} if stopping else {running}
             await asyncio.wait(waiting, timeout=ctx.signal.remaining, return_when=asyncio.FIRST_COMPLETED)
             if not running.done():
-                await self._stopped(running, ctx)
+                await self._stop(running, ctx)
             ctx.signal.refuse_late()
             return running.result()
         except asyncio.CancelledError:
@@ -140,14 +128,13 @@ class AsyncRunner(View):
             if forget is not None:
                 forget()
 
-    def _started(self, tool: Tool, args: BaseModel, ctx: ToolContext, *, threaded: bool) -> asyncio.Future[Any]:
-        handler = tool.handler
-        assert handler is not None
+    def _start_handler(self, call: PreparedCall, ctx: ToolContext, *, threaded: bool) -> asyncio.Future[Any]:
+        handler, args = call.handler, call.arguments
         if threaded:
             return asyncio.wrap_future(self._core.workers.submit(lambda: handled(handler, args, ctx)))
         return asyncio.ensure_future(contained(closing(handler(args, ctx), ctx)))
 
-    async def _stopped(self, running: asyncio.Future[Any], ctx: ToolContext) -> NoReturn:
+    async def _stop(self, running: asyncio.Future[Any], ctx: ToolContext) -> NoReturn:
         """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
         error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
         if isinstance(running, asyncio.Task):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
 
@@ -24,6 +25,7 @@ from toolkit.runtime.call.approval import (
     Approve,
     Deny,
     Edit,
+    Respond,
     check_unchanged,
     refused,
     request_approval,
@@ -37,8 +39,6 @@ from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.schema_marks import told_schema
 from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
 from toolkit.runtime.context.guards import Guards
-from toolkit.runtime.context.progress import OnProgress
-from toolkit.runtime.context.signals import NEVER, CallSignal
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.output.keep_text import Keeper
@@ -48,16 +48,61 @@ from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
-    from toolkit.runtime.audit.log import AuditLog
+    from toolkit.runtime.audit.log import AuditLog, Record
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
 
-Prepared: TypeAlias = tuple[Tool, BaseModel, Sequence[Repair], Verdict, ApprovalRequest | None]
-"""A call that may run: the tool, its validated arguments, what was repaired in them, what the policy says, and what must
-be approved first."""
-
 _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
+
+
+@dataclass(slots=True)
+class PreparedCall:
+    """A call that the policy allows, or that somebody must approve first."""
+
+    tool: Tool
+    handler: Callable[..., Any]
+    arguments: BaseModel
+    """Validated; replaced if the approver edits them."""
+    repairs: Sequence[Repair]
+    """What was repaired in the arguments."""
+    verdict: Verdict
+    request: ApprovalRequest | None
+    """What must be approved before the call runs."""
+    record: Record | None
+    """Its lines in the audit log."""
+
+
+class Resources:
+    """What a toolkit holds open, to be closed once. It does not hold the toolkit."""
+
+    __slots__ = ("_audit", "_guards", "_loop", "_scope", "_workers", "is_closed")
+
+    def __init__(
+        self, scope: Scope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None
+    ) -> None:
+        self._scope = scope
+        self._loop = loop
+        self._workers = workers
+        self._guards = guards
+        self._audit = audit
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+        try:
+            if self._scope.needs_loop:
+                self._loop.submit(self._scope.close_async())[0].result()
+            else:
+                self._scope.close()
+        except BaseException:
+            # The scope has logged it; the rest must be closed as well.
+            pass
+        self._loop.close()
+        self._workers.close()
+        self._guards.close()
+        if self._audit is not None:
+            self._audit.close()
 
 
 class Core:
@@ -88,8 +133,9 @@ class Core:
         self._guests: Final[dict[object, Core]] = {}
         self._check_injection()
         self.audit: Final = None if context.audit is None else self._audit_log(context.audit, roots)
-        # Also when nobody closes the toolkit: threads and descriptors go with it.
-        self.close: Final = weakref.finalize(self, _close, self.scope, self.loop, self.workers, self.guards, self.audit)
+        self.resources: Final = Resources(self.scope, self.loop, self.workers, self.guards, self.audit)
+        # Threads and descriptors also go with a toolkit that nobody closes.
+        self.close: Final = weakref.finalize(self, self.resources.close)
 
     # -- the road up to the run ------------------------------------------------------------------------------------
 
@@ -100,21 +146,46 @@ class Core:
         except (KeyError, TypeError):
             return self._first_use(name)
 
-    def prepare(self, name: str, arguments: object, call_id: str | None, *, is_text: bool) -> Prepared:
-        """resolve -> admit -> as_object -> validate -> authorize, the same for every way into the toolkit."""
-        if not self.close.alive:
-            raise ToolCancelled("this toolkit has been closed", tool_name=str(name))
-        tool = self.resolve(name)
-        steps.admit(tool)
-        args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
-        if tool.always is not None:
-            return tool, args, repairs, tool.always, None
-        return tool, args, repairs, *self._authorize(tool, args, call_id)
+    def prepare(self, name: str, arguments: object, call_id: str | None, *, is_text: bool) -> PreparedCall:
+        """resolve -> admit -> as_object -> validate -> authorize: the same for every entry point of the toolkit."""
+        record = None if self.audit is None else self.audit.begin(name, call_id)
+        try:
+            if self.resources.is_closed:
+                raise ToolCancelled("this toolkit has been closed", tool_name=str(name))
+            try:  # as in `resolve`, whose call would cost
+                tool = self.tools[name]
+            except (KeyError, TypeError):
+                tool = self._first_use(name)
+            if tool.refusal is not None:
+                raise steps.not_admitted(tool)
+            args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
+            verdict, request = tool.always, None
+            if verdict is None:
+                verdict, request = self._authorize(tool, args, call_id)
+            handler = tool.handler
+            if handler is None:
+                raise steps.no_handler(tool)
+            return PreparedCall(tool, handler, args, repairs, verdict, request, record)
+        except BaseException as error:
+            if record is not None:
+                record.failed(error, arguments)
+            raise
+
+    def settle(self, call: PreparedCall, answer: Answer | None) -> None:
+        """Applies what the approver answered and records the decision; raises if the call may not run."""
+        if call.record is not None:
+            call.record.decided(call.verdict, self.tier_of(call.tool), answer)
+        if isinstance(answer, Respond):
+            return
+        if call.request is not None:
+            call.arguments = self._approved_arguments(call.tool, call.request, answer)
+        if call.record is not None:
+            call.record.start(call.tool, call.arguments)
 
     def _authorize(self, tool: Tool, args: BaseModel, call_id: str | None) -> tuple[Verdict, ApprovalRequest | None]:
         """Rules on what the call touches; gives the request that must be approved before it may run."""
         policy, required = self.context.policy, tool.info.required
-        ctx = self.new_context(tool, call_id)
+        ctx = ToolContext(tool, self, call_id)
         try:
             preview = preview_of(tool, args, ctx)
         except (Exception, SystemExit) as error:
@@ -136,20 +207,14 @@ class Core:
             annotations=_annotations(self.catalog, tool.name),
         )
 
-    def new_context(
-        self, tool: Tool, call_id: str | None, signal: CallSignal = NEVER, notify: OnProgress | None = None
-    ) -> ToolContext:
-        """What the tool's handler is given: what its permissions grant, and nothing else."""
-        return ToolContext(tool, self, call_id, signal, notify)
-
-    def answered(self, tool: Tool, request: ApprovalRequest, answer: Answer | None) -> BaseModel:
+    def _approved_arguments(self, tool: Tool, request: ApprovalRequest, answer: Answer | None) -> BaseModel:
         """The arguments to run with; an edit is validated and may not touch what the policy denies."""
         if isinstance(answer, Approve):
             check_unchanged(request, tool.fs)
             return request.arguments
         if isinstance(answer, Edit):
             args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
-            preview = preview_of(tool, args, self.new_context(tool, request.call_id))
+            preview = preview_of(tool, args, ToolContext(tool, self, request.call_id))
             verdict = self.context.policy.judge(tool.name, tool.info.required, preview)
             if verdict.decision == "deny":
                 raise steps.not_allowed(tool.name, verdict)
@@ -174,7 +239,7 @@ class Core:
         """What a call would touch, for ``policy.explain``."""
         tool = self.resolve(name)
         args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
-        return tool.info.required, preview_of(tool, args, self.new_context(tool, None))
+        return tool.info.required, preview_of(tool, args, ToolContext(tool, self))
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
@@ -315,22 +380,6 @@ def _hints(catalog: Catalog, name: str) -> Collection[Hint]:
     """Read from the manifest when a rule asks for it: no model is imported."""
     info = catalog.tools.get(name)
     return HINTS if info is None else hints_of(_annotations(catalog, name), (*info.required, *info.optional))
-
-
-def _close(scope: Scope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None) -> None:
-    try:
-        if scope.needs_loop:
-            loop.submit(scope.close_async())[0].result()
-        else:
-            scope.close()
-    except BaseException:
-        # Told in the log by the scope; the rest is to be closed as well.
-        pass
-    loop.close()
-    workers.close()
-    guards.close()
-    if audit is not None:
-        audit.close()
 
 
 def _cache_opener(scope: Scope, planner: Planner) -> Callable[[], OutputCache]:

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
+from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import closing, handled
 from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.omit import OMIT
-from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.progress import Progress, both
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
@@ -49,40 +49,30 @@ class Runner(View):
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
-        record = None if core.audit is None else core.audit.begin(name, call_id)
-        try:
-            tool, args, repairs, verdict, request = core.prepare(name, arguments, call_id, is_text=is_text)
-            if tool.handler is None:
-                raise steps.no_handler(tool)
-        except BaseException as error:
-            if record is not None:
-                record.failed(error, arguments)
-            raise
+        call = core.prepare(name, arguments, call_id, is_text=is_text)
+        tool, record = call.tool, call.record
         # Inline and with the shared signal unless somebody may end the call from outside.
         inline = options.deadline is None and options.signal is None and not tool.is_async
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)
-        ctx = core.new_context(tool, call_id, signal, options.notify)
+        ctx = ToolContext(tool, core, call_id, signal, options.notify)
         try:
-            answer = None if request is None else self._asked(request)
-            if record is not None:
-                record.decided(verdict, core.tier_of(tool), answer)
-            if isinstance(answer, Respond):
-                return self._told(steps.conclude(tool, answer.content, ctx, repairs, of="the approver"), record)
-            if request is not None:
-                args = core.answered(tool, request, answer)
-            if record is not None:
-                record.start(tool, args)
+            if call.request is not None or record is not None:
+                answer = None if call.request is None else self._ask(call.request)
+                core.settle(call, answer)
+                if isinstance(answer, Respond):
+                    message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
+                    return self._deliver(message, record)
             if not inline:
-                value = self._supervised(tool, args, ctx)
+                value = self._supervise(call, ctx)
             else:
-                value = tool.handler(args, ctx)
+                value = call.handler(call.arguments, ctx)
                 if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
                     # A plain function around an async handler: a decorator, say.
-                    value = self._awaited(value)
+                    value = self._await_in_loop(value)
                 if ctx._scope is not None:
                     ctx._scope.close()
-            message = steps.conclude(tool, value, ctx, repairs)
-            return message if self._on_result is None and record is None else self._told(message, record)
+            message = steps.conclude(tool, value, ctx, call.repairs)
+            return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
             if inline:
                 ctx._drop_output()
@@ -91,25 +81,25 @@ class Runner(View):
             interrupted = isinstance(error, KeyboardInterrupt)
             shown = ToolCancelled("interrupted") if interrupted else steps.named(error, tool.name)
             if record is not None:
-                record.failed(shown, args)
+                record.failed(shown, call.arguments)
             if interrupted:
                 raise
             raise shown from error.__cause__
 
-    def _asked(self, request: ApprovalRequest) -> Answer:
+    def _ask(self, request: ApprovalRequest) -> Answer:
         """What the approver says; an async one is waited for, here as well."""
         approver = self._core.context.approver
         assert approver is not None
         try:
             answer = approver(request)
-            return self._awaited(answer) if inspect.isawaitable(answer) else answer
+            return self._await_in_loop(answer) if inspect.isawaitable(answer) else answer
         except Exception as error:
             raise steps.not_approved(request, error) from error
 
-    def _awaited(self, work: Awaitable[T]) -> T:
-        return self._begun(work)[0].result()
+    def _await_in_loop(self, work: Awaitable[T]) -> T:
+        return self._submit_to_loop(work)[0].result()
 
-    def _begun(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
+    def _submit_to_loop(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
         """Starts awaiting in the toolkit's loop; a handler of that loop that calls the toolkit again gets another one."""
         if not self._core.loop.waits_for_caller:
             return self._core.loop.submit(work)
@@ -117,10 +107,10 @@ class Runner(View):
 
         return self._core.workers.submit(lambda: asyncio.run(contained(work))), _nothing
 
-    def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> object:
+    def _supervise(self, call: PreparedCall, ctx: ToolContext) -> object:
         """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""
         ctx.signal.check()
-        future, stop = self._started(tool, args, ctx)
+        future, stop = self._start_handler(call, ctx)
         changed = threading.Event()
         future.add_done_callback(lambda _: changed.set())
         outer = self._options.signal
@@ -129,7 +119,7 @@ class Runner(View):
             remaining = ctx.signal.remaining
             changed.wait(None if remaining is None else min(remaining, threading.TIMEOUT_MAX))
             if not future.done():
-                self._stopped(future, stop, ctx)
+                self._stop(future, stop, ctx)
             ctx.signal.refuse_late()
             return future.result()
         except KeyboardInterrupt:
@@ -139,20 +129,19 @@ class Runner(View):
         finally:
             forget()
 
-    def _started(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> tuple[Future[Any], Job]:
-        handler = tool.handler
-        assert handler is not None
+    def _start_handler(self, call: PreparedCall, ctx: ToolContext) -> tuple[Future[Any], Job]:
+        handler, args, tool = call.handler, call.arguments, call.tool
         if tool.is_async:
-            return self._begun(closing(handler(args, ctx), ctx))
+            return self._submit_to_loop(closing(handler(args, ctx), ctx))
 
         def work(args: BaseModel, ctx: ToolContext) -> Any:
             value = handler(args, ctx)
             awaitable = not isinstance(value, tool.output.model) and inspect.isawaitable(value)
-            return self._awaited(value) if awaitable else value
+            return self._await_in_loop(value) if awaitable else value
 
         return self._core.workers.submit(lambda: handled(work, args, ctx)), _nothing
 
-    def _stopped(self, future: Future[Any], stop: Job, ctx: ToolContext) -> NoReturn:
+    def _stop(self, future: Future[Any], stop: Job, ctx: ToolContext) -> NoReturn:
         """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
         error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
         stop()

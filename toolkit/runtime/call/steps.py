@@ -48,10 +48,9 @@ def not_found(name: object, known: Mapping[str, object]) -> ToolNotFound:
     return ToolNotFound(f"no tool is called {shown!r}.{nearest(name, known)}", tool_name=name)
 
 
-def admit(tool: Tool) -> None:
-    """Policy and permissions by name, before the arguments are looked at: a forbidden tool reveals nothing."""
-    if tool.refusal is not None:
-        raise ToolNotAllowed(tool.refusal, tool_name=tool.name, details={"decision": "deny"})
+def not_admitted(tool: Tool) -> ToolNotAllowed:
+    """The refusal by name, before the arguments are looked at: a forbidden tool reveals nothing."""
+    return ToolNotAllowed(tool.refusal or "", tool_name=tool.name, details={"decision": "deny"})
 
 
 def not_allowed(name: str, verdict: Verdict) -> ToolNotAllowed:
@@ -145,22 +144,22 @@ def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
 
 
 def conclude(
-    tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair], of: str = ""
+    tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair], answered_by: str = ""
 ) -> ToolMessage[Any, Any]:
     """Checks the output and makes the message; ``content`` is the handler's value itself where it is a model.
 
-    ``of`` is who answered, where that was not the tool.
+    ``answered_by`` is who answered, where that was not the tool.
     """
     streamed = None if ctx._writer is None else Kept.of(ctx._writer)
     if tool.output_check != "off":
-        value = _checked_output(tool, value, of)
+        value = _check_output(tool, value, answered_by)
     metadata = ctx._metadata
     if repairs:
         metadata = {**(metadata or {}), "repairs": [repair.as_json() for repair in repairs]}
     return tool.message(tool.name, value, ctx._title, metadata, ctx._attachments, tool.render, tool.keeper, streamed)
 
 
-def _checked_output(tool: Tool, value: object, of: str) -> object:
+def _check_output(tool: Tool, value: object, answered_by: str) -> object:
     try:
         if isinstance(value, tool.output.model):
             tool.output.again(value)
@@ -169,7 +168,7 @@ def _checked_output(tool: Tool, value: object, of: str) -> object:
         return made
     except ValidationError as error:
         count = error.error_count()
-        who = f"{of} answered in the tool's place" if of else "the tool answered"
+        who = f"{answered_by} answered in the tool's place" if answered_by else "the tool answered"
         words = f"{who} what its output schema refuses: {refused_places(error)}"
         errors = error.errors(include_input=False, include_url=False)[:MAX_LISTED_ERRORS]
         if tool.output_check == "warn":

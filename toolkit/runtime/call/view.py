@@ -70,7 +70,7 @@ class View:
         view._options = options
         return view
 
-    def _told(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
+    def _deliver(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
         """Lets those who want to know see a message before the caller does."""
         if self._on_result is not None:
             self._on_result(message)

@@ -141,7 +141,7 @@ def execute(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolCont
     try:
         call, ready = _call(id, tool, arguments), tool
         if isinstance(tool, LazyTool):
-            ready = tool.made(ctx._core.context, Runner.over(ctx._core)._awaited)
+            ready = tool.made(ctx._core.context, Runner.over(ctx._core)._await_in_loop)
         return _view(Runner, ready, ctx).call(call)
     except Exception as error:
         return ToolResult(id, tool.name, "error", str(steps.named(error, tool.name)))
