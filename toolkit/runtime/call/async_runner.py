@@ -9,7 +9,7 @@ from itertools import groupby
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self, TypeVar
 
-from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
+from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.call.core import PreparedCall
@@ -164,10 +164,8 @@ class AsyncRunner(View):
             arguments = call.arguments if text is None else text
             message = await self._run(call.name, arguments, call.id, is_text=text is not None)
             return message.to_result(call.id)
-        except ToolkitError as error:
-            return ToolResult(call.id, call.name, "error", str(error))
-        except Exception as error:  # a text form that fails is the tool's failure, too
-            return ToolResult(call.id, call.name, "error", str(steps.named(error, call.name)))
+        except Exception as error:  # also of the tool's own text form
+            return steps.error_result(error, call.id, call.name)
 
     async def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Runs calls in their order; neighbours that may run in parallel do. No failure loses another's result."""

@@ -8,18 +8,18 @@ from collections.abc import Awaitable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import groupby
 from queue import SimpleQueue
-from types import TracebackType
-from typing import Any, Final, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
+from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import closing, handled
 from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.omit import OMIT
+from toolkit.runtime.closeable import Closeable
 from toolkit.runtime.context.progress import Progress, both
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
@@ -40,7 +40,7 @@ class CallTool(Protocol):
     def __call__(self, name: str, arguments: dict[str, Any], /) -> T: ...  # type: ignore[type-var]
 
 
-class Runner(View):
+class Runner(View, Closeable):
     """Runs tools by name: resolve, admit, validate, run in the sandbox, conclude."""
 
     # -- the road ----------------------------------------------------------------------------------------------------
@@ -170,10 +170,8 @@ class Runner(View):
         try:
             message = self._run(call.name, call.arguments if text is None else text, call.id, is_text=text is not None)
             return message.to_result(call.id)
-        except ToolkitError as error:
-            return ToolResult(call.id, call.name, "error", str(error))
-        except Exception as error:  # a text form that fails is the tool's failure, too
-            return ToolResult(call.id, call.name, "error", str(steps.named(error, call.name)))
+        except Exception as error:  # also of the tool's own text form
+            return steps.error_result(error, call.id, call.name)
 
     def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Runs calls in their order; neighbours that may run in parallel do. No failure loses another's result."""
@@ -206,14 +204,6 @@ class Runner(View):
     def close(self) -> None:
         """Ends what the toolkit keeps open; calls after it fail."""
         self._core.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _nothing() -> None:

@@ -32,6 +32,7 @@ from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.keep_text import Kept
 from toolkit.runtime.output.message import ToolMessage
+from toolkit.wire.result import ToolResult
 
 logger: Final = logging.getLogger("toolkit")
 
@@ -187,6 +188,11 @@ def named(error: BaseException, tool_name: str) -> ToolkitError:
     return InternalError(
         f"the tool failed unexpectedly; the log holds the cause under {mark}", tool_name=tool_name, details={"id": mark}
     )
+
+
+def error_result(error: Exception, call_id: str, tool_name: str) -> ToolResult:
+    """A failed call as the model reads it: ``CODE: message``."""
+    return ToolResult(call_id, tool_name, "error", str(named(error, tool_name)))
 
 
 def _logged(error: BaseException, where: str, tool_name: str) -> str:

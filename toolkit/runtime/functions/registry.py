@@ -20,13 +20,13 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, overload
+from typing import Any, Final, TypeAlias, overload
 
 from toolkit.errors import SetupError, ToolNotFound
 from toolkit.guard.permission import ALL_PERMISSIONS, PERMISSIONS, Permission
 from toolkit.runtime.call import steps
 from toolkit.runtime.catalog.pack import Pack
+from toolkit.runtime.closeable import AsyncCloseable
 from toolkit.runtime.context.progress import unfailing
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
@@ -190,7 +190,7 @@ class RunnableTool:
         return await self._owner._run_async(self._tool, arguments, call_id)
 
 
-class RunnableTools(Sequence[RunnableTool]):
+class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
     """The tools of a registry for one context; closing it ends what they share."""
 
     def __init__(
@@ -226,7 +226,7 @@ class RunnableTools(Sequence[RunnableTool]):
         try:
             result = execute(tool, arguments, self._context_of(tool, id))
         except Exception as error:  # of the caller's create_context
-            result = _failed(error, tool, id)
+            result = steps.error_result(error, id, tool.name)
         return self._told(result)
 
     async def _run_async(self, tool: AnyTool, arguments: Mapping[str, object] | str, call_id: str | None) -> ToolResult:
@@ -234,7 +234,7 @@ class RunnableTools(Sequence[RunnableTool]):
         try:
             result = await execute_async(tool, arguments, self._context_of(tool, id))
         except Exception as error:
-            result = _failed(error, tool, id)
+            result = steps.error_result(error, id, tool.name)
         return self._told(result)
 
     def _context_of(self, tool: AnyTool, call_id: str) -> ToolContext:
@@ -259,26 +259,6 @@ class RunnableTools(Sequence[RunnableTool]):
     async def close_async(self) -> None:
         """The same in a loop."""
         await self._shared.close_async()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close_async()
-
-
-def _failed(error: Exception, tool: AnyTool, call_id: str) -> ToolResult:
-    return ToolResult(call_id, tool.name, "error", str(steps.named(error, tool.name)))
 
 
 def _description(tool: AnyTool, name: str) -> str:

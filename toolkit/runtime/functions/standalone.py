@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolkit.errors import InvalidArguments
 from toolkit.guard.policy.policy import SecurityPolicy
@@ -18,6 +17,7 @@ from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.tool import Tool
+from toolkit.runtime.closeable import AsyncCloseable
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
@@ -38,7 +38,7 @@ _NAME: Final = "standalone"
 """What stands for a tool's name where none is being run."""
 
 
-class StandaloneContext(ToolContext):
+class StandaloneContext(ToolContext, AsyncCloseable):
     """A context that somebody made to call tools with, and closes; see ``ToolContext.standalone``.
 
     It has what its ``ToolkitContext`` grants, so that a function can be called with it as it stands. A tool that is run
@@ -106,22 +106,6 @@ class StandaloneContext(ToolContext):
             finally:
                 self._core.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close_async()
-
 
 def standalone(
     context: ToolkitContext[Any] | str | os.PathLike[str],
@@ -144,7 +128,7 @@ def execute(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolCont
             ready = tool.made(ctx._core.context, Runner.over(ctx._core)._await_in_loop)
         return _view(Runner, ready, ctx).call(call)
     except Exception as error:
-        return ToolResult(id, tool.name, "error", str(steps.named(error, tool.name)))
+        return steps.error_result(error, id, tool.name)
 
 
 async def execute_async(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolContext) -> ToolResult:
@@ -155,7 +139,7 @@ async def execute_async(tool: CodeTool, arguments: str | Mapping[str, object], c
         ready = await tool.made_async(ctx._core.context) if isinstance(tool, LazyTool) else tool
         return await _view(AsyncRunner, ready, ctx).call(call)
     except Exception as error:
-        return ToolResult(id, tool.name, "error", str(steps.named(error, tool.name)))
+        return steps.error_result(error, id, tool.name)
 
 
 def _call(id: str, tool: CodeTool, arguments: str | Mapping[str, object]) -> ToolCall:

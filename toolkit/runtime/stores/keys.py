@@ -9,7 +9,7 @@ from typing import Any, Final
 from toolkit.errors import SetupError
 from toolkit.inject.key import DependencyKey
 from toolkit.runtime.context.toolkit_context import ToolkitContext
-from toolkit.runtime.output.cache.null_cache import NothingKept
+from toolkit.runtime.output.cache.null_cache import NullCache
 from toolkit.runtime.output.cache.store import FileOutputCache, OutputCache
 from toolkit.runtime.stores.subagent import SubagentRunner
 from toolkit.runtime.stores.todos import FileTodoStore, TodoStore
@@ -23,7 +23,7 @@ def _outputs(context: ToolkitContext[Any]) -> Iterator[OutputCache]:
     except SetupError as error:
         # No place to keep anything costs the refs, never an answer.
         logger.warning("outputs cannot be kept: %s", error)
-        cache = NothingKept()
+        cache = NullCache()
     yield cache
     cache.close()
 

@@ -64,6 +64,30 @@ class OutputWriter(ABC):
         self.discard()
 
 
+class CountingWriter(OutputWriter):
+    """Counts what is written, and keeps nothing of it."""
+
+    def __init__(self) -> None:
+        self._index = LineIndex()
+
+    @property
+    def size(self) -> int:
+        return self._index.size
+
+    @property
+    def lines(self) -> int:
+        return self._index.lines
+
+    def write(self, data: bytes) -> None:
+        self._index.feed(data)
+
+    def finish(self) -> str | None:
+        return None
+
+    def discard(self) -> None:
+        pass
+
+
 class OutputCache(ABC):
     """Keeps tool outputs whole, each under a ref that nobody can guess and that belongs to one session."""
 
@@ -223,30 +247,22 @@ class FileOutputCache(OutputCache):
         return CachedOutput(facts, marks, read)
 
 
-class _FileWriter(OutputWriter):
-    """In memory while the output is small, then in a file of its own."""
+class _FileWriter(CountingWriter):
+    """Holds a small output in memory, and writes a large one to a file of its own."""
 
     def __init__(self, cache: FileOutputCache, session_id: str, tool: str, media_type: str | None) -> None:
+        super().__init__()
         self._cache = cache
         self._session_id = session_id
         self._tool = tool
         self._media_type = media_type
         self._words = Words.of(tool, media_type)
-        self._index = LineIndex()
         self._held = bytearray()
         self._file: OwnedFile | None = None
         self._is_open = True
 
-    @property
-    def size(self) -> int:
-        return self._index.size
-
-    @property
-    def lines(self) -> int:
-        return self._index.lines
-
     def write(self, data: bytes) -> None:
-        self._index.feed(data)
+        super().write(data)
         if not self._is_open:
             return
         try:
