@@ -42,7 +42,10 @@ REFUSED = {
     "dies": ("SERVER_DIED", "the token is ${TOKEN}"),
     "text only": ("INVALID_OUTPUT", "promises structured content for 'ask' and gave text only"),
     "wrong JSON as text": ("INVALID_OUTPUT", "promises structured content for 'ask' and gave text only"),
-    "wrong structure": ("INVALID_OUTPUT", "what its output schema refuses: n: Input should be a valid integer"),
+    "wrong structure": (
+        "INVALID_OUTPUT",
+        "does not match the tool's output schema: n: Input should be a valid integer",
+    ),
     "dies at once": ("SERVER_DIED", "ended before it was ready (exit code 1; the last it said: cannot find my config"),
 }
 

@@ -51,7 +51,7 @@ def _made(tool: CodeTool) -> FunctionTool[..., Any]:
             f"toolkit among its packs"
         )
     if isinstance(tool, LazyTool):
-        return tool.made(wait=lambda work: asyncio.run(_awaited(work)))
+        return tool.load(wait=lambda work: asyncio.run(_awaited(work)))
     assert isinstance(tool, FunctionTool)
     return tool
 

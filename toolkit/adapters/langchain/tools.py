@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from toolkit.runtime.catalog.pack import Pack
     from toolkit.runtime.context.tool_context import ToolContext
-    from toolkit.runtime.functions.define import FunctionTool, Needs
+    from toolkit.runtime.functions.define import FunctionTool, PermissionNeeds
 
 
 class AnyToolkit(Protocol):
@@ -105,7 +105,7 @@ def _told(result: ToolResult) -> Any:
 # -- LangChain's as ours -------------------------------------------------------------------------------------------------
 
 
-def from_langchain_tools(tools: Iterable[BaseTool], *, permissions: Needs = ()) -> Pack:
+def from_langchain_tools(tools: Iterable[BaseTool], *, permissions: PermissionNeeds = ()) -> Pack:
     """LangChain's tools for a toolkit: ``create_agent_toolkit(context, from_langchain_tools([...]))``.
 
     They are the code they were: no sandbox is around them, and a toolkit's policy decides only whether they run. So say in
@@ -116,7 +116,7 @@ def from_langchain_tools(tools: Iterable[BaseTool], *, permissions: Needs = ()) 
     return Pack(tools=[_function_tool(tool, permissions) for tool in tools])
 
 
-def _function_tool(tool: BaseTool, permissions: Needs) -> FunctionTool[..., Any]:
+def _function_tool(tool: BaseTool, permissions: PermissionNeeds) -> FunctionTool[..., Any]:
     from toolkit.runtime.context.tool_context import ToolContext
     from toolkit.runtime.functions.define import FunctionTool
 

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.packs.openapi.body import is_json
-from toolkit.runtime.call.reader import Reader, refused_places
+from toolkit.runtime.call.reader import Reader, describe_errors
 from toolkit.wire.content import BlockType, ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _json(owner: str, response: Response, secrets: Iterable[str]) -> object:
 def _untrue(owner: str, response: Response, error: ValidationError) -> ToolFailed:
     return ToolFailed(
         "INVALID_OUTPUT",
-        f"{owner} answered what its own document rules out: {refused_places(error)}",
+        f"{owner} answered what its own document rules out: {describe_errors(error)}",
         status=response.status,
         errors=error.errors(include_input=False, include_url=False)[:_MAX_ERRORS],
         error_count=error.error_count(),

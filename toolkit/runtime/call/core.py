@@ -1,4 +1,4 @@
-"""What both runners share: the tools of one toolkit, decided once, and the steps up to the run."""
+"""The state of one toolkit, and the steps of a call up to the run, which both runners share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolkit.guard.policy.hints import HINTS, Hint, hints_of
 from toolkit.guard.policy.policy import Touches, Verdict
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.plan import Given, Planner
-from toolkit.inject.scope import Scope
+from toolkit.inject.scope import DependencyScope
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import (
     Answer,
@@ -27,21 +27,21 @@ from toolkit.runtime.call.approval import (
     Edit,
     Respond,
     check_unchanged,
-    refused,
+    denial,
     request_approval,
 )
-from toolkit.runtime.call.handler_scope import GIVEN_BY_THE_ROAD, injected
+from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
 from toolkit.runtime.call.repair import Repair
-from toolkit.runtime.call.touches import preview_of, touched_kinds
+from toolkit.runtime.call.touches import preview_call, touched_kinds
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
-from toolkit.runtime.catalog.join_packs import join, load_pack
+from toolkit.runtime.catalog.join_packs import join_packs, load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
-from toolkit.runtime.catalog.schema_marks import told_schema
+from toolkit.runtime.catalog.schema_marks import strip_marks
 from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
 from toolkit.runtime.context.guards import Guards
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
-from toolkit.runtime.output.keep_text import Keeper
+from toolkit.runtime.output.keep_text import TextKeeper
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.spec.description import filled
 from toolkit.wire.definition import ToolDefinition
@@ -79,7 +79,7 @@ class Resources:
     __slots__ = ("_audit", "_guards", "_loop", "_scope", "_workers", "is_closed")
 
     def __init__(
-        self, scope: Scope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None
+        self, scope: DependencyScope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None
     ) -> None:
         self._scope = scope
         self._loop = loop
@@ -106,7 +106,7 @@ class Resources:
 
 
 class Core:
-    """The state behind one toolkit and the views made of it with ``with_options``."""
+    """The state of one toolkit; the views made with ``with_options`` share it."""
 
     def __init__(
         self,
@@ -121,12 +121,14 @@ class Core:
             raise SetupError("packs is a list: write packs=[...]")
         roots = [context.workspace, *context.read_roots, *context.write_roots]
         self.loop: Final = LoopThread()
-        self.catalog, self.handlers = join(catalog, map(load_pack, packs), partial(self._made, own_loop=own_loop))
+        self.catalog, self.handlers = join_packs(
+            catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
+        )
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weakly_touched(), roots, partial(_hints, self.catalog))
+        context.policy.attach(known, self._weak_touches(), roots, partial(_hints, self.catalog))
         self.planner: Final = Planner(context.overrides, _GIVEN)
-        self.scope: Final = Scope(context)
-        self.output_cache: Final = _cache_opener(self.scope, self.planner)
+        self.scope: Final = DependencyScope(context)
+        self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
         self.guards: Final = Guards(context)
         self.tools: Final[dict[str, Tool]] = {}
         self.workers: Final = Workers()
@@ -137,7 +139,7 @@ class Core:
         # Threads and descriptors also go with a toolkit that nobody closes.
         self.close: Final = weakref.finalize(self, self.resources.close)
 
-    # -- the road up to the run ------------------------------------------------------------------------------------
+    # -- the call path up to the run -------------------------------------------------------------------------------
 
     def resolve(self, name: str) -> Tool:
         """The tool of that name; its models are imported at the first call of it."""
@@ -168,13 +170,13 @@ class Core:
             return PreparedCall(tool, handler, args, repairs, verdict, request, record)
         except BaseException as error:
             if record is not None:
-                record.failed(error, arguments)
+                record.end_failed(error, arguments)
             raise
 
     def settle(self, call: PreparedCall, answer: Answer | None) -> None:
         """Applies what the approver answered and records the decision; raises if the call may not run."""
         if call.record is not None:
-            call.record.decided(call.verdict, self.tier_of(call.tool), answer)
+            call.record.note_decision(call.verdict, self.tier_of(call.tool), answer)
         if isinstance(answer, Respond):
             return
         if call.request is not None:
@@ -183,13 +185,13 @@ class Core:
             call.record.start(call.tool, call.arguments)
 
     def _authorize(self, tool: Tool, args: BaseModel, call_id: str | None) -> tuple[Verdict, ApprovalRequest | None]:
-        """Rules on what the call touches; gives the request that must be approved before it may run."""
+        """Applies the rules on what the call touches; returns the request that must be approved before it runs."""
         policy, required = self.context.policy, tool.info.required
         ctx = ToolContext(tool, self, call_id)
         try:
-            preview = preview_of(tool, args, ctx)
+            preview = preview_call(tool, args, ctx)
         except (Exception, SystemExit) as error:
-            raise steps.named(error, tool.name) from error.__cause__
+            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
         verdict = policy.admit(tool.name, required) or policy.judge(tool.name, required, preview)
         if verdict.decision == "allow":
             return verdict, None
@@ -208,38 +210,40 @@ class Core:
         )
 
     def _approved_arguments(self, tool: Tool, request: ApprovalRequest, answer: Answer | None) -> BaseModel:
-        """The arguments to run with; an edit is validated and may not touch what the policy denies."""
+        """The arguments to run with; an edit is validated, and may not touch what the policy denies."""
         if isinstance(answer, Approve):
             check_unchanged(request, tool.fs)
             return request.arguments
         if isinstance(answer, Edit):
             args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
-            preview = preview_of(tool, args, ToolContext(tool, self, request.call_id))
+            preview = preview_call(tool, args, ToolContext(tool, self, request.call_id))
             verdict = self.context.policy.judge(tool.name, tool.info.required, preview)
             if verdict.decision == "deny":
                 raise steps.not_allowed(tool.name, verdict)
             return args
         if isinstance(answer, Deny):
-            raise refused(request, answer)
-        raise ToolNotAllowed(f"the approver gave {type(answer).__name__}, which is no answer", tool_name=tool.name)
+            raise denial(request, answer)
+        raise ToolNotAllowed(
+            f"the approver returned {type(answer).__name__}, which is not a valid answer", tool_name=tool.name
+        )
 
-    def _weakly_touched(self) -> Touches:
-        """``_touched`` for the policy to keep, without keeping this toolkit alive."""
-        itself = weakref.WeakMethod(self._touched)
+    def _weak_touches(self) -> Touches:
+        """``_touch`` for the policy, which must not keep this toolkit alive."""
+        itself = weakref.WeakMethod(self._touch)
 
         def touches(name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
             method = itself()
             if method is None:
-                raise PolicyError("the toolkit this policy belonged to is gone; build another one")
+                raise PolicyError("the toolkit of this policy no longer exists; build another one")
             return method(name, arguments)
 
         return touches
 
-    def _touched(self, name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
+    def _touch(self, name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
         """What a call would touch, for ``policy.explain``."""
         tool = self.resolve(name)
         args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
-        return tool.info.required, preview_of(tool, args, ToolContext(tool, self))
+        return tool.info.required, preview_call(tool, args, ToolContext(tool, self))
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
@@ -257,7 +261,7 @@ class Core:
             info=info,
             refusal=refusal,
             always=always,
-            handler=parts and injected(parts.run, self.planner, self.workers, blocking=info.blocking),
+            handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
             keeper=self._keeper(name) if parts is None or parts.keeps_output else None,
             preview=parts and parts.preview,
             render=parts and parts.text,
@@ -272,11 +276,11 @@ class Core:
         self.tools[name] = tool
         return tool
 
-    def _keeper(self, name: str) -> Keeper:
-        return Keeper(self.output_cache, self.context.session_id, name)
+    def _keeper(self, name: str) -> TextKeeper:
+        return TextKeeper(self.output_cache, self.context.session_id, name)
 
     def _granted_options(self, info: ToolInfo) -> list[Permission]:
-        """The optional permissions that the context grants and no rule denies or would have to ask for."""
+        """The optional permissions that the context grants, less those that a rule denies or asks about."""
         context = self.context
         return [
             word
@@ -284,24 +288,24 @@ class Core:
             if word in context.permissions and not context.policy.withholds(info.name, word)
         ]
 
-    def _made(self, tool: CodeTool, *, own_loop: bool) -> FunctionTool[..., Any]:
-        """A code-first tool; a lazy one is made for this toolkit's context, in its loop if the toolkit is a sync one."""
+    def _load_tool(self, tool: CodeTool, *, own_loop: bool) -> FunctionTool[..., Any]:
+        """Loads a code-first tool; a lazy one is made for this context, in the toolkit's loop if the toolkit is sync."""
         from toolkit.runtime.functions.lazy import LazyTool
 
         if not isinstance(tool, LazyTool):
             return cast("FunctionTool[..., Any]", tool)
-        return tool.made(self.context, (lambda work: self.loop.submit(work)[0].result()) if own_loop else None)
+        return tool.load(self.context, (lambda work: self.loop.submit(work)[0].result()) if own_loop else None)
 
     def with_guest(self, tool: FunctionTool[..., Any], granted: frozenset[Permission]) -> Core:
-        """What runs a tool with at most these permissions: this toolkit if it has the tool, else one beside it that has
-        nothing but the tool and shares everything with this one."""
+        """A core that runs a tool with at most these permissions: this one if it has the tool, else a copy that has only
+        this tool and shares everything else."""
         if granted >= self.context.permissions and self.catalog.function(tool.name) is tool:
             return self
         key = tool, granted
         guest = self._guests.get(key)
         if guest is None:
             guest = copy(self)
-            catalog, handlers = join(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
+            catalog, handlers = join_packs(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
             context = self.context.narrowed(granted, session_id=self.context.session_id, agent=self.context.agent)
             vars(guest).update(catalog=catalog, handlers=handlers, context=context, tools={}, _guests={})
             guest._check_injection()
@@ -309,12 +313,12 @@ class Core:
         return guest
 
     def _check_injection(self) -> None:
-        """Refuses what could never be injected before the first call, not in the middle of a run."""
+        """Refuses handlers whose parameters cannot be injected, before the first call."""
         for parts in self.handlers.values():
-            self.planner.needs_of(parts.run, skip=GIVEN_BY_THE_ROAD)
+            self.planner.needs_of(parts.run, skip=GIVEN_PARAMETERS)
 
     def _admission(self, info: ToolInfo) -> tuple[str | None, Verdict | None]:
-        """Why no call of the tool can pass, or None; and what lets every call pass without being looked at."""
+        """Why every call of the tool is refused, or None; and the verdict that allows every call, or None."""
         missing = [word for word in info.required if word not in self.context.permissions]
         if missing:
             return f"{info.name!r} needs the permission {missing[0]!r}, which this context does not grant", None
@@ -322,7 +326,7 @@ class Core:
         may_be_asked = self.context.approver is not None
         if verdict is not None and (verdict.decision == "deny" or verdict.decision == "ask" and not may_be_asked):
             return steps.not_allowed(info.name, verdict).message, None
-        # Last: finding out what this machine gives starts a process.
+        # Last, because finding the sandbox of this machine starts a process.
         if (
             "execute" in info.required
             and self._is_sandboxed(info.name)
@@ -343,7 +347,7 @@ class Core:
         )
 
     def tier_of(self, tool: Tool) -> str | None:
-        """The sandbox of what the tool runs, for tools that may run something."""
+        """The sandbox tier of a tool that may start programs; None for others."""
         if "execute" not in tool.granted:
             return None
         return self.guards.process.tier if self._is_sandboxed(tool.name) else NO_SANDBOX
@@ -352,24 +356,24 @@ class Core:
         parts = self.handlers.get(name)
         return parts is None or parts.sandboxed
 
-    # -- beside the road ---------------------------------------------------------------------------------------------
+    # -- what a model is offered ---------------------------------------------------------------------------------------
 
     def allowed_tools(self) -> list[ToolDefinition]:
-        """What a model may be told of: tools some call of which could pass, in catalog order."""
+        """Definitions of the tools that the policy may allow, in catalog order."""
         return [
             self._definition(info)
             for info in self.catalog.tools.values()
-            if info.name in self.handlers and self._admission(info)[0] is None and not self._only_reads(info)
+            if info.name in self.handlers and self._admission(info)[0] is None and not self._cannot_write(info)
         ]
 
-    def _only_reads(self, info: ToolInfo) -> bool:
-        """Whether a tool that has to write is in a context where nothing may be written."""
+    def _cannot_write(self, info: ToolInfo) -> bool:
+        """Whether a tool must write in a context that is read-only."""
         return self.context.mode == "read-only" and "write" in info.required
 
     def _definition(self, info: ToolInfo) -> ToolDefinition:
         row = self.catalog.definitions[info.name]
         text = filled(row["longDescription"] or row["description"], self.context.workspace)
-        return ToolDefinition(info.name, text, JsonObject(told_schema(row["inputSchema"])))
+        return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))
 
 
 def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:
@@ -377,18 +381,18 @@ def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:
 
 
 def _hints(catalog: Catalog, name: str) -> Collection[Hint]:
-    """Read from the manifest when a rule asks for it: no model is imported."""
+    """The hints of a tool, from the manifest; no model is imported."""
     info = catalog.tools.get(name)
     return HINTS if info is None else hints_of(_annotations(catalog, name), (*info.required, *info.optional))
 
 
-def _cache_opener(scope: Scope, planner: Planner) -> Callable[[], OutputCache]:
-    """What opens the output cache at the first use. Messages hold it, so it must not hold the toolkit."""
+def _make_cache_opener(scope: DependencyScope, planner: Planner) -> Callable[[], OutputCache]:
+    """A function that opens the output cache at its first use. Messages hold it, so it must not hold the toolkit."""
 
-    def opened() -> OutputCache:
+    def open_cache() -> OutputCache:
         from toolkit.runtime.stores.keys import OUTPUT_CACHE
 
         cache: OutputCache = scope.resolve(planner.node(OUTPUT_CACHE))
         return cache
 
-    return opened
+    return open_cache

@@ -1,4 +1,4 @@
-"""A model's call before it runs: its name known, its arguments validated, its type narrowed by ``.name``."""
+"""Parses a model's call without running it: the name is known, the arguments are validated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolkit.wire.call import ToolCall
 
 
 def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:
-    """The call with validated arguments; policy is not asked and nothing runs. Raises as ``invoke`` does."""
+    """The call with validated arguments. The policy is not asked and nothing runs; raises as ``invoke`` does."""
     info = catalog.tools.get(call.name) if isinstance(call.name, str) else None
     if info is None:
         raise steps.not_found(call.name, catalog.tools)

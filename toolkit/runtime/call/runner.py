@@ -1,4 +1,4 @@
-"""The sync road of one tool call. Generated ``Toolkit`` classes are this class with typed signatures."""
+"""Runs tool calls synchronously. Generated ``Toolkit`` classes are this class with typed signatures."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from toolkit.errors import ToolCancelled, ToolTimeout
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.call.core import PreparedCall
-from toolkit.runtime.call.handler_scope import closing, handled
+from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
 from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.closeable import Closeable
-from toolkit.runtime.context.progress import Progress, both
+from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.message import ToolMessage
-from toolkit.runtime.workers import Job, contained
+from toolkit.runtime.workers import Job, await_contained
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
 T = TypeVar("T")
 
 GRACE_SECONDS: Final = 0.2
-"""How long a handler that was told to stop may take to do so before the caller goes on without it."""
+"""How long a handler may take to stop before its caller continues without it."""
 
 
 class CallTool(Protocol):
-    """Runs a tool for a method of a generated ``Tools`` class, whose return type says what comes back."""
+    """Runs a tool for a method of a generated ``Tools`` class, which declares the return type."""
 
     def __call__(self, name: str, arguments: dict[str, Any], /) -> T: ...  # type: ignore[type-var]
 
@@ -43,7 +43,7 @@ class CallTool(Protocol):
 class Runner(View, Closeable):
     """Runs tools by name: resolve, admit, validate, run in the sandbox, conclude."""
 
-    # -- the road ----------------------------------------------------------------------------------------------------
+    # -- the call path -----------------------------------------------------------------------------------------------
 
     def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
@@ -51,7 +51,7 @@ class Runner(View, Closeable):
         core, options = self._core, self._options
         call = core.prepare(name, arguments, call_id, is_text=is_text)
         tool, record = call.tool, call.record
-        # Inline and with the shared signal unless somebody may end the call from outside.
+        # Inline and with the shared signal, unless the call can be ended from outside.
         inline = options.deadline is None and options.signal is None and not tool.is_async
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)
         ctx = ToolContext(tool, core, call_id, signal, options.notify)
@@ -67,7 +67,7 @@ class Runner(View, Closeable):
             else:
                 value = call.handler(call.arguments, ctx)
                 if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
-                    # A plain function around an async handler: a decorator, say.
+                    # A plain function around an async handler, such as a decorator.
                     value = self._await_in_loop(value)
                 if ctx._scope is not None:
                     ctx._scope.close()
@@ -79,15 +79,15 @@ class Runner(View, Closeable):
                 if ctx._scope is not None:
                     ctx._scope.close(error)
             interrupted = isinstance(error, KeyboardInterrupt)
-            shown = ToolCancelled("interrupted") if interrupted else steps.named(error, tool.name)
+            shown = ToolCancelled("interrupted") if interrupted else steps.as_toolkit_error(error, tool.name)
             if record is not None:
-                record.failed(shown, call.arguments)
+                record.end_failed(shown, call.arguments)
             if interrupted:
                 raise
             raise shown from error.__cause__
 
     def _ask(self, request: ApprovalRequest) -> Answer:
-        """What the approver says; an async one is waited for, here as well."""
+        """Asks the approver; waits for an async one."""
         approver = self._core.context.approver
         assert approver is not None
         try:
@@ -100,15 +100,15 @@ class Runner(View, Closeable):
         return self._submit_to_loop(work)[0].result()
 
     def _submit_to_loop(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
-        """Starts awaiting in the toolkit's loop; a handler of that loop that calls the toolkit again gets another one."""
+        """Starts awaiting in the toolkit's loop; in a new loop if the caller itself runs in the toolkit's loop."""
         if not self._core.loop.waits_for_caller:
             return self._core.loop.submit(work)
         import asyncio
 
-        return self._core.workers.submit(lambda: asyncio.run(contained(work))), _nothing
+        return self._core.workers.submit(lambda: asyncio.run(await_contained(work))), _nothing
 
     def _supervise(self, call: PreparedCall, ctx: ToolContext) -> object:
-        """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""
+        """Runs the handler outside the caller's thread, and stops waiting for it at the deadline or on cancellation."""
         ctx.signal.check()
         future, stop = self._start_handler(call, ctx)
         changed = threading.Event()
@@ -132,17 +132,17 @@ class Runner(View, Closeable):
     def _start_handler(self, call: PreparedCall, ctx: ToolContext) -> tuple[Future[Any], Job]:
         handler, args, tool = call.handler, call.arguments, call.tool
         if tool.is_async:
-            return self._submit_to_loop(closing(handler(args, ctx), ctx))
+            return self._submit_to_loop(await_and_release(handler(args, ctx), ctx))
 
         def work(args: BaseModel, ctx: ToolContext) -> Any:
             value = handler(args, ctx)
             awaitable = not isinstance(value, tool.output.model) and inspect.isawaitable(value)
             return self._await_in_loop(value) if awaitable else value
 
-        return self._core.workers.submit(lambda: handled(work, args, ctx)), _nothing
+        return self._core.workers.submit(lambda: run_and_release(work, args, ctx)), _nothing
 
     def _stop(self, future: Future[Any], stop: Job, ctx: ToolContext) -> NoReturn:
-        """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
+        """Tells the handler to stop, then raises what ended the call, even if the handler is still running."""
         error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
         stop()
         ended = threading.Event()
@@ -151,7 +151,7 @@ class Runner(View, Closeable):
         error.details["abandoned"] = not future.done()
         raise error
 
-    # -- the ways in -------------------------------------------------------------------------------------------------
+    # -- the entry points --------------------------------------------------------------------------------------------
 
     def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
         return self._run(name, args)
@@ -174,7 +174,7 @@ class Runner(View, Closeable):
             return steps.error_result(error, call.id, call.name)
 
     def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """Runs calls in their order; neighbours that may run in parallel do. No failure loses another's result."""
+        """Runs calls in order; adjacent parallel ones run at the same time. A failure does not affect other results."""
         results: list[ToolResult] = []
         for parallel, group in groupby(calls, key=self._is_parallel):
             some = list(group)
@@ -185,11 +185,11 @@ class Runner(View, Closeable):
         return results
 
     def stream(self, call: ToolCall) -> Iterator[Progress | ToolResult]:
-        """Runs a model's call and gives what it tells meanwhile, then its result. Who stops listening ends the call."""
+        """Runs a model's call; yields its progress, then its result. Closing the iterator cancels the call."""
         events: SimpleQueue[Progress | ToolResult] = SimpleQueue()
         options = self._options
-        signal, forget = CancelSignal.below(options.signal)
-        view = self._with(Options(options.deadline, signal, both(options.notify, events.put)))
+        signal, forget = CancelSignal.linked_to(options.signal)
+        view = self._with(Options(options.deadline, signal, combine_listeners(options.notify, events.put)))
         self._core.workers.submit(lambda: events.put(view.call(call)))
         try:
             while True:
@@ -202,7 +202,7 @@ class Runner(View, Closeable):
             signal.cancel("the caller stopped listening")
 
     def close(self) -> None:
-        """Ends what the toolkit keeps open; calls after it fail."""
+        """Closes what the toolkit holds open; later calls fail."""
         self._core.close()
 
 

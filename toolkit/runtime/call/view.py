@@ -1,4 +1,4 @@
-"""What the sync and the async runner have in common: a core, and the options of this view on it."""
+"""The common base of the sync and the async runner: a core, and the options of this view of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from toolkit.runtime.call.core import Core
 from toolkit.runtime.catalog.catalog import Catalog
 from toolkit.runtime.catalog.pack import PackSource
-from toolkit.runtime.context.progress import OnProgress, unfailing
+from toolkit.runtime.context.progress import OnProgress, make_harmless
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadline
 from toolkit.runtime.output.message import ToolMessage
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What ``with_options`` may change for a view of a toolkit."""
+    """The options of one view of a toolkit."""
 
     deadline: float | None
     signal: CancelSignal | None
@@ -31,7 +31,7 @@ class Options:
 
 
 class View:
-    """What ``Runner`` and ``AsyncRunner`` have in common: a core, and the options of this view on it."""
+    """The common base of ``Runner`` and ``AsyncRunner``."""
 
     _own_loop: ClassVar[bool] = True
 
@@ -40,7 +40,7 @@ class View:
 
     @classmethod
     def over(cls, core: Core) -> Self:
-        """A view of a toolkit that is there already."""
+        """A view of an existing toolkit."""
         view = cls.__new__(cls)
         view._start(core)
         return view
@@ -49,15 +49,17 @@ class View:
         self._core = core
         context = core.context
         notify = context.on_progress
-        self._options = Options(context.deadline, None, None if notify is None else unfailing(notify, "on_progress"))
-        self._on_result = context.on_result and unfailing(context.on_result, "on_result")
+        self._options = Options(
+            context.deadline, None, None if notify is None else make_harmless(notify, "on_progress")
+        )
+        self._on_result = context.on_result and make_harmless(context.on_result, "on_result")
 
     def get_allowed_tools(self) -> list[ToolDefinition]:
-        """Definitions of the tools some call of which could pass, in catalog order: what to offer a model."""
+        """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
         return self._core.allowed_tools()
 
     def with_options(self, *, deadline: float | None = None, signal: CancelSignal | None = None) -> Self:
-        """A view of this toolkit whose calls have a deadline in seconds, or can be cancelled; what is not given stays.
+        """A view of this toolkit whose calls have a deadline in seconds or can be cancelled; other options stay.
 
         The view shares everything with its toolkit: closing one closes the other.
         """
@@ -71,11 +73,11 @@ class View:
         return view
 
     def _deliver(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
-        """Lets those who want to know see a message before the caller does."""
+        """Passes a message to ``on_result`` and to the audit log, then returns it."""
         if self._on_result is not None:
             self._on_result(message)
         if record is not None:
-            record.succeeded(message)
+            record.end_succeeded(message)
         return message
 
     def _is_parallel(self, call: ToolCall) -> bool:

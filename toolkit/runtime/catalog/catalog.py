@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """One row of a catalog: what the road needs before any model is imported."""
+    """One row of a catalog: what the call path needs before any model is imported."""
 
     name: str
     attribute: str
@@ -34,15 +34,15 @@ class ToolInfo:
     required: tuple[Permission, ...] = ()
     optional: tuple[Permission, ...] = ()
     resources: tuple[tuple[str, str], ...] = ()
-    """What a call touches, by the spec's ``x-resource``: the input's field, and the kind."""
+    """What a call touches, from the spec's ``x-resource`` marks: field of the input, and kind."""
     parallel: bool = False
     blocking: bool = True
     function: str | None = None
-    """``module:function`` where the tool was read from a function, which then runs it."""
+    """``module:function`` if the tool was imported from a function, which then runs it."""
 
 
 class Catalog:
-    """The tools of a generated package, in order. Models and schemas are loaded when something asks for them."""
+    """The tools of a generated package, in order. Models and schemas are loaded on first use."""
 
     def __init__(self, package: str, tools: Iterable[ToolInfo]) -> None:
         self.package: Final = package
@@ -55,31 +55,31 @@ class Catalog:
         return found
 
     def reader(self, info: ToolInfo, kind: str) -> Reader:
-        """What reads the arguments (``Input``) or the outputs (``Output``) of a tool."""
+        """Reads the arguments (``Input``) or the outputs (``Output``) of a tool."""
         return Reader(self.model(info, kind))
 
     def message(self, info: ToolInfo) -> Callable[..., ToolMessage[Any, Any]]:
-        """What makes the messages of a tool."""
+        """The constructor of a tool's messages."""
         return ToolMessage
 
     def function(self, name: str) -> CodeTool | None:
-        """The code-first tool that extends the catalog under this name."""
+        """The code-first tool that was added to the catalog under this name."""
         return None
 
     @cached_property
     def definitions(self) -> Mapping[str, Mapping[str, Any]]:
-        """Name -> title, description and schemas of each tool, from the manifests of the packages they come from."""
+        """Name -> title, description and schemas of each tool, from the manifests of their packages."""
         packages = dict.fromkeys(tool.module.rpartition(".models.")[0] for tool in self.tools.values())
         found = {row["name"]: row for package in packages for row in _manifest_rows(package)}
         return {name: found[name] for name in self.tools}
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:
-        """The names that providers are told instead of those they would refuse, and what they stand for."""
+        """Alias -> name, for tools whose names providers would refuse."""
         return {alias(name): name for name in self.tools if not is_plain(name)}
 
     def input_schema(self, name: str) -> JsonObject:
-        """The JSON Schema of a tool's arguments, as its spec has it."""
+        """The JSON Schema of a tool's arguments, as in its spec."""
         schema: JsonObject = self.definitions[name]["inputSchema"]
         return schema
 
@@ -87,6 +87,6 @@ class Catalog:
 def _manifest_rows(package: str) -> list[dict[str, Any]]:
     data = pkgutil.get_data(package, "manifest.json")
     if data is None:
-        raise GenerationError(f"the package {package!r} has lost its manifest.json; run `toolkit generate`")
+        raise GenerationError(f"the package {package!r} has no manifest.json; run `toolkit generate`")
     rows: list[dict[str, Any]] = json.loads(data)["tools"]
     return rows

@@ -1,4 +1,4 @@
-"""Packs of handlers, and what else can join a toolkit."""
+"""Packs of handlers, and the other things that can join a toolkit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
 
 Handler: TypeAlias = Callable[Concatenate[InputT, ToolContext, ...], OutputT | Awaitable[OutputT]]
-"""What runs a tool: validated arguments and the context in, the output out; sync or async."""
+"""Runs a tool: takes validated arguments and the context, returns the output; sync or async."""
 
 
 @runtime_checkable
 class CodeTool(Protocol):
-    """A tool made of a function, or to be made of one: what ``@tool`` and ``define_tool`` give."""
+    """A tool made from a function, or by a factory: what ``@tool`` and ``define_tool`` return."""
 
     @property
     def name(self) -> str: ...
@@ -34,14 +34,15 @@ class CodeTool(Protocol):
 
 @runtime_checkable
 class PackSource(Protocol):
-    """What can join a toolkit: a pack, a registry, a code-first tool."""
+    """Anything that can join a toolkit: a pack, a registry, a code-first tool."""
 
     def as_pack(self) -> Pack: ...
 
 
 class Pack:
-    """Handlers by tool name, made by a generated ``bind``, which checks that every one is there and fits; and code-first
-    tools, which bring their own.
+    """Handlers by tool name, and code-first tools, which have their own.
+
+    A generated ``bind`` makes packs and lets the type checker verify that every handler is there and fits its tool.
 
     >>> Pack({"done": print}).without("done").handlers
     {}
@@ -57,7 +58,7 @@ class Pack:
         return self
 
     def without(self, *names: str) -> Pack:
-        """The same pack less some tools, which then are no longer offered and fail as NO_HANDLER when called."""
+        """A copy without some tools: they are no longer offered, and fail as NO_HANDLER when called."""
         known = [*self.handlers, *(tool.name for tool in self.tools)]
         for name in names:
             if name not in known:

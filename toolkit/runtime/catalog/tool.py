@@ -1,4 +1,4 @@
-"""One tool as a toolkit holds it, with everything that is decided before its calls."""
+"""One tool as a toolkit holds it, with everything that is decided before the first call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.catalog.catalog import ToolInfo
-from toolkit.runtime.output.keep_text import Keeper
+from toolkit.runtime.output.keep_text import TextKeeper
 from toolkit.runtime.output.message import ToolMessage
 from toolkit.runtime.workers import is_async
 from toolkit.wire.json_types import JsonObject
@@ -19,30 +19,30 @@ from toolkit.wire.json_types import JsonObject
 
 @dataclass(slots=True)
 class Tool:
-    """One tool as a toolkit holds it: everything that can be decided before a call is decided here."""
+    """One tool of a toolkit; made at its first use."""
 
     info: ToolInfo
     input: Reader
     output: Reader
     refusal: str | None = None
-    """Why no call of it can pass, or None."""
+    """Why every call is refused, or None."""
     always: Verdict | None = None
-    """What lets every call pass, so that nobody needs to look at what it touches."""
+    """The verdict that allows every call, so that no call needs a preview; None if there is none."""
     handler: Callable[..., Any] | None = None
-    """What runs it; what is injected into it is taken care of."""
+    """Runs it, with its dependencies injected."""
     preview: Callable[..., Any] | None = None
     render: Callable[[Any], str] | None = None
     """The ``preview`` and ``text`` of its handler."""
-    keeper: Keeper | None = None
-    """Where its texts are kept; None for tools that read what is kept."""
+    keeper: TextKeeper | None = None
+    """Keeps its texts; None for a tool that declares ``KEEPS_OUTPUT = False``."""
     granted: frozenset[Permission] = frozenset()
     fs: SandboxFS | None = None
-    """The workspace's files, if its permissions grant them."""
+    """The files of the workspace, if its permissions grant them."""
     message: Callable[..., ToolMessage[Any, Any]] = ToolMessage
-    """What makes its messages."""
+    """The constructor of its messages."""
     output_check: str = "off"
     input_schema: Callable[[], JsonObject] | None = None
-    """Set where arguments may be repaired."""
+    """Set if arguments may be repaired."""
     name: str = field(init=False)
     is_async: bool = field(init=False)
 
@@ -52,4 +52,4 @@ class Tool:
 
 
 NO_SANDBOX: Final = "none (sandbox=false)"
-"""What the audit log and results say in the place of a tier, where a pack opted out of the sandbox."""
+"""The tier that the audit log and results report for a pack that opted out of the sandbox."""

@@ -1,4 +1,4 @@
-"""What one call's handler is given beside its arguments."""
+"""The context that a handler gets in addition to its arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolkit.errors import SetupError, ToolNotAllowed
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
-from toolkit.inject.scope import Dependencies, Scope
+from toolkit.inject.scope import Dependencies, DependencyScope
 from toolkit.runtime.context.progress import OnProgress, Progress
 from toolkit.runtime.context.signals import NEVER, CallSignal
 from toolkit.wire.content import ContentBlock
@@ -37,9 +37,9 @@ logger: Final = logging.getLogger("toolkit")
 
 
 class ToolContext:
-    """What a handler is given beside its arguments; it holds only what the tool's permissions grant.
+    """The context of one call. It holds only what the tool's permissions grant.
 
-    A handler reaches the system through this object and nothing else.
+    A handler reaches the system only through this object.
     """
 
     __slots__ = (
@@ -71,7 +71,7 @@ class ToolContext:
         self._title: str | None = None
         self._metadata: dict[str, object] | None = None
         self._attachments: tuple[ContentBlock, ...] = ()
-        self._scope: Scope | None = None
+        self._scope: DependencyScope | None = None
         self._writer: OutputWriter | None = None
 
     @staticmethod
@@ -82,13 +82,13 @@ class ToolContext:
         call_id: str | None = None,
         signal: CancelSignal | None = None,
     ) -> StandaloneContext:
-        """A context of your own, to call tools with in a unit test or to give to a registry. Close it, or use ``with``.
+        """A context to call tools with in a unit test, or for a registry. Close it, or use ``with``.
 
-        It collects what tools tell: ``title``, ``collected``, ``attachments``.
+        It collects what tools report: ``title``, ``collected``, ``attachments``.
 
-        :param context: workspace, policy, permissions, overrides and the rest; a path stands for one that allows all.
-        :param packs: tools that the policy may name.
-        :param signal: ends the calls that are made with it.
+        :param context: workspace, policy, permissions and so on; a path means a context that allows everything.
+        :param packs: the tools that the policy may name.
+        :param signal: cancels the calls that are made with the context.
 
         >>> def count(ctx: ToolContext, path: str = ".") -> int:
         ...     ctx.metadata(title="counting")
@@ -105,7 +105,7 @@ class ToolContext:
     def tool_name(self) -> str:
         return self._tool.name
 
-    # -- the system, as far as the tool may reach it -----------------------------------------------------------------
+    # -- the system, as far as the permissions go ----------------------------------------------------------------------
 
     @property
     def granted(self) -> frozenset[Permission]:
@@ -116,34 +116,34 @@ class ToolContext:
     def fs(self) -> SandboxFS:
         """The workspace's files, for tools with the permission ``read`` or ``write``.
 
-        Here and below: None where a spec asks for the permission only as optional and it is not granted (``granted``
-        tells); an error where it does not ask at all.
+        Here and below: None if the spec asks for the permission as an optional one and it is not granted (see
+        ``granted``); an error if the spec does not ask for it.
         """
         fs = self._tool.fs
         if fs is None:
-            return cast("SandboxFS", self._missing("read", "write"))
+            return cast("SandboxFS", self._require_optional("read", "write"))
         return fs if self.signal is NEVER else fs.bound(self.signal.check)
 
     @property
     def process(self) -> ProcessGuard:
         """Programs, for tools with the permission ``execute``."""
         if "execute" not in self.granted:
-            return cast("ProcessGuard", self._missing("execute"))
+            return cast("ProcessGuard", self._require_optional("execute"))
         process = self._core.guards.process
         return process if self.signal is NEVER else process.bound(self.signal.check)
 
     @property
     def net(self) -> NetGuard:
-        """The network, for tools with the permission ``network``; the policy judges redirects to other hosts, too."""
+        """The network, for tools with the permission ``network``; the policy also judges redirects to other hosts."""
         if "network" not in self.granted:
-            return cast("NetGuard", self._missing("network"))
+            return cast("NetGuard", self._require_optional("network"))
         net = self._core.guards.net
         if self._tool.always is None:
             net = net.judging(self._judge_redirect)
         return net if self.signal is NEVER else net.bound(self.signal.check)
 
     def _judge_redirect(self, url: str) -> None:
-        """A call was allowed for the host it named; what that host redirects to is another question."""
+        """Judges a redirect: the call was allowed for the host it named, not for others."""
         policy, info = self._core.context.policy, self._tool.info
         verdict = policy.judge(info.name, info.required, Preview(url=url))
         if verdict.decision != "allow":
@@ -152,23 +152,25 @@ class ToolContext:
 
     @property
     def git(self) -> GitGuard:
-        """``git status``, hardened, for tools with the permission ``read``; it shows nothing a deny rule covers."""
+        """``git status``, hardened, for tools with the permission ``read``; it hides what a deny rule covers."""
         if "read" not in self.granted:
-            return cast("GitGuard", self._missing("read"))
+            return cast("GitGuard", self._require_optional("read"))
         git = self._core.guards.git.hiding(self.fs)
         return git if self.signal is NEVER else git.bound(self.signal.check)
 
-    def _missing(self, *permissions: Permission) -> None:
+    def _require_optional(self, *permissions: Permission) -> None:
         if not any(word in self._tool.info.optional for word in permissions):
             words = " or ".join(map(repr, permissions))
-            raise SetupError(f"the spec of {self.tool_name!r} asks for no permission {words}, so its handler has none")
+            raise SetupError(
+                f"the spec of {self.tool_name!r} does not ask for the permission {words}, so its handler does not have it"
+            )
 
     @property
     def output_check(self) -> str:
-        """What becomes of an output that the tool's schema refuses: ``enforce``, ``warn`` or ``off``."""
+        """What happens to an output that the tool's schema refuses: ``enforce``, ``warn`` or ``off``."""
         return self._tool.output_check
 
-    # -- whose call this is --------------------------------------------------------------------------------------------
+    # -- the session ---------------------------------------------------------------------------------------------------
 
     @property
     def session_id(self) -> str:
@@ -184,19 +186,19 @@ class ToolContext:
 
     @property
     def logger(self) -> logging.Logger:
-        """A logger for people; models never see what is written there."""
+        """A logger for people; models never see it."""
         return logger.getChild(self.tool_name)
 
     def now(self) -> datetime:
-        """The time, with its zone."""
+        """The current time, in UTC."""
         return datetime.now(UTC)
 
-    # -- what the caller is told ---------------------------------------------------------------------------------------
+    # -- what the caller gets ------------------------------------------------------------------------------------------
 
     def metadata(self, *, title: str | None = None, **data: object) -> None:
         """Sets the message's title and adds to its metadata; a later value replaces an earlier one.
 
-        Who watches the call hears of it at once.
+        Listeners get it immediately, as progress.
         """
         if title is not None:
             self._title = title
@@ -205,52 +207,52 @@ class ToolContext:
         self.progress(title=title, **data)
 
     def progress(self, *, title: str | None = None, **data: object) -> None:
-        """Tells who watches the call something that is of no use once it is over."""
+        """Reports something to the listeners of the call; it does not become part of the message."""
         if self._notify is not None:
             self._notify(Progress(self.tool_name, self.call_id, title, data))
 
     @property
     def watched(self) -> bool:
-        """Whether somebody listens to ``progress``: to leave out the work of telling nobody."""
+        """Whether anybody listens to ``progress``, so that a tool can skip the work."""
         return self._notify is not None
 
     def attach(self, *blocks: ContentBlock) -> None:
-        """Sends media along with the answer."""
+        """Adds media to the answer."""
         self._attachments = (*self._attachments, *blocks)
 
     @property
     def output(self) -> OutputWriter:
-        """Streams more than an answer can hold into the output cache; the message then refers to it.
+        """Streams an output that is too long for an answer into the output cache; the message then refers to it.
 
-        What is written here is all the model can get to beside the answer: begin with its first byte.
+        The model can read only what is written here, so write the whole output, from its first byte.
         """
         if self._writer is None:
             self._writer = self._core.output_cache().writer(self.session_id, tool=self.tool_name)
         return self._writer
 
     def _drop_output(self) -> None:
-        """The call failed: nobody will be told of what was streamed."""
+        """Discards what a failed call streamed."""
         if self._writer is not None:
             self._writer.discard()
 
     # -- dependencies --------------------------------------------------------------------------------------------------
 
     def resolve(self, key: DependencyKey[T]) -> T:
-        """The value of a dependency, made at the first use in this call or run; given back when that ends."""
+        """The value of a dependency, made at its first use in this call or run, and released when that ends."""
         value: T = self._open_scope().resolve(self._core.planner.node(key))
         return value
 
     async def resolve_async(self, key: DependencyKey[T]) -> T:
-        """As ``resolve``, for async handlers; keys with an async factory need it."""
+        """Like ``resolve``, for async handlers; keys with an async factory need it."""
         value: T = await self._open_scope().resolve_async(self._core.planner.node(key))
         return value
 
     @property
     def deps(self) -> Mapping[str, Any]:
-        """Dependencies by id: the context's overrides, and keys that this toolkit's handlers have asked for."""
+        """Dependencies by id: the context's overrides, and the keys that handlers of this toolkit use."""
         return Dependencies(self._open_scope(), self._core.planner)
 
-    def _open_scope(self) -> Scope:
+    def _open_scope(self) -> DependencyScope:
         if self._scope is None:
-            self._scope = Scope(self, self._core.scope)
+            self._scope = DependencyScope(self, self._core.scope)
         return self._scope

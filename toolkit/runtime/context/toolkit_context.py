@@ -13,7 +13,7 @@ from toolkit.errors import SetupError
 from toolkit.guard.permission import ALL_PERMISSIONS, PERMISSIONS, Mode, Permission, SandboxChoice
 from toolkit.guard.policy.policy import SecurityPolicy
 from toolkit.inject.key import Factory
-from toolkit.inject.scope import Scope
+from toolkit.inject.scope import DependencyScope
 from toolkit.runtime.call.approval import Approver
 from toolkit.runtime.context.progress import OnProgress
 from toolkit.runtime.context.state_directory import StateDirectory
@@ -36,22 +36,22 @@ class ToolkitContext(Generic[NameT]):
 
     :param workspace: the directory that is the root of every file tool.
     :param policy: which tools may be called.
-    :param sandbox: which tier commands need; ``auto`` takes the best this machine gives, ``unsafe-none`` none at all.
+    :param sandbox: the tier that commands need; ``auto`` takes the best of this machine, ``unsafe-none`` means none.
     :param mode: whether tools and commands may write in the workspace.
-    :param read_roots: further directories tools may read, by their absolute paths.
-    :param write_roots: further directories tools may read and write.
+    :param read_roots: other directories that tools may read, by absolute path.
+    :param write_roots: other directories that tools may read and write.
     :param network: which hosts and addresses may be reached.
-    :param approver: asked for calls the policy says ``ask`` to, sync or async; without one they are refused.
-    :param permissions: what tools may be granted at all; a tool that needs more is refused.
-    :param coerce: repair what models commonly get wrong in arguments and report it in the message's metadata.
-    :param output_check: whether an output its schema refuses is an error, a warning in the log, or not looked at.
-    :param deadline: seconds one call may take.
-    :param overrides: by the id of a dependency, the factory to make it with instead of its own.
-    :param state_dir: a private directory outside the workspace for what outlives a call: outputs that were cut, todos,
-        the journal of patches. ``typed-toolkit`` below the user's state directory if not given.
-    :param audit: the file in which every call is recorded, outside the workspace; None records nothing.
-    :param on_progress: told what running tools tell.
-    :param on_result: given the message of every call that succeeded.
+    :param approver: asked about calls for which the policy says ``ask``; sync or async. Without one they are refused.
+    :param permissions: what tools may be granted; a tool that needs more is refused.
+    :param coerce: repair common mistakes of models in arguments, and report it in the message's metadata.
+    :param output_check: whether an output that its schema refuses is an error, a warning in the log, or not checked.
+    :param deadline: how many seconds one call may take.
+    :param overrides: dependency id -> factory that replaces its own.
+    :param state_dir: a private directory outside the workspace for what outlives a call: kept outputs, todos, the
+        journal of patches. The default is ``typed-toolkit`` below the user's state directory.
+    :param audit: the file in which every call is recorded, outside the workspace; None means no log.
+    :param on_progress: receives the progress events of running tools.
+    :param on_result: receives the message of every successful call.
     """
 
     __slots__ = (
@@ -102,9 +102,7 @@ class ToolkitContext(Generic[NameT]):
         on_progress: OnProgress | None = None,
         on_result: OnResult | None = None,
     ) -> None:
-        unknown = sorted(set(permissions) - ALL_PERMISSIONS)
-        if unknown:
-            raise SetupError(f"no permission is called {unknown[0]!r}; there are {', '.join(PERMISSIONS)}")
+        check_permissions(permissions)
         check_deadline(deadline)
         if not isinstance(policy, SecurityPolicy):
             raise SetupError(f"a context needs a SecurityPolicy, not {type(policy).__name__}")
@@ -129,13 +127,13 @@ class ToolkitContext(Generic[NameT]):
         self.audit: Final = None if audit is None else os.fspath(audit)
         self.on_progress: Final = on_progress
         self.on_result: Final = on_result
-        # Tools that were made for this context, by what made them: they live as long as it does.
-        self._made: dict[object, Scope] = {}
+        # The lazy tools that were made for this context; they live as long as it does.
+        self._made: dict[object, DependencyScope] = {}
 
     def narrowed(self, permissions: Collection[Permission], *, session_id: str, agent: str) -> ToolkitContext[NameT]:
-        """The same for another agent: of these permissions those this one has, and nothing else it could widen."""
+        """A copy for another agent, with those of these permissions that this context has."""
         made = copy(self)
-        # A context is never changed once it is made; this one is only just being made.
+        # A context never changes; this one is still being made.
         made.permissions = self.permissions.intersection(permissions)  # type: ignore[misc]
         made.session_id = session_id  # type: ignore[misc]
         made.agent = agent  # type: ignore[misc]
@@ -149,8 +147,15 @@ def _one_of(what: str, word: WordT, words: tuple[str, ...]) -> WordT:
     return word
 
 
+def check_permissions(permissions: Collection[str]) -> None:
+    """Refuses what is not a permission."""
+    unknown = sorted(set(permissions) - ALL_PERMISSIONS)
+    if unknown:
+        raise SetupError(f"no permission is called {unknown[0]!r}; there are {', '.join(PERMISSIONS)}")
+
+
 def check_deadline(deadline: float | None) -> None:
-    """A deadline is a number of seconds above zero."""
+    """Refuses a deadline that is not a number of seconds above zero."""
     if deadline is None:
         return
     number = isinstance(deadline, int | float) and not isinstance(deadline, bool)

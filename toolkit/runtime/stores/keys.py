@@ -1,4 +1,4 @@
-"""The keys under which the built-in tools find what outlives a call; each may be overridden by its id."""
+"""The dependency keys of the built-in tools' stores; each may be overridden by its id."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _outputs(context: ToolkitContext[Any]) -> Iterator[OutputCache]:
     try:
         cache: OutputCache = FileOutputCache(context.state.folder("outputs"))
     except SetupError as error:
-        # No place to keep anything costs the refs, never an answer.
+        # Without a state directory there are no refs, but every answer.
         logger.warning("outputs cannot be kept: %s", error)
         cache = NullCache()
     yield cache
@@ -37,12 +37,12 @@ def _no_runner() -> SubagentRunner | None:
 
 
 OUTPUT_CACHE: Final[DependencyKey[OutputCache]] = DependencyKey("output_cache", _outputs, lifetime="run")
-"""Where outputs are kept whole: files in the state directory."""
+"""Keeps whole outputs; by default in files in the state directory."""
 
 TODO_STORE: Final[DependencyKey[TodoStore]] = DependencyKey("todo_store", _todos, lifetime="run")
-"""Where todo lists are kept: files in the state directory."""
+"""Keeps todo lists; by default in files in the state directory."""
 
 SUBAGENT_RUNNER: Final[DependencyKey[SubagentRunner | None]] = DependencyKey(
     "subagent_runner", _no_runner, lifetime="run"
 )
-"""What runs subagents for ``task``: nothing, until the application puts something here."""
+"""Runs subagents for ``task``; None until the application overrides it."""
