@@ -62,7 +62,13 @@ FailureReason: TypeAlias = Literal[
     "INVALID_OUTPUT",
     "NO_HANDLER",
     "LLM_ASSIST_REQUIRED",
+    "LANGCHAIN",
+    "NOT_CONFIGURED",
+    "SERVER_DIED",
+    "SERVER_NOT_READY",
+    "TOOL_ERROR",
 ]
+"""Why a tool failed. A tool that was imported from an API also fails with ``HTTP_<status>``."""
 
 ERROR_CODES: Final[tuple[ErrorCode, ...]] = get_args(ErrorCode)
 FAILURE_REASONS: Final[tuple[FailureReason, ...]] = get_args(FailureReason)
