@@ -139,7 +139,7 @@ def test_ask_counts_as_offered_only_with_somebody_to_ask(make_door: MakeDoor) ->
     policy = SecurityPolicy(default="deny", **ASK_ADD)
     assert [tool.name for tool in make_door(policy, approver=Person(Approve())).get_allowed_tools()] == ["add"]
     assert make_door(policy).get_allowed_tools() == []
-    assert "nobody is there to approve it" in code(make_door(policy), "add", {"a": 1, "b": 2})
+    assert "no approver is configured" in code(make_door(policy), "add", {"a": 1, "b": 2})
 
 
 def test_rules_on_paths_decide_call_by_call(make_door: MakeDoor, tmp_path: Path) -> None:

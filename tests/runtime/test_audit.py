@@ -28,7 +28,8 @@ from toolkit import (
     ToolFailed,
     ToolkitError,
 )
-from toolkit.runtime.audit.log import BEGINNING, AuditHead, verify
+from toolkit.runtime.audit import AuditHead, verify
+from toolkit.runtime.audit.log import BEGINNING
 from toolkit.runtime.audit.redact import redacted
 
 

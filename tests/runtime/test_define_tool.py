@@ -35,7 +35,7 @@ from toolkit import (
     define_tool,
     tool,
 )
-from toolkit.runtime.catalog.pack import CodeTool
+from toolkit.runtime import CodeTool
 
 Run = Callable[..., ToolResult]
 

@@ -238,7 +238,7 @@ def test_rules_deny_first_then_ask_then_allow_then_tools_then_default(make_door:
         door = make_door(SecurityPolicy(default="deny", tools={"count-words": "allow"}, rules=order))
         assert [tool.name for tool in door.get_allowed_tools()] == ["add", "count-words"]
         assert "no files today" in caught(door, by_invoke, "fail", {"how": "expected"}).message
-        assert "nobody is there to approve" in caught(door, by_invoke, "shout", {"text": "x"}).message
+        assert "no approver is configured" in caught(door, by_invoke, "shout", {"text": "x"}).message
 
 
 def test_policy_naming_no_tool_is_refused_when_the_toolkit_is_built(make_door: MakeDoor) -> None:

@@ -32,9 +32,7 @@ from pydantic_core import SchemaValidator
 from typing_extensions import TypedDict
 
 from toolkit.errors import SetupError
-from toolkit.models.base import Omissible, ToolModel
-from toolkit.models.closed import validator_from_wire
-from toolkit.models.own_types import schema_of_arguments
+from toolkit.models import Omissible, ToolModel, schema_of_arguments, validator_from_wire
 
 
 class Colour(enum.Enum):

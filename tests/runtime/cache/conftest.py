@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.runtime.output.cache.store import FileOutputCache
+from toolkit import FileOutputCache
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ import pytest
 from tests.builtin.workspace import as_somebody_else
 from tests.projects import REPOSITORY, run
 from tests.runtime.cache.reading import files, is_unknown, kept, used, warnings, whole
-from toolkit.runtime.output.cache.store import FileOutputCache
+from toolkit import FileOutputCache
 
 HEAD = """
 import json, os, resource, signal, sys
-from toolkit.runtime.output.cache.store import FileOutputCache
+from toolkit import FileOutputCache
 cache = FileOutputCache(sys.argv[1], **json.loads(sys.argv[2]))
 """
 

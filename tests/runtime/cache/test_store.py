@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from tests.projects import run
 from tests.runtime.cache.reading import files, is_unknown, kept, used, warnings, whole
+from toolkit import ContentBlock, FileOutputCache
 from toolkit.runtime.output.cache.index import STRETCH
-from toolkit.runtime.output.cache.store import FileOutputCache
-from toolkit.wire.content import ContentBlock
 
 LARGE = STRETCH + 1
 
@@ -95,7 +94,7 @@ def test_keeps_content_parts_whole(cache: FileOutputCache) -> None:
 
 def test_outputs_outlive_the_process(folder: Path) -> None:
     code = f"""
-from toolkit.runtime.output.cache.store import FileOutputCache
+from toolkit import FileOutputCache
 cache = FileOutputCache({str(folder)!r})
 print(cache.put("session", "small", tool="a"))
 print(cache.put("session", b"large" * 100_000, tool="b"))
