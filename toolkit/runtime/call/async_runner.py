@@ -7,14 +7,14 @@ import inspect
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from types import TracebackType
-from typing import Any, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
-from toolkit.errors import ToolCancelled, ToolTimeout
+from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
+from toolkit.runtime.call.async_supervise import await_handler
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
-from toolkit.runtime.call.runner import GRACE_SECONDS
 from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.context.progress import Progress, combine_listeners
@@ -61,7 +61,8 @@ class AsyncRunner(View):
                     message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
             if threaded or not free:
-                value = await self._supervise(call, ctx, threaded=threaded)
+                signal.check()
+                value = await await_handler(self._start_handler(call, ctx, threaded=threaded), signal)
             elif tool.is_async:
                 value = await await_contained(await_and_release(call.handler(call.arguments, ctx), ctx))
             else:
@@ -99,50 +100,12 @@ class AsyncRunner(View):
         except Exception as error:
             raise steps.not_approved(request, error) from error
 
-    async def _supervise(self, call: PreparedCall, ctx: ToolContext, *, threaded: bool) -> object:
-        """Runs the handler in another task or thread, and stops waiting for it at the deadline or on cancellation."""
-        ctx.signal.check()
-        running = self._start_handler(call, ctx, threaded=threaded)
-        outer = self._options.signal
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-
-        def tell() -> None:
-            loop.call_soon_threadsafe(stop.set)
-
-        forget = outer.listen(tell) if outer else None
-        stopping = asyncio.ensure_future(stop.wait()) if outer else None
-        try:
-            waiting = {running, stopping} if stopping else {running}
-            await asyncio.wait(waiting, timeout=ctx.signal.remaining, return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                await self._stop(running, ctx)
-            ctx.signal.refuse_late()
-            return running.result()
-        except asyncio.CancelledError:
-            ctx.signal.stop()
-            running.cancel()
-            raise
-        finally:
-            if stopping is not None:
-                stopping.cancel()
-            if forget is not None:
-                forget()
-
     def _start_handler(self, call: PreparedCall, ctx: ToolContext, *, threaded: bool) -> asyncio.Future[Any]:
+        """Starts the handler in a thread or in a task of the running loop."""
         handler, args = call.handler, call.arguments
         if threaded:
             return asyncio.wrap_future(self._core.workers.submit(lambda: run_and_release(handler, args, ctx)))
         return asyncio.ensure_future(await_contained(await_and_release(handler(args, ctx), ctx)))
-
-    async def _stop(self, running: asyncio.Future[Any], ctx: ToolContext) -> NoReturn:
-        """Tells the handler to stop, then raises what ended the call, even if the handler is still running."""
-        error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
-        if isinstance(running, asyncio.Task):
-            running.cancel()
-        await asyncio.wait({running}, timeout=GRACE_SECONDS)
-        error.details["abandoned"] = not running.done()
-        running.add_done_callback(_collect_error)
-        raise error
 
     # -- the entry points --------------------------------------------------------------------------------------------
 
@@ -228,9 +191,3 @@ def _is_cancelled() -> bool:
     """Whether the task that awaits the call was cancelled, as opposed to a handler that raised CancelledError."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _collect_error(running: asyncio.Future[Any]) -> None:
-    """Reads the error of an abandoned handler, so that asyncio does not report it as never retrieved."""
-    if not running.cancelled():
-        running.exception()

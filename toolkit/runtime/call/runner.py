@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Awaitable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import groupby
 from queue import SimpleQueue
-from typing import Any, Final, NoReturn, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from toolkit.errors import ToolCancelled, ToolTimeout
+from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
+from toolkit.runtime.call.supervise import wait_for_handler
 from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.closeable import Closeable
@@ -29,9 +29,6 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
 T = TypeVar("T")
-
-GRACE_SECONDS: Final = 0.2
-"""How long a handler may take to stop before its caller continues without it."""
 
 
 class CallTool(Protocol):
@@ -63,7 +60,8 @@ class Runner(View, Closeable):
                     message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
             if not inline:
-                value = self._supervise(call, ctx)
+                signal.check()
+                value = wait_for_handler(*self._start_handler(call, ctx), signal)
             else:
                 value = call.handler(call.arguments, ctx)
                 if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
@@ -107,29 +105,8 @@ class Runner(View, Closeable):
 
         return self._core.workers.submit(lambda: asyncio.run(await_contained(work))), _nothing
 
-    def _supervise(self, call: PreparedCall, ctx: ToolContext) -> object:
-        """Runs the handler outside the caller's thread, and stops waiting for it at the deadline or on cancellation."""
-        ctx.signal.check()
-        future, stop = self._start_handler(call, ctx)
-        changed = threading.Event()
-        future.add_done_callback(lambda _: changed.set())
-        outer = self._options.signal
-        forget = _nothing if outer is None else outer.listen(changed.set)
-        try:
-            remaining = ctx.signal.remaining
-            changed.wait(None if remaining is None else min(remaining, threading.TIMEOUT_MAX))
-            if not future.done():
-                self._stop(future, stop, ctx)
-            ctx.signal.refuse_late()
-            return future.result()
-        except KeyboardInterrupt:
-            ctx.signal.stop()
-            stop()
-            raise
-        finally:
-            forget()
-
     def _start_handler(self, call: PreparedCall, ctx: ToolContext) -> tuple[Future[Any], Job]:
+        """Starts the handler in the loop or in a thread; returns its future, and what cancels it."""
         handler, args, tool = call.handler, call.arguments, call.tool
         if tool.is_async:
             return self._submit_to_loop(await_and_release(handler(args, ctx), ctx))
@@ -140,16 +117,6 @@ class Runner(View, Closeable):
             return self._await_in_loop(value) if awaitable else value
 
         return self._core.workers.submit(lambda: run_and_release(work, args, ctx)), _nothing
-
-    def _stop(self, future: Future[Any], stop: Job, ctx: ToolContext) -> NoReturn:
-        """Tells the handler to stop, then raises what ended the call, even if the handler is still running."""
-        error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
-        stop()
-        ended = threading.Event()
-        future.add_done_callback(lambda _: ended.set())
-        ended.wait(GRACE_SECONDS)
-        error.details["abandoned"] = not future.done()
-        raise error
 
     # -- the entry points --------------------------------------------------------------------------------------------
 
