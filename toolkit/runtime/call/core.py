@@ -32,6 +32,7 @@ from toolkit.runtime.call.approval import (
 )
 from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
 from toolkit.runtime.call.repair import Repair
+from toolkit.runtime.call.resources import Resources
 from toolkit.runtime.call.touches import preview_call, touched_kinds
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.join_packs import join_packs, load_pack
@@ -58,7 +59,7 @@ _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
 
 @dataclass(slots=True)
 class PreparedCall:
-    """A call that the policy allows, or that somebody must approve first."""
+    """A call that the policy allows, or that must be approved first."""
 
     tool: Tool
     handler: Callable[..., Any]
@@ -71,38 +72,6 @@ class PreparedCall:
     """What must be approved before the call runs."""
     record: Record | None
     """Its lines in the audit log."""
-
-
-class Resources:
-    """What a toolkit holds open, to be closed once. It does not hold the toolkit."""
-
-    __slots__ = ("_audit", "_guards", "_loop", "_scope", "_workers", "is_closed")
-
-    def __init__(
-        self, scope: DependencyScope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None
-    ) -> None:
-        self._scope = scope
-        self._loop = loop
-        self._workers = workers
-        self._guards = guards
-        self._audit = audit
-        self.is_closed = False
-
-    def close(self) -> None:
-        self.is_closed = True
-        try:
-            if self._scope.needs_loop:
-                self._loop.submit(self._scope.close_async())[0].result()
-            else:
-                self._scope.close()
-        except BaseException:
-            # The scope has logged it; the rest must be closed as well.
-            pass
-        self._loop.close()
-        self._workers.close()
-        self._guards.close()
-        if self._audit is not None:
-            self._audit.close()
 
 
 class Core:
@@ -136,7 +105,7 @@ class Core:
         self._check_injection()
         self.audit: Final = None if context.audit is None else self._audit_log(context.audit, roots)
         self.resources: Final = Resources(self.scope, self.loop, self.workers, self.guards, self.audit)
-        # Threads and descriptors also go with a toolkit that nobody closes.
+        # Also closed when the toolkit is garbage collected.
         self.close: Final = weakref.finalize(self, self.resources.close)
 
     # -- the call path up to the run -------------------------------------------------------------------------------
@@ -154,7 +123,7 @@ class Core:
         try:
             if self.resources.is_closed:
                 raise ToolCancelled("this toolkit has been closed", tool_name=str(name))
-            try:  # as in `resolve`, whose call would cost
+            try:  # `resolve`, inlined for speed
                 tool = self.tools[name]
             except (KeyError, TypeError):
                 tool = self._first_use(name)
@@ -306,7 +275,7 @@ class Core:
         if guest is None:
             guest = copy(self)
             catalog, handlers = join_packs(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
-            context = self.context.narrowed(granted, session_id=self.context.session_id, agent=self.context.agent)
+            context = self.context.narrow(granted, session_id=self.context.session_id, agent=self.context.agent)
             vars(guest).update(catalog=catalog, handlers=handlers, context=context, tools={}, _guests={})
             guest._check_injection()
             self._guests[key] = guest

@@ -37,7 +37,7 @@ class Reader:
         )
         self._by_python_name = partial(validate, by_alias=False, by_name=True) if aliased else validate
 
-    def again(self, value: BaseModel) -> BaseModel:
+    def revalidate(self, value: BaseModel) -> BaseModel:
         """Validates an instance again: it may have been made without validation (``model_construct``)."""
         fields, given = value.__dict__, value.__pydantic_fields_set__
         checked: BaseModel

@@ -82,7 +82,7 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
     """The arguments as the tool's input model, accepted exactly when its JSON Schema accepts them."""
     try:
         if isinstance(arguments, BaseModel):
-            return tool.input.again(arguments), _NO_REPAIRS
+            return tool.input.revalidate(arguments), _NO_REPAIRS
         return tool.input.from_wire(arguments), _NO_REPAIRS
     except ValidationError as error:
         if tool.input_schema is not None and isinstance(arguments, dict):
@@ -163,7 +163,7 @@ def conclude(
 def _check_output(tool: Tool, value: object, answered_by: str) -> object:
     try:
         if isinstance(value, tool.output.model):
-            tool.output.again(value)
+            tool.output.revalidate(value)
             return value
         made: object = tool.output.from_wire(value)
         return made

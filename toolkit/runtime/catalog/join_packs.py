@@ -81,7 +81,7 @@ def join_packs(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[C
             if id(tool) not in seen:
                 seen.add(id(tool))
                 _join_tool(catalog, ready(tool), handlers, owners, added)
-    return (Extended(catalog, added) if added else catalog), handlers
+    return (ExtendedCatalog(catalog, added) if added else catalog), handlers
 
 
 def _join_tool(
@@ -114,7 +114,7 @@ def _claim(owners: dict[str, str], name: str, owner: str) -> None:
     owners[name] = owner
 
 
-class Extended(Catalog):
+class ExtendedCatalog(Catalog):
     """The catalog of a generated package and code-first tools, in the order of their names."""
 
     def __init__(self, base: Catalog, added: Mapping[str, FunctionTool[..., Any]]) -> None:

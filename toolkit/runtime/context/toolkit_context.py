@@ -55,7 +55,7 @@ class ToolkitContext(Generic[NameT]):
     """
 
     __slots__ = (
-        "_made",
+        "_lazy_tools",
         "agent",
         "approver",
         "audit",
@@ -128,16 +128,16 @@ class ToolkitContext(Generic[NameT]):
         self.on_progress: Final = on_progress
         self.on_result: Final = on_result
         # The lazy tools that were made for this context; they live as long as it does.
-        self._made: dict[object, DependencyScope] = {}
+        self._lazy_tools: dict[object, DependencyScope] = {}
 
-    def narrowed(self, permissions: Collection[Permission], *, session_id: str, agent: str) -> ToolkitContext[NameT]:
+    def narrow(self, permissions: Collection[Permission], *, session_id: str, agent: str) -> ToolkitContext[NameT]:
         """A copy for another agent, with those of these permissions that this context has."""
         made = copy(self)
         # A context never changes; this one is still being made.
         made.permissions = self.permissions.intersection(permissions)  # type: ignore[misc]
         made.session_id = session_id  # type: ignore[misc]
         made.agent = agent  # type: ignore[misc]
-        made._made = {}
+        made._lazy_tools = {}
         return made
 
 

@@ -40,7 +40,7 @@ class WireReader(Reader):
 
     __slots__ = ()
 
-    def again(self, value: BaseModel) -> BaseModel:
+    def revalidate(self, value: BaseModel) -> BaseModel:
         checked: BaseModel = self.from_wire(value.model_dump(mode="json", by_alias=True, exclude_unset=True))
         return checked
 

@@ -124,7 +124,7 @@ class LazyTool:
                 f"{self.name!r} is made per context by {self.owner}: get its definition from a toolkit, or from "
                 f"the registry's `tools(context)`"
             )
-        return context._made.setdefault(self, DependencyScope(context))
+        return context._lazy_tools.setdefault(self, DependencyScope(context))
 
     def _plan(self) -> DependencyNode:
         """The factory as a dependency, so that the scope makes it once and handles concurrent uses."""

@@ -48,13 +48,13 @@ class StandaloneContext(ToolContext, AsyncCloseable):
     __slots__ = ()
 
     def __init__(self, core: Core, call_id: str | None, signal: CancelSignal | None) -> None:
-        nobody = Reader(ContentOutput)
+        no_reader = Reader(ContentOutput)
         granted = core.context.permissions
         fs = core.guards.fs if granted & {"read", "write"} else None
         denied = core.context.policy.denied_paths(_NAME, granted)
         if fs is not None and denied:
             fs = fs.denied(denied)
-        tool = Tool(ToolInfo(_NAME, "", "", ""), nobody, nobody, granted=granted, fs=fs)
+        tool = Tool(ToolInfo(_NAME, "", "", ""), no_reader, no_reader, granted=granted, fs=fs)
         called = call_id if call_id is not None else new_call_id()
         notify = Runner.over(core)._options.notify
         super().__init__(tool, core, called, NEVER if signal is None else CallSignal(signal, None), notify)

@@ -36,7 +36,7 @@ class SubagentRequest:
         """A context for the subagent's own toolkit: the parent's workspace, policy, sandbox and approver, and those of
         the wanted permissions that the parent has."""
         name = agent or self.subagent_type or "subagent"
-        return self.parent.narrowed(permissions, session_id=session_id, agent=name)
+        return self.parent.narrow(permissions, session_id=session_id, agent=name)
 
 
 @dataclass(frozen=True, slots=True)
