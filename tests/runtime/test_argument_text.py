@@ -1,4 +1,4 @@
-"""``execute_raw``: text that two readers could read differently is refused."""
+"""``execute_raw`` refuses text that two JSON parsers could read differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit log: what it says of every call, that nothing runs without it, and that tampering shows."""
+"""The audit log: what it records of every call, that nothing runs without it, and that tampering is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call's road: every way in, every code, in the order of the road, under both toolkits."""
+"""The path of one call: every entry point and every error code, under both toolkits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code-first tools on the road of a toolkit: policy, permissions, approval, and how they join its catalog."""
+"""Code-first tools in a toolkit: policy, permissions, approval, and how they join its catalog."""
 
 from __future__ import annotations
 

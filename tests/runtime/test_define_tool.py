@@ -1,4 +1,4 @@
-"""Tools made of functions: what models are told of them, what they take and give, by every way there is to run them."""
+"""Tools made from functions: their definitions, arguments and results, for every way to run them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def by_async_toolkit(tool: CodeTool, text: str, context: DynamicContext) -> Tool
 
 @pytest.fixture(params=[by_execute_raw, by_execute_raw_async, by_toolkit, by_async_toolkit])
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """One road: a tool gives the same, whoever runs it."""
+    """Every way to run a tool returns the same."""
 
     def run(tool: CodeTool, text: str = "{}", policy: DynamicPolicy | None = None, **options: Any) -> ToolResult:
         context = DynamicContext(tmp_path, policy or DynamicPolicy(default="allow"), **options)

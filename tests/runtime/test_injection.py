@@ -1,4 +1,4 @@
-"""What handlers are given beside their arguments: the same under both toolkits, whatever kind of factory makes it."""
+"""Dependencies of handlers: the same under both toolkits, for every kind of factory."""
 
 from __future__ import annotations
 

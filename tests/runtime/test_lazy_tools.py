@@ -1,4 +1,4 @@
-"""Tools made by factories: when they are first needed, once, whoever needs them at the same time."""
+"""Tools made by factories: at their first use, and only once, also under concurrent use."""
 
 from __future__ import annotations
 

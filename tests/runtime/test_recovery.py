@@ -1,4 +1,4 @@
-"""A patch whose process was killed half way: the next toolkit over that workspace finishes or undoes it before it works."""
+"""A patch whose process was killed half way: the next toolkit for that workspace finishes or undoes it first."""
 
 from __future__ import annotations
 

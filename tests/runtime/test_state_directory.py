@@ -1,4 +1,4 @@
-"""The private directory: whose it is, where it may not be, and that nothing is made before it is needed."""
+"""The private directory: its owner, where it may not be, and that nothing is created before it is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People's own types accept a value from the wire exactly when their JSON Schema does; ``jsonschema`` is the oracle."""
+"""The user's own types accept a value from the wire exactly when their JSON Schema does; ``jsonschema`` is the oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cache in a directory of its own."""
+"""A cache in its own directory."""
 
 from __future__ import annotations
 
