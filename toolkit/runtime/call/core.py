@@ -32,7 +32,6 @@ from toolkit.runtime.call.approval import (
 )
 from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
 from toolkit.runtime.call.repair import Repair
-from toolkit.runtime.call.resources import Resources
 from toolkit.runtime.call.touches import preview_call, touched_kinds
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.join_packs import join_packs, load_pack
@@ -43,6 +42,7 @@ from toolkit.runtime.context.guards import Guards
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.output.keep_text import TextKeeper
+from toolkit.runtime.resources import Resources
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.spec.description import filled
 from toolkit.wire.definition import ToolDefinition
