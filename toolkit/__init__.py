@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from toolkit.handlers import DependencyKey as DependencyKey
     from toolkit.handlers import Depends as Depends
     from toolkit.handlers import Handler as Handler
+    from toolkit.handlers import HandlerParts as HandlerParts
     from toolkit.handlers import Pack as Pack
     from toolkit.handlers import PackSource as PackSource
     from toolkit.handlers import ToolContext as ToolContext
@@ -164,7 +165,7 @@ else:
             "toolkit.functions": """DynamicContext DynamicPolicy DynamicRule FunctionTool LazyTool RunnableTool
                 RunnableTools StandaloneContext""",
             "toolkit.guard": "Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict",
-            "toolkit.handlers": "Handler Pack PackSource",
+            "toolkit.handlers": "Handler HandlerParts Pack PackSource",
             "toolkit.history": "fit_history repair_history validate_history",
             "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter
                 SUBAGENT_RUNNER SubagentRequest SubagentResult SubagentRunner TODO_STORE Todo TodoStore""",

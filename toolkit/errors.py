@@ -3,7 +3,7 @@
 ::
 
     Exception
-    ├── ToolkitError                 one call gave no result; ``code`` says why
+    ├── ToolkitError                 one call has no result; ``code`` says why
     │   ├── ToolNotFound             TOOL_NOT_FOUND
     │   ├── ToolNotAllowed           TOOL_NOT_ALLOWED
     │   ├── InvalidArgumentsType     INVALID_TOOL_ARGUMENTS_TYPE
@@ -13,9 +13,9 @@
     │   ├── ToolTimeout              TOOL_TIMEOUT
     │   ├── ToolCancelled            TOOL_CANCELLED
     │   └── InternalError            INTERNAL
-    └── SetupError (ValueError)      nothing was called yet: the set-up is wrong
-        ├── SpecError                mistakes in spec files, all of them at once
-        ├── PolicyError              a policy that cannot mean what it says
+    └── SetupError (ValueError)      wrong setup, before any call
+        ├── SpecError                mistakes in spec files, all at once
+        ├── PolicyError              a policy that is inconsistent
         └── GenerationError          the generator refuses, or its output is stale
 
 Messages of ``ToolkitError`` are read by models: they never hold a host path outside the
@@ -62,16 +62,22 @@ FailureReason: TypeAlias = Literal[
     "INVALID_OUTPUT",
     "NO_HANDLER",
     "LLM_ASSIST_REQUIRED",
+    "LANGCHAIN",
+    "NOT_CONFIGURED",
+    "SERVER_DIED",
+    "SERVER_NOT_READY",
+    "TOOL_ERROR",
 ]
+"""Why a tool failed. A tool that was imported from an API also fails with ``HTTP_<status>``."""
 
 ERROR_CODES: Final[tuple[ErrorCode, ...]] = get_args(ErrorCode)
 FAILURE_REASONS: Final[tuple[FailureReason, ...]] = get_args(FailureReason)
 
 
 class ToolkitError(Exception):
-    """A call that gave no result.
+    """A call that has no result.
 
-    ``tool_name`` is filled in by the road when the raiser (a guard, a handler) does not know it.
+    The call path sets ``tool_name`` if the raiser (a guard, a handler) does not know it.
 
     >>> error = ToolNotFound("no tool is called 'read_flie'", tool_name="read_flie")
     >>> error.code, error.tool_name, error.retriable
@@ -97,7 +103,7 @@ class ToolkitError(Exception):
         return f"{self.code}: {self.message}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made again from its parts: the constructors of subclasses take other arguments.
+        # Rebuilt from its parts, because the constructors of subclasses take other arguments.
         return _restored, (type(self), self.args, self.__dict__.copy())
 
 
@@ -115,7 +121,7 @@ class ToolNotFound(ToolkitError):
 
 
 class ToolNotAllowed(ToolkitError):
-    """The policy denies the call, or asks and nobody approved."""
+    """The policy denies the call, or it needs an approval and has none."""
 
     code = "TOOL_NOT_ALLOWED"
 
@@ -127,13 +133,13 @@ class InvalidArgumentsType(ToolkitError):
 
 
 class InvalidArguments(ToolkitError):
-    """The tool's own validator refused; ``details["errors"]`` holds what it said."""
+    """The arguments do not match the tool's schema; ``details["errors"]`` holds the errors of the validator."""
 
     code = "INVALID_TOOL_ARGUMENTS"
 
 
 class SandboxViolation(ToolkitError):
-    """A path, command or address outside what the sandbox gives."""
+    """A path, command or address outside the sandbox."""
 
     code = "SANDBOX_VIOLATION"
 
@@ -141,7 +147,7 @@ class SandboxViolation(ToolkitError):
 class ToolFailed(ToolkitError):
     """An expected failure, raised by handlers.
 
-    Built-in handlers use the closed list ``FailureReason``; your own handlers may add words of their own.
+    The toolkit uses the closed list ``FailureReason``; your own handlers may add other reasons.
 
     >>> raise ToolFailed("NOT_FOUND", "no file 'a.py'", path="a.py")
     Traceback (most recent call last):
@@ -167,19 +173,19 @@ class ToolTimeout(ToolkitError):
 
 
 class ToolCancelled(ToolkitError):
-    """The caller ended the call."""
+    """The caller cancelled the call."""
 
     code = "TOOL_CANCELLED"
 
 
 class InternalError(ToolkitError):
-    """Anything else: the message carries a short id, the log (logger ``toolkit``) the traceback under that id."""
+    """Anything else: the message has a short id, under which the log (logger ``toolkit``) has the traceback."""
 
     code = "INTERNAL"
 
 
 class SetupError(ValueError):
-    """Something is wrong before any tool is called."""
+    """The setup is wrong: raised before any tool is called."""
 
 
 class SpecError(SetupError):
@@ -191,19 +197,19 @@ class SpecError(SetupError):
 
 
 class PolicyError(SetupError):
-    """A policy that names what does not exist or contradicts itself."""
+    """A policy that names something unknown, or contradicts itself."""
 
 
 class GenerationError(SetupError):
-    """The generator refuses to go on, or what it wrote earlier cannot be used."""
+    """The generator refuses to continue, or what it generated earlier cannot be used."""
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:
-    """``" Did you mean 'read_file'?"`` for a near miss, else an empty text: to be put behind a sentence.
+    """``" Did you mean 'read_file'?"`` for a near miss, else an empty text; to be appended to a sentence.
 
     >>> nearest("read_flie", ["done", "read_file"])
     " Did you mean 'read_file'?"
     """
-    # A name of a hostile length would make the comparison quadratic.
+    # The comparison is quadratic, so the length of the name is limited.
     close = difflib.get_close_matches(name[:200], candidates, n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.runner import CallTool as CallTool
     from toolkit.runtime.call.runner import Runner as Runner
     from toolkit.runtime.catalog.catalog import Catalog as Catalog
-    from toolkit.runtime.catalog.catalog import Handler as Handler
-    from toolkit.runtime.catalog.catalog import Pack as Pack
-    from toolkit.runtime.catalog.catalog import PackSource as PackSource
     from toolkit.runtime.catalog.catalog import ToolInfo as ToolInfo
     from toolkit.runtime.catalog.omit import OMIT as OMIT
     from toolkit.runtime.catalog.omit import Omit as Omit
+    from toolkit.runtime.catalog.pack import Handler as Handler
+    from toolkit.runtime.catalog.pack import Pack as Pack
+    from toolkit.runtime.catalog.pack import PackSource as PackSource
     from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
     from toolkit.runtime.context.toolkit_context import ToolkitContext as ToolkitContext
     from toolkit.runtime.output.message import ParsedCall as ParsedCall
@@ -56,8 +56,9 @@ else:
             "toolkit.runtime.call.async_runner": "AsyncRunner CallToolAsync",
             "toolkit.runtime.call.parse_call": "parse_call",
             "toolkit.runtime.call.runner": "CallTool Runner",
-            "toolkit.runtime.catalog.catalog": "Catalog Handler Pack PackSource ToolInfo",
+            "toolkit.runtime.catalog.catalog": "Catalog ToolInfo",
             "toolkit.runtime.catalog.omit": "OMIT Omit",
+            "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
             "toolkit.runtime.context.dynamic": "DynamicContext",
             "toolkit.runtime.context.toolkit_context": "ToolkitContext",
             "toolkit.runtime.output.message": "ParsedCall ToolMessage",

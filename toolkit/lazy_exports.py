@@ -1,4 +1,4 @@
-"""Modules whose public names are loaded when they are first used, so that importing them costs nothing."""
+"""Loads the public names of a module at their first use, so that importing it costs almost nothing."""
 
 from __future__ import annotations
 

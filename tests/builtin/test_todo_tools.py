@@ -126,7 +126,7 @@ def test_says_so_when_the_file_is_damaged_and_todowrite_is_the_way_out(tmp_path:
         [file] = (state / "todos").iterdir()
         for damage in ("{", "[1]", '[{"id": "1"}]', ""):
             file.write_text(damage)
-            with pytest.raises(ToolFailed, match="todowrite makes a new one"):
+            with pytest.raises(ToolFailed, match="write a new one with todowrite"):
                 toolkit.tools.todoread()
         toolkit.tools.todowrite(todos=[{"content": "b", "status": "pending"}])
         assert [todo.content for todo in toolkit.tools.todoread().todos] == ["b"]
@@ -146,7 +146,10 @@ except ToolFailed as error:
     print(error)
 """
     done = run([sys.executable, "-c", code], state)
-    assert "TOOL_FAILED: IO: the todo list could not be kept (File too large); the earlier one stands" in done.stdout
+    assert (
+        "TOOL_FAILED: IO: the todo list could not be saved (File too large); the earlier list is unchanged"
+        in done.stdout
+    )
     assert store.read("s") == [Todo("1", "a")]
     assert len(list(state.iterdir())) == 1
 

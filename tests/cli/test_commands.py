@@ -288,7 +288,7 @@ create_agent_toolkit(context).tools.done(message="ok")
     assert toolkit(tmp_path, "audit", "verify", "audit.jsonl").stdout.endswith("intact, 1 calls without an end\n")
     cut = toolkit(tmp_path, "audit", "verify", "audit.jsonl", "--head", head, "--json")
     assert (cut.returncode, json.loads(cut.stdout)["records"]) == (1, 1)
-    assert "the tail is cut" in json.loads(cut.stdout)["problems"][0]
+    assert "the tail was cut off" in json.loads(cut.stdout)["problems"][0]
     assert toolkit(tmp_path, "audit", "verify", "nowhere").returncode == 2
     assert toolkit(tmp_path, "audit", "verify", "audit.jsonl", "--head", "x").returncode == 2
 

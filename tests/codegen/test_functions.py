@@ -186,7 +186,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "an error": ("\n\nraise ValueError('not today')\n", r"ValueError: not today \(acme/math\.py, line 3\)"),
     "an exit": ("raise SystemExit(3)\n", r"'acme\.math' cannot be imported: SystemExit: 3"),
     "a hard exit": ("import os\nprint('last words', flush=True)\nos._exit(4)\n", r"ended the process that read it \(exit code 4\).*\n.*last words"),
-    "no tool": ("x = 1\n", r"the module 'acme\.math' holds no tool"),
+    "no tool": ("x = 1\n", r"the module 'acme\.math' has no tools"),
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ OURS = ("toolkit", "codegen", "generated")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/errors.py": (),
     "toolkit/visible.py": (),
-    "toolkit/models": ("toolkit.errors", "toolkit.models", "toolkit.wire.json_types"),
+    "toolkit/models": ("toolkit.errors", "toolkit.lazy_exports", "toolkit.models", "toolkit.wire.json_types"),
     "toolkit/wire": ("toolkit.errors", "toolkit.lazy_exports", "toolkit.models", "toolkit.wire"),
     "toolkit/guard": ("toolkit.errors", "toolkit.guard", "toolkit.lazy_exports", "toolkit.visible"),
     "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "toolkit/runtime": (
         "toolkit.errors",
+        "toolkit.lazy_exports",
         "toolkit.models",
         "toolkit.wire",
         "toolkit.spec.description",
@@ -46,6 +47,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.wire.content",
         "toolkit.inject.key",
         "toolkit.runtime.output.cache",
+        "toolkit.runtime.context.tool_context",
         "toolkit.runtime.context.toolkit_context",
         "toolkit.runtime.stores.keys",
         "toolkit.runtime.stores.subagent",

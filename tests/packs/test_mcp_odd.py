@@ -49,7 +49,10 @@ REFUSED = {
         "INVALID_OUTPUT",
         "declares structured content for 'ask' but returned only text that is not such JSON",
     ),
-    "wrong structure": ("INVALID_OUTPUT", "what its output schema refuses: n: Input should be a valid integer"),
+    "wrong structure": (
+        "INVALID_OUTPUT",
+        "does not match the tool's output schema: n: Input should be a valid integer",
+    ),
     "dies at once": (
         "SERVER_DIED",
         "ended before it was ready (exit code 1; the end of its stderr: cannot find my config",

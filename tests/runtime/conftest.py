@@ -1,4 +1,4 @@
-"""Acme's toolkit in both flavours, driven by one set of tests."""
+"""Acme's toolkit in both flavours, run_without_loop by one set of tests."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_a_response_takes_the_place_of_the_run(make_door: MakeDoor, kind: Any) -
     assert door.invoke("add", {"a": 1, "b": 2}).content == AddOutput(sum=42)
     wrong = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(Respond("nonsense")))
     assert code(wrong, "add", {"a": 1, "b": 2}) == (
-        "TOOL_FAILED: INVALID_OUTPUT: the approver answered in the tool's place what its output schema refuses:"
+        "TOOL_FAILED: INVALID_OUTPUT: the answer of the approver does not match the tool's output schema:"
         " the answer: Input should be a valid dictionary or instance of AddOutput"
     )
 
@@ -101,7 +101,7 @@ def test_a_response_takes_the_place_of_the_run(make_door: MakeDoor, kind: Any) -
 @pytest.mark.parametrize("answer", [None, True, "yes", 1])
 def test_anything_else_is_no_approval(make_door: MakeDoor, kind: Any, answer: Any) -> None:
     door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=kind(answer))
-    assert "which is no answer" in code(door, "add", {"a": 1, "b": 2})
+    assert "which is not a valid answer" in code(door, "add", {"a": 1, "b": 2})
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -114,7 +114,7 @@ def test_an_approver_that_fails_is_no_approval(make_door: MakeDoor, is_async: bo
 
     broken = later if is_async else broken
     door = make_door(SecurityPolicy(default="deny", **ASK_ADD), approver=broken)
-    failed = "TOOL_NOT_ALLOWED: 'add' was not approved: the approver failed; the log holds the cause under "
+    failed = "TOOL_NOT_ALLOWED: 'add' was not approved: the approver failed; the cause is in the log under "
     assert code(door, "add", {"a": 1, "b": 2}).startswith(failed)
 
 
@@ -139,7 +139,7 @@ def test_ask_counts_as_offered_only_with_somebody_to_ask(make_door: MakeDoor) ->
     policy = SecurityPolicy(default="deny", **ASK_ADD)
     assert [tool.name for tool in make_door(policy, approver=Person(Approve())).get_allowed_tools()] == ["add"]
     assert make_door(policy).get_allowed_tools() == []
-    assert "nobody is there to approve it" in code(make_door(policy), "add", {"a": 1, "b": 2})
+    assert "no approver is configured" in code(make_door(policy), "add", {"a": 1, "b": 2})
 
 
 def test_rules_on_paths_decide_call_by_call(make_door: MakeDoor, tmp_path: Path) -> None:

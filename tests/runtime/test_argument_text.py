@@ -1,4 +1,4 @@
-"""``execute_raw``: text that two readers could read differently is refused."""
+"""``execute_raw`` refuses text that two JSON parsers could read differently."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from toolkit import ToolkitError
 REFUSED = {
     "is empty": ("", "Expecting value"),
     "is cut": ('{"a": 1, "b": ', "Expecting value"),
-    "has a key twice": ('{"a": 1, "a": 2, "b": 3}', "'a' stands there twice"),
-    "has a key twice inside": ('{"a": 1, "b": {"x": 1, "x": 2}}', "'x' stands there twice"),
-    "has NaN": ('{"a": NaN, "b": 1}', "NaN is no JSON number"),
-    "has Infinity": ('{"a": -Infinity, "b": 1}', "-Infinity is no JSON number"),
+    "has a key twice": ('{"a": 1, "a": 2, "b": 3}', "'a' is duplicated"),
+    "has a key twice inside": ('{"a": 1, "b": {"x": 1, "x": 2}}', "'x' is duplicated"),
+    "has NaN": ('{"a": NaN, "b": 1}', "NaN is not a JSON number"),
+    "has Infinity": ('{"a": -Infinity, "b": 1}', "-Infinity is not a JSON number"),
     "has a number beyond floats": ('{"a": 1e999, "b": 1}', "a: Input should be a valid integer"),
     "has a number of 5000 digits": ('{"a": ' + "1" * 5000 + ', "b": 1}', "integer string conversion"),
     "has trailing data": ('{"a": 1, "b": 2} and more', "Extra data"),

@@ -1,4 +1,4 @@
-"""The audit log: what it says of every call, that nothing runs without it, and that tampering shows."""
+"""The audit log: what it records of every call, that nothing runs without it, and that tampering is found."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from toolkit import (
     ToolFailed,
     ToolkitError,
 )
-from toolkit.runtime.audit.log import BEGINNING, AuditHead, verify
+from toolkit.runtime.audit import AuditHead, verify
+from toolkit.runtime.audit.log import BEGINNING
 from toolkit.runtime.audit.redact import redacted
 
 
@@ -177,7 +178,7 @@ with create_agent_toolkit(context, packs=[Pack({{"add": add}})]) as toolkit:
 """
     done = run_python(code, tmp_path)
     assert done.stdout.splitlines() == [
-        "TOOL_FAILED: IO: nothing was run, as the audit log cannot be written",
+        "TOOL_FAILED: IO: nothing was run, because the audit log cannot be written",
         "[1]",
     ]
     assert "the end of a call is missing in the audit log" in done.stderr
@@ -188,11 +189,11 @@ with create_agent_toolkit(context, packs=[Pack({{"add": add}})]) as toolkit:
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ("workspace/audit.jsonl", "lies inside"),
-        ("link/audit.jsonl", "lies inside"),
+        ("workspace/audit.jsonl", "is inside"),
+        ("link/audit.jsonl", "is inside"),
         ("missing/audit.jsonl", "cannot be opened: No such file"),
         (".", "cannot be opened: Is a directory"),
-        ("fifo", "no regular file|cannot be opened"),
+        ("fifo", "not a regular file|cannot be opened"),
     ],
 )
 def test_refuses_places_for_a_log_when_the_toolkit_is_built(tmp_path: Path, place: str, words: str) -> None:
@@ -263,7 +264,9 @@ def test_a_line_its_writer_died_in_is_no_record_and_the_next_one_says_so(make_do
     make_door(audit=log).call(ToolCall("1", "add", {"a": 1, "b": 1}))
     whole = log.read_bytes()
     log.write_bytes(whole + b'{"event": "start", "time"')
-    assert verify(log).problems == ("the last line is no whole record: its writer was interrupted, or it was cut",)
+    assert verify(log).problems == (
+        "the last line is not a complete record: its writer was interrupted, or it was cut off",
+    )
 
     make_door(audit=log).call(ToolCall("2", "add", {"a": 1, "b": 1}))
 
@@ -315,9 +318,9 @@ TAMPERING: list[tuple[str, Callable[[list[bytes]], list[bytes]], str]] = [
     ("a removed first line", lambda old: old[1:], "line 1 does not follow"),
     ("a line twice", lambda old: [*old[:2], old[1], *old[2:]], "line 3 does not follow"),
     ("two lines in another order", lambda old: [old[1], old[0], *old[2:]], "line 1 does not follow"),
-    ("garbage in between", lambda old: [*old[:2], b"garbage\n", *old[2:]], "line 3 is no record"),
+    ("garbage in between", lambda old: [*old[:2], b"garbage\n", *old[2:]], "line 3 is not a record"),
     ("a record made into garbage", lambda old: [*old[:2], b"x" + old[2], *old[3:]], "line 4 does not follow"),
-    ("an empty line", lambda old: [*old[:2], b"\n", *old[2:]], "line 3 is no record"),
+    ("an empty line", lambda old: [*old[:2], b"\n", *old[2:]], "line 3 is not a record"),
 ]
 
 
@@ -346,12 +349,12 @@ def test_a_cut_tail_shows_against_a_head_kept_elsewhere(make_door: MakeDoor, log
     log.write_bytes(b"".join(lines(log)[:4]))
 
     assert verify(log).problems == ()
-    assert "the tail is cut" in verify(log, head).problems[0]
+    assert "the tail was cut off" in verify(log, head).problems[0]
     log.write_bytes(b"".join(lines(log)[:2]))
     door = make_door(audit=log)
     for number in range(3):
         door.call(ToolCall(str(number), "add", {"a": 1, "b": 1}))
-    assert "is not the one the head was taken of" in verify(log, head).problems[0]
+    assert "does not match the given head" in verify(log, head).problems[0]
 
 
 def test_an_empty_log_is_whole(log: Path) -> None:

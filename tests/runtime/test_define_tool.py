@@ -1,4 +1,4 @@
-"""Tools made of functions: what models are told of them, what they take and give, by every way there is to run them."""
+"""Tools made from functions: their definitions, arguments and results, for every way to run them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from toolkit import (
     define_tool,
     tool,
 )
-from toolkit.runtime.catalog.catalog import CodeTool
+from toolkit.runtime import CodeTool
 
 Run = Callable[..., ToolResult]
 
@@ -68,7 +68,7 @@ def by_async_toolkit(tool: CodeTool, text: str, context: DynamicContext) -> Tool
 
 @pytest.fixture(params=[by_execute_raw, by_execute_raw_async, by_toolkit, by_async_toolkit])
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """One road: a tool gives the same, whoever runs it."""
+    """Every way to run a tool returns the same."""
 
     def run(tool: CodeTool, text: str = "{}", policy: DynamicPolicy | None = None, **options: Any) -> ToolResult:
         context = DynamicContext(tmp_path, policy or DynamicPolicy(default="allow"), **options)
@@ -118,8 +118,8 @@ REFUSED: dict[str, str] = {
     '{"number": 7, "points": [{"x": "1"}]}': "INVALID_TOOL_ARGUMENTS: points.0.x: Input should be a valid integer",
     '{"number": 7, "points": [{"x": 1, "y": 2}]}': "INVALID_TOOL_ARGUMENTS: points.0.y: Extra inputs are not permitted",
     '{"number": 7, "raito": 1}': "INVALID_TOOL_ARGUMENTS: raito: Extra inputs are not permitted. Did you mean 'ratio'?",
-    '{"number": 7, "number": 8}': "INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: the key 'number' stands there twice",
-    '{"number": NaN}': "INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: NaN is no JSON number",
+    '{"number": 7, "number": 8}': "INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: the key 'number' is duplicated",
+    '{"number": NaN}': "INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: NaN is not a JSON number",
     '{"number": 7': "INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: Expecting ',' delimiter",
     '{"number": 7} {}': "INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: Extra data",
     "[7]": "INVALID_TOOL_ARGUMENTS_TYPE: the arguments of 'show' must be an object, not a list",
@@ -521,7 +521,7 @@ def test_outputs_are_not_looked_at_when_that_is_asked_for(run: Run, caplog: pyte
     assert run(wrong_type, output_check="off") == ToolResult("1", "wrong_type", "text", "7")
     with caplog.at_level(logging.WARNING, "toolkit"):
         assert run(wrong_type, output_check="warn").value == "7"
-    assert "answered what its output schema refuses" in caplog.text
+    assert "the output of the tool does not match the tool's output schema" in caplog.text
 
 
 @tool
@@ -561,7 +561,7 @@ FAILURES = {
     "exit": "INTERNAL: ",
     "outside": "SANDBOX_VIOLATION: ",
     "process": "INTERNAL: ",
-    "unexpected": "INTERNAL: the tool failed unexpectedly; the log holds the cause under ",
+    "unexpected": "INTERNAL: the tool failed unexpectedly; the cause is in the log under ",
 }
 
 
@@ -654,28 +654,31 @@ DEFINITIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: define_tool(foreign).definition,
         r"the parameter 'a' of .*\.foreign cannot be read from JSON",
     ),
-    "keys that are no text": (lambda: define_tool(int_keys).definition, "'a' .* the keys of a dict are text"),
-    "foreign result": (lambda: define_tool(foreign_result).output, "cannot be told as JSON: .*return a pydantic model"),
+    "keys that are no text": (lambda: define_tool(int_keys).definition, "'a' .* the keys of a dict must be text"),
+    "foreign result": (
+        lambda: define_tool(foreign_result).output,
+        "cannot be written as JSON: .*return a pydantic model",
+    ),
     "two models": (
         lambda: define_tool(two_models, input=Search).definition,
-        "one parameter for the input, not 'a', 'b'",
+        "it needs one parameter for the input, not 'a', 'b'",
     ),
     "odd resource": (lambda: define_tool(odd_resource).definition, "'x-resource' is one of read-path"),
     "unknown name": (lambda: define_tool(unknown_name).definition, "'a' .* cannot be read at run time: name 'Nowhere'"),
     "no name": (lambda: define_tool(lambda: 1), "has no name of its own"),
-    "wrong name": (lambda: define_tool(show, name="../show"), "'../show' is no tool name"),
+    "wrong name": (lambda: define_tool(show, name="../show"), "'../show' is not a tool name"),
     "wrong permission": (lambda: define_tool(show, permissions=["fly"]), "'fly' is not a permission"),  # type: ignore[list-item]
     "permissions as a text": (lambda: define_tool(show, permissions="read"), r"write \['read'\]"),  # type: ignore[arg-type]
     "required and optional": (
         lambda: define_tool(show, permissions=Permissions(("read",), ("read",))),
         "both required and optional",
     ),
-    "no function": (lambda: tool(7), "a tool is made of a function, not of int"),  # type: ignore[call-overload]
-    "nothing at all": (lambda: define_tool(name="x"), "give `execute` or `factory`"),  # type: ignore[call-overload]
-    "both": (lambda: define_tool(show, name="x", factory=lambda: show), "give `execute` or `factory`"),  # type: ignore[call-overload]
+    "no function": (lambda: tool(7), "a tool is made from a function, not from int"),  # type: ignore[call-overload]
+    "nothing at all": (lambda: define_tool(name="x"), "needs either `execute` or `factory`"),  # type: ignore[call-overload]
+    "both": (lambda: define_tool(show, name="x", factory=lambda: show), "needs either `execute` or `factory`"),  # type: ignore[call-overload]
     "a factory that is described": (
         lambda: define_tool(name="x", factory=lambda: show, description="x"),  # type: ignore[call-overload]
-        "says the rest itself",
+        "give only `name` and `permissions`",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Acme's imports: tools of three origins under prefixes, beside its own, in one typed toolkit."""
+"""Acme's imports: tools of three origins under prefixes, together with its own, in one typed toolkit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers are given beside their arguments: the same under both toolkits, whatever kind of factory makes it."""
+"""Dependencies of handlers: the same under both toolkits, for every kind of factory."""
 
 from __future__ import annotations
 
@@ -218,14 +218,14 @@ def test_one_call_makes_one_value_for_all_who_need_it(make_door: MakeDoor) -> No
 @pytest.mark.parametrize("handler", MAKERS)
 @pytest.mark.parametrize("source", [kept, kept_later])
 def test_shows_a_generator_the_error_of_the_call(make_door: MakeDoor, handler: Callable[..., Any], source: Any) -> None:
-    failing = _failing(handler(source))
+    failing = _find_failing(handler(source))
     with pytest.raises(ToolFailed, match="no luck"):
         make_door(packs=[Pack({"add": failing})]).tool("add", a=1, b=0)
 
     assert events == ["open", "saw ToolFailed", "close"]
 
 
-def _failing(handler: Callable[..., Any]) -> Callable[..., Any]:
+def _find_failing(handler: Callable[..., Any]) -> Callable[..., Any]:
     def add(args: Any, ctx: ToolContext, base: Any) -> Any:
         raise ToolFailed("IO", "no luck")
 
@@ -239,7 +239,7 @@ def _failing(handler: Callable[..., Any]) -> Callable[..., Any]:
 
 def test_a_generator_cannot_take_an_error_back(make_door: MakeDoor) -> None:
     with pytest.raises(ToolFailed, match="no luck"):
-        make_door(packs=[Pack({"add": _failing(sync_handler(swallowing))})]).tool("add", a=1, b=0)
+        make_door(packs=[Pack({"add": _find_failing(sync_handler(swallowing))})]).tool("add", a=1, b=0)
 
     assert events == ["swallowed"]
 
@@ -271,7 +271,7 @@ def test_an_error_while_closing_leaves_the_error_of_the_call(
             raise RuntimeError("could not roll back")
 
     with pytest.raises(ToolFailed, match="no luck"):
-        make_door(packs=[Pack({"add": _failing(sync_handler(stubborn))})]).tool("add", a=1, b=0)
+        make_door(packs=[Pack({"add": _find_failing(sync_handler(stubborn))})]).tool("add", a=1, b=0)
 
     assert "could not roll back" in caplog.text
 
@@ -375,8 +375,8 @@ def per_call(ctx: ToolContext) -> int:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        pytest.param(hen, r"in a circle: .*hen -> .*egg -> .*hen", id="circle"),
-        pytest.param(unexplained, "parameter 'base' of .*unexplained gets no value", id="unexplained parameter"),
+        pytest.param(hen, r"circular dependency: .*hen -> .*egg -> .*hen", id="circle"),
+        pytest.param(unexplained, "parameter 'base' of .*unexplained has no value", id="unexplained parameter"),
         pytest.param(DependencyKey("x", per_call, lifetime="run"), "'ctx' needs the call's context", id="call in run"),
     ],
 )
@@ -390,7 +390,7 @@ def test_refuses_what_cannot_be_injected_when_the_toolkit_is_built(
 def test_refuses_a_parameter_that_nobody_fills(make_door: MakeDoor) -> None:
     def add(args: Any, ctx: ToolContext, base: int) -> Any: ...
 
-    with pytest.raises(SetupError, match=r"'base' of .* gets no value"):
+    with pytest.raises(SetupError, match=r"'base' of .* has no value"):
         make_door(packs=[Pack({"add": add})])
 
 
@@ -414,7 +414,7 @@ def test_notices_a_circle_that_is_only_there_while_it_runs(
     snake = DependencyKey("snake", again)
     with pytest.raises(ToolkitError):
         make_door(packs=[Pack({"add": sync_handler(snake)})]).tool("add", a=1, b=0)
-    assert "in a circle: snake -> snake" in caplog.text
+    assert "circular dependency: snake -> snake" in caplog.text
 
 
 # Under deadlines and in parallel

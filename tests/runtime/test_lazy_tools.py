@@ -1,4 +1,4 @@
-"""Tools made by factories: when they are first needed, once, whoever needs them at the same time."""
+"""Tools made by factories: at their first use, and only once, also under concurrent use."""
 
 from __future__ import annotations
 
@@ -154,14 +154,14 @@ def test_what_needs_a_context_is_made_once_for_each(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(exist_ok=True)
         with ToolContext.standalone(allowing(tmp_path / name)) as ctx:
             assert lazy.execute_raw("{}", ctx).value == str(tmp_path / name)
-    with pytest.raises(SetupError, match="'where' is made for a context by"):
+    with pytest.raises(SetupError, match="'where' is made per context by"):
         _ = lazy.definition
 
 
 def test_what_was_made_for_a_context_goes_with_it(tmp_path: Path) -> None:
     lazy = define_tool(name="where", factory=where)
     context = allowing(tmp_path)
-    made = weakref.ref(lazy.made(context))
+    made = weakref.ref(lazy.load(context))
     assert made() is not None
     del context
     gc.collect()
@@ -200,7 +200,7 @@ def test_an_async_toolkit_needs_it_made_in_its_own_loop(tmp_path: Path) -> None:
     context = allowing(tmp_path)
 
     async def run() -> object:
-        with pytest.raises(SetupError, match=r"which has to be awaited: `await registry\.tools_async"):
+        with pytest.raises(SetupError, match=r"which must be awaited: `await registry\.tools_async"):
             create_async_agent_toolkit(context, packs=[registry])
         async with await registry.tools_async(context):
             pass
@@ -247,10 +247,10 @@ def needs_itself() -> Any:
 ROUND: LazyTool = define_tool(name="lazy", factory=needs_itself)
 
 WRONG: dict[Callable[[], Any], str] = {
-    gives_something_else: "gave int; it gives a function or a tool",
-    gives_another_name: "was to make 'lazy' and made 'other'",
-    gives_a_needy_tool: "with permissions nobody was told of",
-    gives_a_coroutine: "gave a coroutine: write `async def`",
+    gives_something_else: "returned int; it must return a function or a tool",
+    gives_another_name: "must make 'lazy', but made 'other'",
+    gives_a_needy_tool: "with permissions that were not declared",
+    gives_a_coroutine: "returned a coroutine: write `async def`",
 }
 
 
@@ -261,7 +261,7 @@ def test_what_a_factory_gives_is_what_was_said_of_it(factory: Callable[[], Any])
 
 
 def test_a_factory_that_needs_its_own_tool() -> None:
-    with pytest.raises(SetupError, match="round in a circle: lazy -> lazy"):
+    with pytest.raises(SetupError, match="circular dependency: lazy -> lazy"):
         _ = ROUND.definition
 
 
@@ -274,7 +274,7 @@ def takes_two(a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("factory", "words"), [(generates, "is a generator"), (takes_two, "takes more than the ToolkitContext")]
+    ("factory", "words"), [(generates, "is a generator"), (takes_two, "takes more parameters than the ToolkitContext")]
 )
 def test_what_can_be_no_factory_is_refused_at_once(factory: Callable[..., Any], words: str) -> None:
     with pytest.raises(SetupError, match=words):
@@ -283,7 +283,7 @@ def test_what_can_be_no_factory_is_refused_at_once(factory: Callable[..., Any], 
 
 def test_the_permissions_of_a_made_tool_are_those_declared(tmp_path: Path) -> None:
     lazy = define_tool(name="lazy", factory=gives_a_needy_tool, permissions=["read", "write"])
-    assert lazy.made().permissions == Permissions(("read", "write"))
+    assert lazy.load().permissions == Permissions(("read", "write"))
     with ToolContext.standalone(allowing(tmp_path, permissions=["read"])) as ctx:
         assert str(lazy.execute_raw("{}", ctx).value).startswith(
             "TOOL_NOT_ALLOWED: 'lazy' needs the permission 'write'"

@@ -1,4 +1,4 @@
-"""What a caller hears while a tool runs: by a callback, and by listening to one call."""
+"""Progress of running tools: through a callback, and by streaming one call."""
 
 from __future__ import annotations
 

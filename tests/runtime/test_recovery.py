@@ -1,4 +1,4 @@
-"""A patch whose process was killed half way: the next toolkit over that workspace finishes or undoes it before it works."""
+"""A patch whose process was killed half way: the next toolkit for that workspace finishes or undoes it first."""
 
 from __future__ import annotations
 
@@ -73,5 +73,5 @@ def test_a_killed_patch_is_whole_or_gone_at_the_next_start(
         assert files(workspace) in (BEFORE, AFTER), "before any tool has run"
         toolkit.tools.read_file(path="a.txt")
 
-    assert ("a patch that was interrupted is" in caplog.text) == (place != 99)
+    assert ("an interrupted patch was" in caplog.text) == (place != 99)
     assert not list((state / "journal").iterdir())

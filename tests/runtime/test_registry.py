@@ -92,7 +92,7 @@ def test_a_name_that_is_taken_names_both_owners(registry: ToolRegistry) -> None:
 
 
 def test_only_tools_can_be_registered(registry: ToolRegistry) -> None:
-    with pytest.raises(SetupError, match=r"function is no tool: make one of it with define_tool"):
+    with pytest.raises(SetupError, match=r"function is not a tool: make one from it with define_tool"):
         registry.register(another_add)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""The private directory: whose it is, where it may not be, and that nothing is made before it is needed."""
+"""The private directory: its owner, where it may not be, and that nothing is created before it is needed."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_refuses_what_belongs_to_somebody_else(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     os.chown(tmp_path / "state", 65534, -1)
 
-    with pytest.raises(SetupError, match="no directory of this user"):
+    with pytest.raises(SetupError, match="is not a directory of this user"):
         StateDirectory(str(tmp_path / "state"), []).folder("cache")
 
 
 def test_says_why_it_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(SetupError, match=r"cannot be made: .*; give state_dir"):
+    with pytest.raises(SetupError, match=r"cannot be created: .*; give another state_dir"):
         StateDirectory(str(tmp_path / "file" / "state"), []).folder("cache")
 
 
@@ -50,7 +50,7 @@ def test_refuses_to_be_inside_a_root(tmp_path: Path, inside: str) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / "link").symlink_to(workspace)
-    with pytest.raises(SetupError, match=r"lies inside .*give state_dir=... outside"):
+    with pytest.raises(SetupError, match=r"is inside .*give a state_dir outside"):
         ToolkitContext(workspace, SecurityPolicy(default="allow"), state_dir=workspace / inside)
 
 

@@ -1,4 +1,4 @@
-"""Handlers that misbehave: whatever they do, the caller gets an answer, and nobody else's is lost."""
+"""Handlers that misbehave: the caller always gets an answer, and no other answer is lost."""
 
 from __future__ import annotations
 

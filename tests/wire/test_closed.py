@@ -1,4 +1,4 @@
-"""People's own types accept a value from the wire exactly when their JSON Schema does; ``jsonschema`` is the oracle."""
+"""The user's own types accept a value from the wire exactly when their JSON Schema does; ``jsonschema`` is the oracle."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ from pydantic_core import SchemaValidator
 from typing_extensions import TypedDict
 
 from toolkit.errors import SetupError
-from toolkit.models.base import Omissible, ToolModel
-from toolkit.models.closed import validator_from_wire
-from toolkit.models.own_types import schema_of_arguments
+from toolkit.models import Omissible, ToolModel, schema_of_arguments, validator_from_wire
 
 
 class Colour(enum.Enum):
@@ -269,7 +267,7 @@ def test_own_classes_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "why"), [(dict[int, int], "keys of a dict are text"), (Callable[[], int], "no JSON Schema")]
+    ("kind", "why"), [(dict[int, int], "keys of a dict must be text"), (Callable[[], int], "no JSON Schema")]
 )
 def test_what_json_cannot_carry_is_refused(kind: Any, why: str) -> None:
     model = create_model("Model", v=(kind, ...))

@@ -1,4 +1,4 @@
-"""How a handler says what it needs beside its arguments: a key, or a factory, in the annotation of a parameter."""
+"""How a handler declares a dependency: a key or a factory in the annotation of a parameter."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Lifetime: TypeAlias = Literal["call", "run"]
 """How long a value is kept: for one call, or until the toolkit is closed."""
 
 Factory: TypeAlias = Callable[..., Any]
-"""What makes a value: a function, an async one, or a generator of either kind, whose rest runs when the value's time is
-over. Its own parameters may be injected as well."""
+"""Makes a value: a function, sync or async, or a generator, which continues when the value is no longer needed. Its own
+parameters may be injected, too."""
 
 
 class DependencyKey(Generic[T]):
-    """Names something handlers need, and says how to make it where nobody overrides it.
+    """Names a dependency, and how to make it.
 
-    ``ToolkitContext(overrides={key.id: factory})`` puts another factory in its place.
+    ``ToolkitContext(overrides={key.id: factory})`` replaces its factory.
 
     >>> CLOCK = DependencyKey("clock", lambda: "12:00")
     >>> CLOCK
@@ -47,7 +47,7 @@ class DependencyKey(Generic[T]):
 class Depends:
     """Marks a parameter that is injected: ``db: Annotated[Db, Depends(open_db)]``, with a factory or a key.
 
-    Such a parameter never shows in a schema. A factory given directly is overridden by ``module.qualname`` as its id.
+    Such a parameter is never in a schema. The id of a factory that is given directly is ``module.qualname``.
     """
 
     __slots__ = ("lifetime", "source")

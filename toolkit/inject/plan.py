@@ -1,4 +1,4 @@
-"""What a function needs, found out once: a graph of factories, with overrides put in and cycles refused."""
+"""Plans what a function needs: a graph of factories, with overrides applied and cycles refused."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Kind: TypeAlias = Literal["value", "async", "generator", "async generator"]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A parameter that takes what is there anyway: the context of the call, or that of the toolkit."""
+    """A parameter that takes a context: of the call, or of the toolkit."""
 
     lifetime: Lifetime
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
-    """One thing to make: by which factory, from what, for how long. Equal only to itself."""
+class DependencyNode:
+    """One dependency: its factory, what the factory needs, and how long the value is kept. Equal only to itself."""
 
     id: str
     factory: Factory
@@ -33,17 +33,17 @@ class Node:
     lifetime: Lifetime
     needs: Needs
     needs_loop: bool
-    """Whether it, or something it is made from, has to be awaited."""
+    """Whether it, or something it needs, must be awaited."""
 
 
-Needs: TypeAlias = tuple[tuple[str, Node | Given], ...]
-"""Parameters and what they take."""
+Needs: TypeAlias = tuple[tuple[str, DependencyNode | Given], ...]
+"""Parameters, and what each of them takes."""
 
 
 class Planner:
-    """Finds out what functions need; a key or factory gives one node, however many functions need it.
+    """Finds what functions need. A key or factory has one node, however many functions need it.
 
-    ``given`` says which annotations stand for contexts.
+    ``given`` maps the annotations that mean contexts.
     """
 
     def __init__(self, overrides: Mapping[str, Factory], given: Mapping[type, Given]) -> None:
@@ -54,56 +54,56 @@ class Planner:
                 )
         self.overrides: Final = dict(overrides)
         self._given = given
-        self._nodes: dict[object, Node] = {}
+        self._nodes: dict[object, DependencyNode] = {}
         self._functions: dict[Callable[..., Any], Needs] = {}
         self._keys: dict[str, DependencyKey[Any]] = {}
         self._lock = threading.RLock()
 
     def needs_of(self, function: Callable[..., Any], *, skip: int) -> Needs:
-        """The injected parameters of a handler, whose first ``skip`` are given by the road."""
+        """The injected parameters of a handler, after the first ``skip``."""
         if _takes_at_most(function, skip):
             return ()
         with self._lock:
             known = self._functions.get(function)
             if known is None:
-                known = self._functions[function] = self._needs(function, skip, (), may_leave=True)
+                known = self._functions[function] = self._find_needs(function, skip, (), may_leave=True)
             return known
 
-    def node(self, source: DependencyKey[Any] | Factory, lifetime: Lifetime | None = None) -> Node:
+    def node(self, source: DependencyKey[Any] | Factory, lifetime: Lifetime | None = None) -> DependencyNode:
         """The node of a key or a factory."""
         with self._lock:
             return self._node(source, lifetime, ())
 
-    def known(self, id: str) -> Node | None:
-        """The node of an override, or of a key some function has asked for."""
+    def find(self, id: str) -> DependencyNode | None:
+        """The node of an override, or of a key that some function needs."""
         with self._lock:
             key = self._keys.get(id)
             if key is not None:
                 return self._node(key, None, ())
-            # An override whose key nobody has shown yet: how long that one is kept is not known here.
+            # No function has used the key of this override yet, so its lifetime is not known.
             return self._node(self.overrides[id], None, ()) if id in self.overrides else None
 
     @property
     def ids(self) -> list[str]:
-        """What ``known`` knows."""
+        """The ids that ``find`` accepts."""
         with self._lock:
             return sorted({*self.overrides, *self._keys})
 
     def _node(
         self, source: DependencyKey[Any] | Factory, lifetime: Lifetime | None, above: tuple[tuple[object, str], ...]
-    ) -> Node:
+    ) -> DependencyNode:
         identity: object = source.id if isinstance(source, DependencyKey) else source
-        id = source.id if isinstance(source, DependencyKey) else _qualified(source)
+        id = source.id if isinstance(source, DependencyKey) else name_of(source)
         if any(one == identity for one, _ in above):
             circle = " -> ".join([*(name for _, name in above), id])
-            raise SetupError(f"dependencies go round in a circle: {circle}")
+            raise SetupError(f"circular dependency: {circle}")
         if isinstance(source, DependencyKey):
             self._check_owner(source)
         known = self._nodes.get(identity)
         if known is None:
             factory = self.overrides.get(id) or (source.create if isinstance(source, DependencyKey) else source)
             kept = lifetime or (source.lifetime if isinstance(source, DependencyKey) else "call")
-            known = self._made(id, factory, kept, (*above, (identity, id)))
+            known = self._make_node(id, factory, kept, (*above, (identity, id)))
             self._nodes[identity] = known
         if lifetime is not None and known.lifetime != lifetime:
             raise SetupError(f"{id!r} is kept per {known.lifetime} in one place and per {lifetime} in another")
@@ -113,41 +113,45 @@ class Planner:
         other = self._keys.setdefault(key.id, key)
         if other is not key and other.create is not key.create:
             raise SetupError(
-                f"two dependency keys are called {key.id!r}: one made by {_qualified(other.create)}, "
-                f"one by {_qualified(key.create)}; rename one"
+                f"two dependency keys are called {key.id!r}: one made by {name_of(other.create)}, "
+                f"one by {name_of(key.create)}; rename one"
             )
 
-    def _made(self, id: str, factory: Factory, lifetime: Lifetime, path: tuple[tuple[object, str], ...]) -> Node:
-        needs = self._needs(factory, 0, path, may_leave=False)
+    def _make_node(
+        self, id: str, factory: Factory, lifetime: Lifetime, path: tuple[tuple[object, str], ...]
+    ) -> DependencyNode:
+        needs = self._find_needs(factory, 0, path, may_leave=False)
         for name, need in needs:
             if lifetime == "run" and need.lifetime == "call":
-                what = f"{need.id!r}" if isinstance(need, Node) else "the call's context"
-                raise SetupError(f"{id!r} is kept for the whole run, but its parameter {name!r} needs {what}, per call")
-        kind = _kind(factory)
+                what = f"{need.id!r}" if isinstance(need, DependencyNode) else "the call's context"
+                raise SetupError(
+                    f"{id!r} is kept for the whole run, but its parameter {name!r} needs {what}, which is kept per call"
+                )
+        kind = _kind_of(factory)
         waits = kind in ("async", "async generator") or any(
-            isinstance(need, Node) and need.needs_loop for _, need in needs
+            isinstance(need, DependencyNode) and need.needs_loop for _, need in needs
         )
-        return Node(id, factory, kind, lifetime, needs, waits)
+        return DependencyNode(id, factory, kind, lifetime, needs, waits)
 
-    def _needs(
+    def _find_needs(
         self, function: Callable[..., Any], skip: int, path: tuple[tuple[object, str], ...], *, may_leave: bool
     ) -> Needs:
-        found: list[tuple[str, Node | Given]] = []
+        found: list[tuple[str, DependencyNode | Given]] = []
         for parameter in _parameters(function)[skip:]:
-            need = self._need(function, parameter, path)
+            need = self._find_need(function, parameter, path)
             if need is not None:
                 found.append((parameter.name, need))
             elif parameter.default is parameter.empty and parameter.kind not in _VARIADIC:
                 what = "a handler's" if may_leave else "a factory's"
                 raise SetupError(
-                    f"the parameter {parameter.name!r} of {_qualified(function)} gets no value: {what} further "
-                    f"parameters are injected, as in Annotated[Db, Depends(open_db)], or have a default"
+                    f"the parameter {parameter.name!r} of {name_of(function)} has no value: {what} other "
+                    f"parameters must be injected, as in Annotated[Db, Depends(open_db)], or have a default"
                 )
         return tuple(found)
 
-    def _need(
+    def _find_need(
         self, function: Callable[..., Any], parameter: inspect.Parameter, path: tuple[tuple[object, str], ...]
-    ) -> Node | Given | None:
+    ) -> DependencyNode | Given | None:
         annotation = annotation_of(function, parameter)
         mark = depends_of(annotation)
         if mark is not None:
@@ -168,7 +172,7 @@ def depends_of(annotation: object) -> Depends | None:
 
 
 def annotation_of(function: Callable[..., Any], parameter: inspect.Parameter) -> object:
-    """The annotation itself, also where it was written as text (``from __future__ import annotations``)."""
+    """The annotation, also if it is written as text (``from __future__ import annotations``)."""
     written = parameter.annotation
     if not isinstance(written, str):
         return None if written is parameter.empty else written
@@ -182,8 +186,8 @@ def annotation_of(function: Callable[..., Any], parameter: inspect.Parameter) ->
         if parameter.default is not parameter.empty and "Depends" not in written:
             return None
         raise SetupError(
-            f"the annotation of {parameter.name!r} in {_qualified(function)} cannot be read at run time: {error}; "
-            f"import that name outside TYPE_CHECKING, at the level of the module"
+            f"the annotation of {parameter.name!r} in {name_of(function)} cannot be read at run time: {error}; "
+            f"import that name at module level, outside TYPE_CHECKING"
         ) from None
 
 
@@ -195,7 +199,7 @@ class _Annotated:
 
 
 def _takes_at_most(function: Callable[..., Any], count: int) -> bool:
-    """Told without a look at its signature, which costs more than the rest of building a toolkit; most handlers are so."""
+    """Whether it needs no injection, without ``inspect.signature``, which would take most of the time to build a toolkit."""
     if not isinstance(function, FunctionType) or not vars(function).keys().isdisjoint(("__wrapped__", "__signature__")):
         return False
     code = function.__code__
@@ -205,11 +209,11 @@ def _takes_at_most(function: Callable[..., Any], count: int) -> bool:
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         return list(inspect.signature(function).parameters.values())
-    except ValueError:  # some callables of C have none
+    except ValueError:  # some C functions have no signature
         return []
 
 
-def _kind(factory: Factory) -> Kind:
+def _kind_of(factory: Factory) -> Kind:
     called = factory if inspect.isroutine(factory) else getattr(factory, "func", None) or type(factory).__call__
     if isinstance(factory, type):
         return "value"
@@ -222,5 +226,6 @@ def _kind(factory: Factory) -> Kind:
     return "value"
 
 
-def _qualified(function: Callable[..., Any]) -> str:
+def name_of(function: Callable[..., Any]) -> str:
+    """The name of a function in messages: ``module.name``."""
     return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', type(function).__name__)}"

@@ -1,7 +1,7 @@
-"""The values of one call, or of one run: each made once, and given back in the reverse order.
+"""The dependencies of one call, or of one run: each is made once, and they are closed in reverse order.
 
-Everything here is written once, as coroutines. Where nothing has to be awaited, ``driven`` runs them to their end without
-a loop, so that sync handlers and their dependencies stay in one thread.
+Everything is written once, as coroutines. If nothing must be awaited, ``run_without_loop`` runs them without an event loop,
+so that sync handlers and their dependencies stay in one thread.
 """
 
 from __future__ import annotations
@@ -17,63 +17,63 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from toolkit.errors import SetupError
 from toolkit.inject.key import Lifetime
-from toolkit.inject.plan import Given, Needs, Node, Planner
+from toolkit.inject.plan import DependencyNode, Given, Needs, Planner
 
 T = TypeVar("T")
 
 _Wait: TypeAlias = Callable[["Future[None]"], Coroutine[Any, Any, None]]
 
-_making: ContextVar[tuple[Node, ...]] = ContextVar("toolkit_making", default=())
+_making: ContextVar[tuple[DependencyNode, ...]] = ContextVar("toolkit_making", default=())
 logger: Final = logging.getLogger("toolkit")
 
 
-class Scope:
-    """Values by node. The scope of a call knows that of its run, where values kept for the run live."""
+class DependencyScope:
+    """Values by node. The scope of a call refers to the scope of its run, which holds the values that are kept longer."""
 
-    def __init__(self, given: object, run: Scope | None = None) -> None:
+    def __init__(self, given: object, run: DependencyScope | None = None) -> None:
         self._run: Final = run or self
         self._given: Final = given
-        self._values: dict[Node, Any] = {}
-        self._pending: dict[Node, Future[None]] = {}
-        self._closers: list[tuple[Node, Callable[..., Any]]] = []
+        self._values: dict[DependencyNode, Any] = {}
+        self._pending: dict[DependencyNode, Future[None]] = {}
+        self._closers: list[tuple[DependencyNode, Callable[..., Any]]] = []
         self._lock = threading.Lock()
 
-    def resolve(self, node: Node) -> Any:
+    def resolve(self, node: DependencyNode) -> Any:
         """The value of a node that needs no loop."""
         if node.needs_loop:
             raise SetupError(
                 f"{node.id!r} is made by an async factory: take it as an injected parameter, or write "
                 f"`await ctx.resolve_async(...)` in an async handler"
             )
-        return driven(self._value(node, _block))
+        return run_without_loop(self._value(node, _block))
 
-    async def resolve_async(self, node: Node) -> Any:
+    async def resolve_async(self, node: DependencyNode) -> Any:
         """The value of any node."""
         return await self._value(node, _wait)
 
-    def known(self, node: Node) -> Any:
-        """The value of a node if it has been made, else None."""
+    def find(self, node: DependencyNode) -> Any:
+        """The value of a node if it exists, else None."""
         home = self._at(node.lifetime)
         with home._lock:
             return home._values.get(node)
 
     def arguments(self, needs: Needs) -> dict[str, Any]:
-        """The values of injected parameters, none of which needs a loop."""
-        return driven(self._arguments(needs, _block))
+        """The values of injected parameters that need no loop."""
+        return run_without_loop(self._arguments(needs, _block))
 
     async def arguments_async(self, needs: Needs) -> dict[str, Any]:
         """The values of injected parameters."""
         return await self._arguments(needs, _wait)
 
     def close(self, error: BaseException | None = None) -> None:
-        """Gives back what was made; see ``close_async``. Async generators need that one."""
-        driven(self.close_async(error))
+        """Closes what was made; see ``close_async``, which async generators need."""
+        run_without_loop(self.close_async(error))
 
     async def close_async(self, error: BaseException | None = None) -> None:
-        """Lets every generator finish, the last made first, each with the error the call ended in.
+        """Finishes every generator, the last one first, each with the error that ended the call.
 
-        A generator cannot take that error back. If the call went well and one fails here, its error is raised once all
-        are closed: what it was to do, a commit perhaps, has not happened.
+        A generator cannot suppress that error. If the call succeeded and a generator fails here, its error is raised after
+        all are closed, because its work (a commit, for example) was not done.
         """
         failed: BaseException | None = None
         while self._closers:
@@ -93,23 +93,23 @@ class Scope:
 
     @property
     def needs_loop(self) -> bool:
-        """Whether closing has to be awaited."""
+        """Whether closing must be awaited."""
         return any(node.kind == "async generator" for node, _ in self._closers)
 
     async def _arguments(self, needs: Needs, wait: _Wait) -> dict[str, Any]:
-        return {name: await self._need(need, wait) for name, need in needs}
+        return {name: await self._resolve_need(need, wait) for name, need in needs}
 
-    async def _need(self, need: Node | Given, wait: _Wait) -> Any:
+    async def _resolve_need(self, need: DependencyNode | Given, wait: _Wait) -> Any:
         return self._at(need.lifetime)._given if isinstance(need, Given) else await self._value(need, wait)
 
-    def _at(self, lifetime: Lifetime) -> Scope:
+    def _at(self, lifetime: Lifetime) -> DependencyScope:
         return self._run if lifetime == "run" else self
 
-    async def _value(self, node: Node, wait: _Wait) -> Any:
-        """The value, made here unless it is there already; whoever is making it is waited for."""
+    async def _value(self, node: DependencyNode, wait: _Wait) -> Any:
+        """The value; made if it does not exist, waited for if another thread or task is making it."""
         if node in _making.get():
             circle = " -> ".join(one.id for one in (*_making.get(), node))
-            raise SetupError(f"dependencies go round in a circle: {circle}")
+            raise SetupError(f"circular dependency: {circle}")
         home = self._at(node.lifetime)
         while True:
             with home._lock:
@@ -120,24 +120,24 @@ class Scope:
                     mine = home._pending[node] = Future()
                     mine.set_running_or_notify_cancel()
             if pending is None:
-                return await home._first(node, mine, wait)
+                return await home._make_once(node, mine, wait)
             await wait(pending)
 
-    async def _first(self, node: Node, mine: Future[None], wait: _Wait) -> Any:
+    async def _make_once(self, node: DependencyNode, mine: Future[None], wait: _Wait) -> Any:
         before = _making.set((*_making.get(), node))
         try:
-            value = await self._made(node, wait)
+            value = await self._make(node, wait)
             with self._lock:
                 self._values[node] = value
             return value
         finally:
             _making.reset(before)
-            # After a failure too: who waited tries by himself, and gets an error of his own.
+            # Also after a failure: those who waited try again, and get their own error.
             with self._lock:
                 del self._pending[node]
             mine.set_result(None)
 
-    async def _made(self, node: Node, wait: _Wait) -> Any:
+    async def _make(self, node: DependencyNode, wait: _Wait) -> Any:
         arguments = await self._arguments(node.needs, wait)
         if node.kind == "generator":
             manager = contextmanager(node.factory)(**arguments)
@@ -155,14 +155,14 @@ class Scope:
 
 
 class Dependencies(Mapping[str, Any]):
-    """The dependencies a scope can give, by their ids; each is made when it is asked for."""
+    """The dependencies of a scope by id; each is made at its first use."""
 
-    def __init__(self, scope: Scope, planner: Planner) -> None:
+    def __init__(self, scope: DependencyScope, planner: Planner) -> None:
         self._scope = scope
         self._planner = planner
 
     def __getitem__(self, id: str) -> Any:
-        node = self._planner.known(id)
+        node = self._planner.find(id)
         if node is None:
             raise KeyError(id)
         return self._scope.resolve(node)
@@ -174,15 +174,15 @@ class Dependencies(Mapping[str, Any]):
         return len(self._planner.ids)
 
 
-def driven(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine that waits for nothing."""
+def run_without_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine that awaits nothing."""
     try:
         work.send(None)
     except StopIteration as stop:
         value: T = stop.value
         return value
     work.close()
-    raise SetupError("an async dependency cannot be used here: only a loop could wait for it")
+    raise SetupError("an async dependency cannot be used here: it needs an event loop")
 
 
 async def _block(pending: Future[None]) -> None:

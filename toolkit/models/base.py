@@ -1,4 +1,4 @@
-"""The base of every generated model, and the type of a field that may be left out but not be null."""
+"""The base classes of generated models, and the type of an optional field that may not be null."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootMod
 from pydantic_core import CoreSchema, core_schema
 
 from toolkit.models.enforce import Enforced
-from toolkit.models.exact import exact
+from toolkit.models.exact import make_exact
 
 T = TypeVar("T")
 RootT = TypeVar("RootT")
@@ -30,8 +30,8 @@ Omissible: TypeAlias = Annotated[T | None, _NullRefused()]
 """The type of an optional field whose schema forbids null: ``None`` means the field was left out."""
 
 
-def _judged(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
-    """The schema of a class, with what its types cannot say judged after them."""
+def _add_checks(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
+    """The schema of a class, with checks for what its types cannot express."""
     aliases = {name: field.alias for name, field in model.model_fields.items() if field.alias is not None}
     if aliases and model.model_config.get("extra") == "allow":
         schema = core_schema.no_info_wrap_validator_function(_Namesakes(aliases), schema)
@@ -40,9 +40,10 @@ def _judged(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
 
 
 class _Namesakes:
-    """Keeps a further property that is spelled like a field's Python name from marking that field as given.
+    """Stops an extra property with the Python name of a field from marking that field as set.
 
-    Without it ``{"a_b": 1}`` would come back as ``{"a-b": null, "a_b": 1}`` from a model that calls ``a-b`` by ``a_b``.
+    Without it, a model whose field ``a_b`` has the alias ``a-b`` would turn ``{"a_b": 1}`` into
+    ``{"a-b": null, "a_b": 1}``.
     """
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
@@ -59,7 +60,7 @@ class _Namesakes:
 
 
 class ToolModel(BaseModel):
-    """Base of every generated input and output model: immutable, and exact as its JSON Schema is.
+    """Base of every generated input and output model: immutable, and as exact as its JSON Schema.
 
     >>> class Page(ToolModel):
     ...     number: int
@@ -68,7 +69,7 @@ class ToolModel(BaseModel):
     """
 
     if TYPE_CHECKING:
-        # Not None here, so that a class whose further properties have a type may say which.
+        # Not None here, so that a class may declare the type of its extra properties.
         __pydantic_extra__: dict[str, Any] = Field(init=False)
 
     model_config = ConfigDict(
@@ -84,11 +85,11 @@ class ToolModel(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _judged(cls, exact(handler(source)))
+        return _add_checks(cls, make_exact(handler(source)))
 
 
 class ToolRootModel(RootModel[RootT], Generic[RootT]):
-    """The same for a schema whose root is no object: the value is ``.root``.
+    """The same for a schema whose root is not an object: the value is ``.root``.
 
     >>> ToolRootModel[list[int]].model_validate([1.0]).root
     [1]
@@ -98,4 +99,4 @@ class ToolRootModel(RootModel[RootT], Generic[RootT]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _judged(cls, exact(handler(source)))
+        return _add_checks(cls, make_exact(handler(source)))

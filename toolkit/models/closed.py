@@ -1,9 +1,9 @@
-"""People's own Python types, read from the wire: what ``exact`` does for generated models, and every object closed.
+"""Validates wire values into the user's own Python types: exact as for generated models, and every object closed.
 
-Models, dataclasses, typed dicts, tuples, sets, enums and dates come with the core schemas pydantic made for them, which
-take more than their JSON Schema says: a number for a date, a text for a flag, properties nobody declared. ``from_wire``
-rebuilds such a schema so that it takes what the JSON Schema of ``schema_of_arguments`` takes. What a ``format`` says is
-checked by the type itself: a text that is no date is refused where a date is wanted.
+The core schemas that pydantic makes for models, dataclasses, typed dicts, tuples, sets, enums and dates accept more than
+their JSON Schema: a number for a date, text for a flag, undeclared properties. ``from_wire`` rebuilds such a schema so that
+it accepts what the JSON Schema of ``schema_of_arguments`` accepts. A ``format`` is checked by the type itself: text that is
+not a date is refused where a date is expected.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core
 
 from toolkit.errors import SetupError
 from toolkit.models.base import ToolModel, ToolRootModel
-from toolkit.models.exact import exact, same_json
+from toolkit.models.exact import make_exact, same_json
 
 
 def validator_from_wire(schema: CoreSchema) -> SchemaValidator:
-    """What validates values from the wire; the schema must be whole, with the definitions it refers to."""
-    # Prebuilt would mean: the validators the classes have already, which take more.
+    """A validator for wire values; the schema must include the definitions it refers to."""
+    # Prebuilt validators are those of the classes, which accept more.
     return SchemaValidator(from_wire(schema), _use_prebuilt=False)
 
 
 def from_wire(schema: CoreSchema) -> CoreSchema:
     """The schema, exact and closed."""
-    return exact(closed(schema))
+    return make_exact(close_schema(schema))
 
 
-def closed(schema: Any) -> CoreSchema:
-    """The schema ready for ``exact``: objects closed, and what ``exact`` does not know made exact here."""
-    rebuild = _REBUILD.get(schema["type"], _gated)
+def close_schema(schema: Any) -> CoreSchema:
+    """The schema with closed objects, ready for ``make_exact``; kinds that it does not handle are made exact here."""
+    rebuild = _REBUILD.get(schema["type"], _add_gate)
     return rebuild(schema)
 
 
@@ -42,59 +42,59 @@ def _as_it_is(schema: Any) -> CoreSchema:
     return schema  # type: ignore[no-any-return]
 
 
-# -- what exact knows: only its parts are looked into ----------------------------------------------------------------
+# -- kinds that `make_exact` handles: only their parts are rebuilt here -----------------------------------------------
 
 
 def _inside(schema: Any) -> CoreSchema:
-    return {**schema, "schema": closed(schema["schema"])}
+    return {**schema, "schema": close_schema(schema["schema"])}
 
 
 def _array(schema: Any) -> CoreSchema:
-    return {**schema, "items_schema": closed(schema["items_schema"])} if "items_schema" in schema else schema
+    return {**schema, "items_schema": close_schema(schema["items_schema"])} if "items_schema" in schema else schema
 
 
 def _mapping(schema: Any) -> CoreSchema:
-    keys = closed(schema["keys_schema"])
+    keys = close_schema(schema["keys_schema"])
     if keys["type"] not in ("str", "any", "literal"):
-        raise SetupError("the keys of a dict are text: JSON has no others")
-    return {**schema, "keys_schema": keys, "values_schema": closed(schema["values_schema"])}
+        raise SetupError("the keys of a dict must be text: JSON has no others")
+    return {**schema, "keys_schema": keys, "values_schema": close_schema(schema["values_schema"])}
 
 
 def _union(schema: Any) -> CoreSchema:
     choices = [choice[0] if isinstance(choice, tuple) else choice for choice in schema["choices"]]
-    return {**schema, "choices": [closed(choice) for choice in choices]}
+    return {**schema, "choices": [close_schema(choice) for choice in choices]}
 
 
 def _definitions(schema: Any) -> CoreSchema:
-    return {**_inside(schema), "definitions": [closed(part) for part in schema["definitions"]]}
+    return {**_inside(schema), "definitions": [close_schema(part) for part in schema["definitions"]]}
 
 
 def _model(schema: Any) -> CoreSchema:
-    # Such a class has made itself exact, and says itself what it takes.
+    # Such a class is exact already, and declares itself what it accepts.
     is_exact = issubclass(schema["cls"], ToolModel | ToolRootModel)
-    return schema if is_exact else _without_strangers(_inside(schema))
+    return schema if is_exact else _close(_inside(schema))
 
 
 def _fields(schema: Any) -> CoreSchema:
     return {**schema, "fields": {name: _inside(field) for name, field in schema["fields"].items()}}
 
 
-def _without_strangers(schema: Any) -> CoreSchema:
+def _close(schema: Any) -> CoreSchema:
     config = schema.get("config", {})
     behaviour = _behaviour(config.get("extra_fields_behavior"))
     return {**schema, "config": {**config, "extra_fields_behavior": behaviour}}
 
 
-def _behaviour(said: str | None) -> str:
-    """Open only where somebody said so: leaving out what is not known would lose it silently."""
-    return "allow" if said == "allow" else "forbid"
+def _behaviour(declared: str | None) -> str:
+    """Open only if declared; ignoring unknown properties would lose them silently."""
+    return "allow" if declared == "allow" else "forbid"
 
 
 def _literal(schema: Any) -> CoreSchema:
     return _one_of(schema["expected"]) if any(isinstance(value, Enum) for value in schema["expected"]) else schema
 
 
-# -- what exact does not know: its parts are made exact here ---------------------------------------------------------
+# -- kinds that `make_exact` does not handle: they are made exact here ------------------------------------------------
 
 
 def _around(schema: Any) -> CoreSchema:
@@ -111,8 +111,8 @@ def _named_tuple(schema: Any) -> CoreSchema:
 
 
 def _set(schema: Any) -> CoreSchema:
-    """An array without equal items; they are made exact first, so that 1 and 1.0 are equal."""
-    items = exact(core_schema.list_schema(closed(schema.get("items_schema", core_schema.any_schema()))))
+    """An array without equal items, which are made exact first, so that 1 and 1.0 are equal."""
+    items = make_exact(core_schema.list_schema(close_schema(schema.get("items_schema", core_schema.any_schema()))))
     unique = core_schema.no_info_after_validator_function(_unique, items)
     return _behind(unique, {**schema, "items_schema": core_schema.any_schema()})
 
@@ -135,7 +135,7 @@ def _typed_dict(schema: Any) -> CoreSchema:
 
 
 def _dataclass(schema: Any) -> CoreSchema:
-    return _without_strangers(_around(schema))
+    return _close(_around(schema))
 
 
 def _dataclass_fields(schema: Any) -> CoreSchema:
@@ -160,7 +160,7 @@ def _enum(schema: Any) -> CoreSchema:
 
 
 def _one_of(members: list[Any]) -> CoreSchema:
-    """Members of enums by their values, compared as JSON."""
+    """Enum members by value, compared as JSON."""
     values = [(member.value if isinstance(member, Enum) else member, member) for member in members]
     words = " or ".join(repr(value) for value, _ in values)
 
@@ -173,22 +173,22 @@ def _one_of(members: list[Any]) -> CoreSchema:
     return core_schema.no_info_plain_validator_function(find)
 
 
-def _gated(schema: Any) -> CoreSchema:
-    """Any other kind, behind a check of the JSON types it says it takes: a date takes text, and no number."""
+def _add_gate(schema: Any) -> CoreSchema:
+    """Any other kind, after a check of the JSON types in its JSON Schema: a date accepts text, but not a number."""
     try:
-        told = GenerateJsonSchema().generate(schema, "validation")
+        shown = GenerateJsonSchema().generate(schema, "validation")
     except PydanticInvalidForJsonSchema as error:
         raise SetupError(f"it has no JSON Schema: {error}") from None
-    except (KeyError, RuntimeError):  # it refers to a definition outside of it
-        told = {}
-    return _behind(exact(_gate(told)), schema)
+    except (KeyError, RuntimeError):  # it refers to a definition elsewhere
+        shown = {}
+    return _behind(make_exact(_gate(shown)), schema)
 
 
-def _gate(told: dict[str, Any]) -> CoreSchema:
-    branches = told.get("anyOf") or told.get("oneOf")
+def _gate(shown: dict[str, Any]) -> CoreSchema:
+    branches = shown.get("anyOf") or shown.get("oneOf")
     if branches:
         return core_schema.union_schema([_gate(branch) for branch in branches])
-    kind = told.get("type")
+    kind = shown.get("type")
     return _GATES[kind]() if isinstance(kind, str) and kind in _GATES else core_schema.any_schema()
 
 
@@ -217,7 +217,7 @@ _REBUILD: Final[dict[str, Callable[[Any], CoreSchema]]] = {
     "model-fields": _fields,
     "nullable": _inside,
     "union": _union,
-    # from here on nothing that exact knows
+    # kinds that `make_exact` does not handle
     "chain": _chain,
     "custom-error": _around,
     "dataclass": _dataclass,

@@ -1,6 +1,6 @@
-"""What a type cannot say of a value is judged here, by the JSON Schema the model was generated from.
+"""Checks what types cannot express, with the JSON Schema from which the model was generated.
 
-The validator is jsonschema-rs: patterns take linear time, nothing is retrieved, values are not repeated in messages.
+The validator is jsonschema-rs: patterns take linear time, nothing is downloaded, messages do not repeat values.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from jsonschema_rs import Validator
     from pydantic import BaseModel
 
-MAX_TOLD: Final = 5
+MAX_REPORTED: Final = 5
 _MISSING: Final = (
-    "its schema says what types cannot, and is judged by jsonschema-rs: pip install 'typed-toolkit[schema]'"
+    "its schema has rules that types cannot express, which need jsonschema-rs: pip install 'typed-toolkit[schema]'"
 )
 
 
 def new_validator(schema: dict[str, Any]) -> Validator:
-    """A validator for a schema; ValueError (or what it raises of its own) where the schema is none it takes."""
+    """A validator for a schema; raises ValueError, or an error of jsonschema-rs, for a schema that it does not accept."""
     import jsonschema_rs
 
     return jsonschema_rs.validator_for(
@@ -37,7 +37,7 @@ def new_validator(schema: dict[str, Any]) -> Validator:
 
 
 class Enforced:
-    """Judges models of one class by a JSON Schema; the schema is read when the first model is judged.
+    """Checks models of one class with a JSON Schema, which is parsed at the first check.
 
     >>> from pydantic import BaseModel
     >>> class Tags(BaseModel):
@@ -51,33 +51,33 @@ class Enforced:
         self._validator: Validator | None = None
 
     def __call__(self, model: Any) -> Any:
-        validator = self._validator or self._made()
+        validator = self._validator or self._make_validator()
         value = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
         if not validator.is_valid(value):
-            raise _refused(validator, value)
+            raise _refusal(validator, value)
         return model
 
-    def _made(self) -> Validator:
+    def _make_validator(self) -> Validator:
         try:
             self._validator = new_validator(json.loads(self._text))
         except ImportError:
-            # No ValueError: it is not the value that is wrong.
+            # Not a ValueError: the value is not wrong.
             raise ImportError(_MISSING) from None
         return self._validator
 
 
 def require_validator(model: type[BaseModel]) -> None:
-    """Refuses a model that could not be judged here, before any value is there to be judged."""
+    """Refuses a model that cannot be checked because jsonschema-rs is missing, before any value is checked."""
     if "__enforced__" in vars(model) and find_spec("jsonschema_rs") is None:
         raise SetupError(f"{model.__name__}: {_MISSING}")
 
 
-def _refused(validator: Validator, value: object) -> PydanticCustomError:
+def _refusal(validator: Validator, value: object) -> PydanticCustomError:
     words = []
     for error in validator.iter_errors(value):
         place = ".".join(map(str, error.instance_path))
         words.append(f"{place}: {error.message}" if place else error.message)
-        if len(words) == MAX_TOLD:
+        if len(words) == MAX_REPORTED:
             break
-    # As a value, not as the template: the words may hold braces.
+    # As a value, not in the template: the text may contain braces.
     return PydanticCustomError("json_schema", "{words}", {"words": "; ".join(words)})

@@ -2,7 +2,7 @@
 
 Generated models are written with plain types (``int``, ``str``, ``Literal["a"]``) so that people and checkers read
 them easily. Plain pydantic would take ``"7"`` for an integer in lax mode and refuse ``1.0`` in strict mode; JSON Schema
-says the opposite of both. ``exact`` therefore rebuilds the core schema of a model once, when its class is made:
+says the opposite of both. ``make_exact`` therefore rebuilds the core schema of a model once, when its class is made:
 
 ===================  ==============================================  ==================
 JSON Schema          accepted                                        refused
@@ -28,20 +28,20 @@ from typing import Any, Final
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 MAX_DEPTH: Final = 200
-"""How deep an untyped value may nest: what pydantic-core's own parser allows."""
+"""How deep an untyped value may nest: the limit of pydantic-core's own parser."""
 
 
-def exact(schema: CoreSchema) -> CoreSchema:
-    """The same schema with every leaf accepting what JSON Schema accepts; kinds it does not know stay untouched."""
+def make_exact(schema: CoreSchema) -> CoreSchema:
+    """The same schema, with every leaf accepting what JSON Schema accepts; other kinds stay unchanged."""
     rebuild = _REBUILD.get(schema["type"])
     if rebuild is None:
         return schema
     rebuilt = rebuild(schema)
-    return _shown_as(rebuilt, schema) if schema["type"] in _LEAVES else rebuilt
+    return _show_as(rebuilt, schema) if schema["type"] in _LEAVES else rebuilt
 
 
-def _shown_as(rebuilt: CoreSchema, plain: CoreSchema) -> CoreSchema:
-    """The same with the JSON Schema of the plain type, for whoever asks a model for ``model_json_schema()``."""
+def _show_as(rebuilt: CoreSchema, plain: CoreSchema) -> CoreSchema:
+    """The schema, with the JSON Schema of the plain type for ``model_json_schema()``."""
 
     def show(_: CoreSchema, handler: Callable[[CoreSchema], dict[str, Any]]) -> dict[str, Any]:
         return handler(plain)
@@ -52,8 +52,8 @@ def _shown_as(rebuilt: CoreSchema, plain: CoreSchema) -> CoreSchema:
 
 
 def _integer(schema: Any) -> CoreSchema:
-    """An int, or a float without a fraction; limits are judged on the int."""
-    # Python's own conversion: pydantic-core's stops at 64 bits, and floats are rare enough here.
+    """An int, or a float without a fraction; limits are checked on the int."""
+    # Python's own conversion, because that of pydantic-core stops at 64 bits; floats are rare here.
     to_int = core_schema.no_info_plain_validator_function(_whole)
     whole = core_schema.chain_schema([core_schema.float_schema(strict=True, allow_inf_nan=False), to_int])
     either = core_schema.union_schema([core_schema.int_schema(strict=True), whole], mode="left_to_right")
@@ -69,7 +69,7 @@ def _whole(value: float) -> int:
 
 
 def _number(schema: Any) -> CoreSchema:
-    """An int stays an int (no digit is lost), a float must be finite; each is judged as what it is."""
+    """An int stays an int (no digit is lost), a float must be finite; each is checked as it is."""
     either = core_schema.union_schema(
         [core_schema.int_schema(strict=True), core_schema.float_schema(strict=True, allow_inf_nan=False)],
         mode="left_to_right",
@@ -79,7 +79,7 @@ def _number(schema: Any) -> CoreSchema:
     return core_schema.chain_schema([plain, *limits]) if limits else plain
 
 
-# pydantic's names for limits, and for what it says when one is broken.
+# pydantic's names for limits, and for their errors.
 _LIMITS: Final = {
     "ge": "greater_than_equal",
     "gt": "greater_than",
@@ -90,17 +90,17 @@ _LIMITS: Final = {
 
 
 def _number_limit(key: str, limit: float) -> CoreSchema:
-    """One limit on a number; a step of its own, so that what is broken is named and nothing else."""
+    """One limit on a number, as its own step, so that the error names only this limit."""
     of_ints: Any = {key: _for_ints(key, limit)}
     for_ints = core_schema.int_schema(strict=True, **of_ints)
-    # Even strict, a float schema takes ints, and would round them.
+    # Even a strict float schema accepts ints, and would round them.
     for_floats = core_schema.chain_schema([core_schema.is_instance_schema(float), _float_limit(key, limit)])
     either = core_schema.union_schema([for_ints, for_floats], mode="left_to_right")
     return core_schema.custom_error_schema(either, custom_error_type=_LIMITS[key], custom_error_context={key: limit})
 
 
 def _for_ints(key: str, limit: float) -> int:
-    """The whole number that limits ints just as ``limit`` does."""
+    """The whole number that limits ints exactly as ``limit`` does."""
     if key == "multiple_of":
         return _decimal(limit).numerator
     return math.ceil(limit) if key in ("ge", "lt") else math.floor(limit)
@@ -108,7 +108,7 @@ def _for_ints(key: str, limit: float) -> int:
 
 def _float_limit(key: str, limit: float) -> CoreSchema:
     if key == "multiple_of":
-        # pydantic-core divides floats, and rounds: 1e17 would pass for a multiple of 3.
+        # pydantic-core divides floats and rounds: 1e17 would count as a multiple of 3.
         return core_schema.no_info_plain_validator_function(lambda value: _multiple(value, limit))
     near = float(limit)
     if key in ("ge", "lt") and near < limit:
@@ -140,7 +140,7 @@ def _decimal(number: float) -> Fraction:
 
 
 def _string(schema: Any) -> CoreSchema:
-    # Any limit makes pydantic-core read the text as UTF-8, which refuses lone surrogates.
+    # Any limit makes pydantic-core encode the text as UTF-8, which refuses lone surrogates.
     return {**schema, "strict": True, "min_length": schema.get("min_length", 0)}
 
 
@@ -149,16 +149,16 @@ def _strict(schema: Any) -> CoreSchema:
 
 
 def _array(schema: Any) -> CoreSchema:
-    return {**schema, "strict": True, "items_schema": exact(schema["items_schema"])}
+    return {**schema, "strict": True, "items_schema": make_exact(schema["items_schema"])}
 
 
 def _mapping(schema: Any) -> CoreSchema:
-    keys, values = exact(schema["keys_schema"]), exact(schema["values_schema"])
+    keys, values = make_exact(schema["keys_schema"]), make_exact(schema["values_schema"])
     return {**schema, "strict": True, "keys_schema": keys, "values_schema": values}
 
 
 def _literal(schema: Any) -> CoreSchema:
-    """Text needs no care; other values are compared as JSON: true is not 1, but 1.0 is."""
+    """Text is compared as it is, other values as JSON: true is not 1, but 1.0 is."""
     expected = schema["expected"]
     if all(isinstance(value, str) for value in expected):
         return core_schema.literal_schema(expected)
@@ -206,13 +206,11 @@ def json_key(value: object) -> Hashable:
 
 
 def _anything(_: Any) -> CoreSchema:
-    return core_schema.no_info_plain_validator_function(
-        checked_json, serialization=core_schema.simple_ser_schema("any")
-    )
+    return core_schema.no_info_plain_validator_function(check_json, serialization=core_schema.simple_ser_schema("any"))
 
 
-def checked_json(value: Any) -> Any:
-    """The value itself if it is JSON through and through: no foreign types, NaN, surrogates or cycles."""
+def check_json(value: Any) -> Any:
+    """Returns the value if all of it is JSON: no other types, NaN, lone surrogates or cycles."""
     pending: list[tuple[Any, int]] = [(value, 0)]
     while pending:
         item, depth = pending.pop()
@@ -239,7 +237,7 @@ def checked_json(value: Any) -> Any:
 
 
 def _refuse_depth(depth: int) -> None:
-    # Also what stops a value that contains itself.
+    # This also stops a value that contains itself.
     if depth >= MAX_DEPTH:
         raise PydanticCustomError("json_depth", "Input should nest at most {most} levels deep", {"most": MAX_DEPTH})
 
@@ -254,13 +252,13 @@ def _refuse_surrogates(text: str) -> None:
 
 
 def _inside(schema: Any) -> CoreSchema:
-    return {**schema, "schema": exact(schema["schema"])}
+    return {**schema, "schema": make_exact(schema["schema"])}
 
 
 def _union(schema: Any) -> CoreSchema:
-    """Branches carry the JSON name of their type, which is what an error's location shows."""
+    """Branches carry the JSON name of their type, which the location of an error shows."""
     choices = [choice[0] if isinstance(choice, tuple) else choice for choice in schema["choices"]]
-    named = [(exact(choice), _JSON_NAMES.get(choice["type"])) for choice in choices]
+    named = [(make_exact(choice), _JSON_NAMES.get(choice["type"])) for choice in choices]
     return {**schema, "choices": [(choice, name) if name else choice for choice, name in named]}
 
 
@@ -275,25 +273,25 @@ _JSON_NAMES: Final = {
 
 
 def _definitions(schema: Any) -> CoreSchema:
-    return {**_inside(schema), "definitions": [exact(part) for part in schema["definitions"]]}
+    return {**_inside(schema), "definitions": [make_exact(part) for part in schema["definitions"]]}
 
 
 def _model(schema: Any) -> CoreSchema:
     fields = schema["schema"]
-    # Properties a schema does not name must still be JSON, or a cycle or a NaN would pass in them.
+    # Properties that a schema does not name must be JSON, too: no cycle and no NaN.
     is_open = fields["type"] == "model-fields" and schema.get("config", {}).get("extra_fields_behavior") == "allow"
     if is_open and "extras_schema" not in fields:
         fields = {**fields, "extras_schema": core_schema.any_schema()}
-    return {**schema, "schema": exact(fields)}
+    return {**schema, "schema": make_exact(fields)}
 
 
 def _fields(schema: Any) -> CoreSchema:
-    # A nested model has been made exact by its own class already.
+    # The class of a nested model has already made it exact.
     marked = {**schema, "metadata": _DONE}
     if schema.get("metadata") != _DONE:
         marked["fields"] = {name: _inside(field) for name, field in schema["fields"].items()}
         if "extras_schema" in schema:
-            marked["extras_schema"] = exact(schema["extras_schema"])
+            marked["extras_schema"] = make_exact(schema["extras_schema"])
     return marked
 
 

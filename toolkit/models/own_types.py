@@ -1,4 +1,4 @@
-"""The JSON Schemas of people's own types, as tools show them: pydantic's, closed, and without what says nothing."""
+"""JSON Schemas of the user's own types, for tools: pydantic's schemas, closed, and without noise."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from toolkit.wire.json_types import JsonObject
 
-# Where a schema holds further schemas; values such as `default` and `enum` are data and are not looked into.
+# Where a schema holds other schemas; values such as `default` and `enum` are data.
 _NAMED: Final = ("properties", "$defs", "patternProperties")
 _LISTED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SINGLE: Final = ("items", "additionalProperties", "propertyNames")
 
 
 class _Plain(GenerateJsonSchema):
-    """Without titles made up from names, and silent about defaults that are no JSON: those are left out."""
+    """Without titles derived from names; defaults that are not JSON are left out without a warning."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -28,30 +28,30 @@ class _Plain(GenerateJsonSchema):
 
 
 def schema_of_arguments(model: type[BaseModel]) -> JsonObject:
-    """What a call may send, 2020-12."""
-    return _tidied(model.model_json_schema(schema_generator=_Plain))
+    """The schema of what a call may send, 2020-12."""
+    return _tidy(model.model_json_schema(schema_generator=_Plain))
 
 
 def schema_of_output(adapter: TypeAdapter[Any]) -> JsonObject:
-    """What a value is on the wire."""
+    """The schema of a value on the wire."""
     mode: Literal["serialization"] = "serialization"
-    return _tidied(adapter.json_schema(schema_generator=_Plain, mode=mode))
+    return _tidy(adapter.json_schema(schema_generator=_Plain, mode=mode))
 
 
-def _tidied(schema: dict[str, Any]) -> JsonObject:
+def _tidy(schema: dict[str, Any]) -> JsonObject:
     definitions = schema.get("$defs", {})
     for key, node in definitions.items():
         if re.sub(r"\W", "_", node.get("title", "")) == key:
             del node["title"]
     if "$ref" in schema:
-        # A type that contains itself stands in $defs only; an object of arguments must stand at the top.
+        # A recursive type is only in $defs; the object of arguments must be at the top.
         schema = {**definitions[schema["$ref"].rpartition("/")[2]], "$defs": definitions}
     schema.pop("title", None)
     for node in _nodes(schema):
         if node.get("type") == "object" and "additionalProperties" not in node:
             node["additionalProperties"] = False
         if "default" in node and node["default"] is None and not _takes_null(node, definitions):
-            # The function has a None of its own for what was left out; on the wire there is none.
+            # None is the function's own default for a missing argument; on the wire it is not allowed.
             del node["default"]
     return JsonObject(schema)
 

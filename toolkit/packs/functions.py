@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from toolkit.errors import SetupError, nearest
-from toolkit.runtime.catalog.catalog import CodeTool, Pack
 from toolkit.runtime.catalog.join_packs import load_pack
+from toolkit.runtime.catalog.pack import CodeTool, Pack
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.functions.lazy import LazyTool
 from toolkit.runtime.workers import is_async
@@ -39,14 +39,14 @@ def _rename(tool: CodeTool, name: str) -> CodeTool:
     if tool.name == name:
         return tool
     if isinstance(tool, FunctionTool):
-        return tool.changed(name=name)
+        return tool.replace(name=name)
     assert isinstance(tool, LazyTool)
     lazy = tool
 
     def make() -> FunctionTool[..., Any]:
-        return lazy.made().changed(name=name)
+        return lazy.load().replace(name=name)
 
     async def make_async() -> FunctionTool[..., Any]:
-        return (await lazy.made_async()).changed(name=name)
+        return (await lazy.load_async()).replace(name=name)
 
     return LazyTool(make_async if is_async(lazy.factory) else make, name=name, permissions=lazy.permissions)

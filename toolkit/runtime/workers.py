@@ -1,7 +1,7 @@
-"""Threads that can be left behind: for handlers that must not block their caller, and a loop for async handlers.
+"""Daemon threads for handlers that must not block their caller, and an event loop for async handlers.
 
-The standard executors join their threads when the interpreter ends; a handler that was abandoned at its deadline would
-then keep the process alive. These threads are daemons, reused while idle.
+The standard executors join their threads when the interpreter exits, so a handler that was abandoned at its deadline
+would keep the process alive. These threads are daemons, and are reused while idle.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Workers:
         return future
 
     def map(self, function: Callable[[T], U], items: Iterable[T]) -> list[U]:
-        """``function`` of every item, at most 16 at once, in order; ``function`` must not raise."""
+        """The results of ``function`` for every item, in order, at most 16 at once; ``function`` must not raise."""
         running: list[Future[U]] = []
         for index, item in enumerate(items):
             if index >= MAX_AT_ONCE:
@@ -91,8 +91,8 @@ _handler_of: contextvars.ContextVar[LoopThread | None] = contextvars.ContextVar(
 
 
 class LoopThread:
-    """An event loop in a thread of its own, started at first use: async handlers under the sync toolkit run there,
-    all in the same loop, so that what they keep between calls stays usable; also when the caller runs in a loop itself."""
+    """An event loop in its own thread, started at first use. All async handlers of a sync toolkit run there, so that
+    what they keep between calls stays usable, and so that they work when the caller itself runs in a loop."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -102,20 +102,20 @@ class LoopThread:
 
     @property
     def waits_for_caller(self) -> bool:
-        """Whether the caller was started, at whatever distance, by a handler in this loop: it would wait for itself."""
+        """Whether the caller was started, directly or not, by a handler in this loop: waiting would be a deadlock."""
         return _handler_of.get() is self
 
     def submit(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
-        """Awaits ``work`` there; gives a future, done when it really ended, and what cancels it."""
-        loop = self._started()
+        """Awaits ``work`` in the loop; returns a future, done when the work has really ended, and what cancels it."""
+        loop = self._ensure_loop()
         future: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []
         self._waiting.add(future)
 
         def start() -> None:
-            # call_soon copied the caller's context variables, and the task copies them from here.
+            # call_soon copied the caller's context variables; the task copies them from here.
             _handler_of.set(self)
-            tasks.append(loop.create_task(contained(work)))
+            tasks.append(loop.create_task(await_contained(work)))
             tasks[0].add_done_callback(finish)
 
         def finish(task: asyncio.Task[T]) -> None:
@@ -131,7 +131,7 @@ class LoopThread:
                 future.set_result(task.result())
 
         def stop() -> None:
-            # A loop that is closed by now has cancelled it already.
+            # A loop that is already closed has cancelled it.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(lambda: tasks[0].cancel())
 
@@ -139,7 +139,7 @@ class LoopThread:
         return future, stop
 
     def close(self) -> None:
-        """Cancels what still runs, lets it finish its clean-up, ends the loop."""
+        """Cancels what still runs, lets it clean up, then ends the loop."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
@@ -147,7 +147,7 @@ class LoopThread:
             loop.call_soon_threadsafe(loop.stop)
             thread.join(timeout=5)
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _ensure_loop(self) -> asyncio.AbstractEventLoop:
         import asyncio
 
         with self._lock:
@@ -172,14 +172,14 @@ class LoopThread:
                 loop.run_until_complete(asyncio.wait(left, timeout=2))
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
-            # Nobody may wait for ever for a handler whose loop is gone.
+            # No caller may wait forever for a handler whose loop has ended.
             for future in list(self._waiting):
                 future.set_exception(ToolCancelled("the toolkit was closed", details={"abandoned": True}))
             loop.close()
 
 
-async def contained(work: Awaitable[T]) -> T:
-    """Awaits a handler's work; asyncio would let its SystemExit through and end the loop, and with it the program."""
+async def await_contained(work: Awaitable[T]) -> T:
+    """Awaits a handler's work. Its SystemExit becomes a RuntimeError: asyncio would let it end the loop and the program."""
     try:
         return await work
     except SystemExit as error:
@@ -187,5 +187,5 @@ async def contained(work: Awaitable[T]) -> T:
 
 
 def is_async(handler: Callable[..., Any]) -> bool:
-    """Whether calling it gives something to await; an object with an async ``__call__`` is a handler, too."""
+    """Whether calling it returns an awaitable; also for an object with an async ``__call__``."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)

@@ -12,8 +12,8 @@ from typing import Any
 
 from toolkit.codegen.imports.importers.project_process import enter_project, explain_failure, write_answer
 from toolkit.errors import SetupError
-from toolkit.runtime.catalog.catalog import CodeTool
 from toolkit.runtime.catalog.join_packs import ALL, load_pack
+from toolkit.runtime.catalog.pack import CodeTool
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.functions.lazy import LazyTool
 
@@ -51,7 +51,7 @@ def _make_tool(tool: CodeTool) -> FunctionTool[..., Any]:
             f"in 'packs'"
         )
     if isinstance(tool, LazyTool):
-        return tool.made(wait=lambda work: asyncio.run(_await_tool(work)))
+        return tool.load(wait=lambda work: asyncio.run(_await_tool(work)))
     assert isinstance(tool, FunctionTool)
     return tool
 

@@ -1,4 +1,4 @@
-"""A cache in a directory of its own."""
+"""A cache in its own directory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.runtime.output.cache.store import FileOutputCache
+from toolkit import FileOutputCache
 
 
 @pytest.fixture

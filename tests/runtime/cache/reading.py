@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from toolkit import OutputCache
 from toolkit.errors import ToolFailed
-from toolkit.runtime.output.cache.store import OutputCache
 
 UNKNOWN = (
-    "TOOL_FAILED: NOT_FOUND: no output is kept under this ref_id: it is mistyped, or the output is too old or had to "
-    "make room for newer ones; run the tool again to get its output"
+    "TOOL_FAILED: NOT_FOUND: no output is kept under this ref_id: it is mistyped, or the output is too old or was removed "
+    "to make room for newer ones; run the tool again to get its output"
 )
 
 

@@ -101,9 +101,7 @@ def test_the_oldest_outputs_become_a_line_with_their_ref() -> None:
 
 KEPT = {
     "an error": result(20_000, kind="error"),
-    "what was read from the cache": result(20_000, name="tool_output_cache"),
-    "what was searched in the cache": result(20_000, name="tool_output_cache_grep"),
-    "what has no ref": result(20_000, ref=None),
+    "what has no ref, as what was read from the cache": result(20_000, name="tool_output_cache", ref=None),
     "what is short": result(40),
 }
 
@@ -165,7 +163,7 @@ sizes = st.integers(0, 12_000) | st.sampled_from([0, 30, 100, 31_999, 32_000, 40
 results = st.builds(
     result,
     sizes,
-    name=st.sampled_from(["bash", "bash", "bash", "read_file", "tool_output_cache"]),
+    name=st.sampled_from(["bash", "bash", "bash", "read_file"]),
     kind=st.sampled_from(["text", "text", "text", "error"]),
     ref=st.sampled_from(["ref", "ref", "ref", None]),
 )
@@ -216,7 +214,6 @@ def test_only_the_oldest_that_may_go_have_gone(history: list[ChatMessage]) -> No
         number
         for number, message in enumerate(results)
         if message.result.kind != "error"
-        and message.result.name != "tool_output_cache"
         and message.result.output_ref is not None
         and tokens(str(message.result.value)) > 60
     ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolkit.runtime.output.cache.budget import Fitted, fit_text, note, shortened
+from toolkit.runtime.output.cache.budget import Fitted, fit_text, note, shorten
 
 REF = "b3V0cHV0cyBhcmUga2VwdCBhIHdoaWxl"
 
@@ -106,7 +106,7 @@ def test_most_of_the_limit_is_used() -> None:
 def test_a_line_between_says_what_is_missing_and_how_to_get_it(
     text: str, limit: int, ref: str | None, words: str
 ) -> None:
-    assert shortened(text, limit, ref) == words
+    assert shorten(text, limit, ref) == words
 
 
 @settings(max_examples=100, deadline=None)

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from tests.projects import run
 from tests.runtime.cache.reading import files, is_unknown, kept, used, warnings, whole
+from toolkit import ContentBlock, FileOutputCache
 from toolkit.runtime.output.cache.index import STRETCH
-from toolkit.runtime.output.cache.store import FileOutputCache
-from toolkit.wire.content import ContentBlock
 
 LARGE = STRETCH + 1
 
@@ -95,7 +94,7 @@ def test_keeps_content_parts_whole(cache: FileOutputCache) -> None:
 
 def test_outputs_outlive_the_process(folder: Path) -> None:
     code = f"""
-from toolkit.runtime.output.cache.store import FileOutputCache
+from toolkit import FileOutputCache
 cache = FileOutputCache({str(folder)!r})
 print(cache.put("session", "small", tool="a"))
 print(cache.put("session", b"large" * 100_000, tool="b"))
@@ -315,7 +314,7 @@ def test_a_directory_of_somebody_else_is_not_used(
 
     assert cache.put("session", "x", tool="t") is None
     assert warnings(caplog) == [
-        "an output of 't' is not kept: the directory of the output cache belongs to somebody else"
+        "an output of 't' could not be kept: the directory of the output cache belongs to another user"
     ]
     assert list(folder.iterdir()) == []
 
@@ -407,8 +406,8 @@ def test_what_is_larger_than_the_quota_is_not_kept(folder: Path, caplog: pytest.
 
     assert (writer.size, writer.lines) == (2 * QUOTA, 64)
     assert warnings(caplog) == [
-        "an output of 'small' is not kept: the quota of the output cache is used up",
-        "an output of 'bash' is not kept: the quota of the output cache is used up",
+        "an output of 'small' could not be kept: the quota of the output cache is used up",
+        "an output of 'bash' could not be kept: the quota of the output cache is used up",
     ]
     assert used(folder) == 0
     assert cache.put("session", "x", tool="t")

@@ -17,6 +17,7 @@ from acme.generated import (
 )
 from acme.tools.imported_handlers import find_book, lend_book, search_shapes
 from toolkit import Depends, ToolContext
+from toolkit.runtime import HandlerParts
 
 
 class Database:
@@ -55,6 +56,13 @@ async def wrong_awaited_output(args: AddInput, ctx: ToolContext) -> HoldOutput:
     raise NotImplementedError
 
 
+def added(output: AddOutput) -> str:
+    raise NotImplementedError
+
+
+bind(add=HandlerParts(add, text=added), count_words=count, fail=HandlerParts(fail), hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)
+bind(add=HandlerParts(wrong_output), count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)  # error
+bind(add=HandlerParts(wrong_input), count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)  # error
 bind(add=add, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)
 bind(add=wrong_input, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)  # error
 bind(add=wrong_output, count_words=count, fail=fail, hold=hold, library_find=find_book, library_lend_book=lend_book, shapes_search=search_shapes, shout=shout)  # error

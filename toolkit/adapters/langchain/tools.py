@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool, StructuredTool
     from pydantic import BaseModel
 
-    from toolkit.runtime.catalog.catalog import Pack
-    from toolkit.runtime.context.toolkit_context import ToolContext
-    from toolkit.runtime.functions.define import FunctionTool, Needs
+    from toolkit.runtime.catalog.pack import Pack
+    from toolkit.runtime.context.tool_context import ToolContext
+    from toolkit.runtime.functions.define import FunctionTool, PermissionNeeds
 
 
 class AnyToolkit(Protocol):
@@ -106,19 +106,19 @@ def _return_content(result: ToolResult) -> Any:
 # -- LangChain's tools for a toolkit ---------------------------------------------------------------------------------------
 
 
-def from_langchain_tools(tools: Iterable[BaseTool], *, permissions: Needs = ()) -> Pack:
+def from_langchain_tools(tools: Iterable[BaseTool], *, permissions: PermissionNeeds = ()) -> Pack:
     """LangChain's tools for a toolkit: ``create_agent_toolkit(context, from_langchain_tools([...]))``.
 
     They are not sandboxed: their code can do whatever it could before, and the policy decides only whether they run. So
     declare in ``permissions`` what they may touch. They never run in parallel with other calls.
     """
-    from toolkit.runtime.catalog.catalog import Pack
+    from toolkit.runtime.catalog.pack import Pack
 
     return Pack(tools=[_function_tool(tool, permissions) for tool in tools])
 
 
-def _function_tool(tool: BaseTool, permissions: Needs) -> FunctionTool[..., Any]:
-    from toolkit.runtime.context.toolkit_context import ToolContext
+def _function_tool(tool: BaseTool, permissions: PermissionNeeds) -> FunctionTool[..., Any]:
+    from toolkit.runtime.context.tool_context import ToolContext
     from toolkit.runtime.functions.define import FunctionTool
 
     def run(args: Any, ctx: ToolContext) -> Any:

@@ -10,12 +10,15 @@ from typing import Annotated, Final
 from toolkit.builtin.text.counts import format_count
 from toolkit.generated import ToolOutputCacheInput, ToolOutputCacheOutput
 from toolkit.inject.key import Depends
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.cache.output import CachedLine, CachedOutput
 from toolkit.runtime.output.cache.store import OutputCache
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
 from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock
+
+KEEPS_OUTPUT: Final = False
+"""A page of a kept output is neither kept again nor cut: it would have to be read by this tool itself."""
 
 MAX_PAGE_BYTES: Final = 48 * 1024
 

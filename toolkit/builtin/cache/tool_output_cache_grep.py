@@ -10,11 +10,14 @@ from toolkit.builtin.search.regex import Matcher, compile
 from toolkit.generated import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
 from toolkit.generated.models.tool_output_cache_grep import ToolOutputCacheGrepOutputMatch
 from toolkit.inject.key import Depends
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.cache.output import CachedOutput
 from toolkit.runtime.output.cache.store import OutputCache
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
 from toolkit.visible import escape_hidden
+
+KEEPS_OUTPUT: Final = False
+"""Matches in a kept output are neither kept again nor cut: they would have to be searched by this tool itself."""
 
 MAX_SHOWN_BYTES: Final = 48 * 1024
 _GAP: Final = "--"

@@ -27,7 +27,7 @@ from toolkit.builtin.text.diff import brief_diff, unified_diff, visible_diff
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError
 from toolkit.generated import EditInput, EditOutput
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS

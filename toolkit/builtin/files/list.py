@@ -12,7 +12,7 @@ from toolkit.builtin.search.walk import denied_note, is_hidden, join_path, open_
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import ListInput, ListOutput
 from toolkit.generated.models.list import ListOutputEntry
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.handles import DirEntry, SandboxDir

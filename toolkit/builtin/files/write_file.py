@@ -12,7 +12,7 @@ from toolkit.builtin.text.diff import binary_diff, brief_diff, unified_diff, vis
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.generated import WriteFileInput, WriteFileOutput
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS

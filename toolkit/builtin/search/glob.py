@@ -12,7 +12,7 @@ from toolkit.builtin.search.ignore import IgnoreRules
 from toolkit.builtin.search.path_globs import Glob, parse_glob
 from toolkit.builtin.search.walk import MAX_ENTRIES, Visit, Walk, denied_note
 from toolkit.generated import GlobInput, GlobOutput
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS

@@ -23,7 +23,7 @@ from toolkit.builtin.text.encoding import marked_encoding
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import GrepInput, GrepOutput
 from toolkit.generated.models.grep import GrepOutputMatch
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from toolkit.errors import InvalidArguments, ToolFailed
 from toolkit.generated import TodowriteInput, TodowriteOutput
 from toolkit.generated.models.todowrite import TodowriteOutputCounts, TodowriteOutputTodo
 from toolkit.inject.key import Depends
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.stores.keys import TODO_STORE
 from toolkit.runtime.stores.todos import Todo, TodoStore
 

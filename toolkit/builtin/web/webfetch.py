@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from toolkit.builtin.files.media import Media, recognise_media
 from toolkit.errors import ToolFailed
 from toolkit.generated import WebfetchInput, WebfetchOutput
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 from toolkit.wire.content import ContentBlock
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from toolkit.errors import ToolFailed
 from toolkit.packs.media import block_type
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:

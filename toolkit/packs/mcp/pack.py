@@ -24,8 +24,10 @@ from toolkit.errors import SetupError, ToolFailed, ToolkitError
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
-from toolkit.runtime.catalog.catalog import BESIDE, NO_SANDBOX, Pack
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.catalog.handler_parts import HandlerParts
+from toolkit.runtime.catalog.pack import Pack
+from toolkit.runtime.catalog.tool import NO_SANDBOX
+from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from toolkit.packs.mcp.connection import McpConnection
@@ -104,7 +106,7 @@ def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> Pack:
             await connection.close()
 
     key: DependencyKey[McpConnection] = DependencyKey(f"mcp server {server.name}", connect, lifetime="run")
-    return Pack({name: _Handler(server, tool, key) for name, tool in tools.items()})
+    return Pack({name: _Handler(server, tool, key).as_parts() for name, tool in tools.items()})
 
 
 class _Handler:
@@ -115,7 +117,9 @@ class _Handler:
         self._tool: Final = tool
         self._key: Final = key
         self._opted_out: Final = bool(server.command) and not server.sandbox
-        setattr(self, BESIDE, {"preview": self._preview, "sandbox": not self._opted_out})
+
+    def as_parts(self) -> HandlerParts[..., object]:
+        return HandlerParts(self, preview=self._preview, sandboxed=not self._opted_out)
 
     async def __call__(self, args: BaseModel, ctx: ToolContext) -> object:
         connection = await ctx.resolve_async(self._key)

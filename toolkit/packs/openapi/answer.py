@@ -16,7 +16,7 @@ from toolkit.errors import SetupError, ToolFailed
 from toolkit.packs.hide_secrets import hide_secrets
 from toolkit.packs.media import block_type
 from toolkit.packs.openapi.body import is_json
-from toolkit.runtime.call.reader import Reader, refused_places
+from toolkit.runtime.call.reader import Reader, describe_errors
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _read_json(owner: str, response: Response, secrets: Iterable[str]) -> object
 def _schema_error(owner: str, response: Response, error: ValidationError) -> ToolFailed:
     return ToolFailed(
         "INVALID_OUTPUT",
-        f"{owner} sent an answer that its OpenAPI document does not allow: {refused_places(error)}",
+        f"{owner} sent an answer that its OpenAPI document does not allow: {describe_errors(error)}",
         status=response.status,
         errors=error.errors(include_input=False, include_url=False)[:_MAX_ERRORS],
         error_count=error.error_count(),

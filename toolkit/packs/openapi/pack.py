@@ -7,9 +7,9 @@ of ``${NAME}`` in a header is read when a call is made, and appears in no error,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel
 
@@ -19,8 +19,9 @@ from toolkit.guard.policy.preview import Preview
 from toolkit.guard.variables import fill_in, read_variables
 from toolkit.packs.openapi.answer import OutputModel, read_answer
 from toolkit.packs.openapi.request import ApiBody, ApiParameter, ServiceRequest, build_request, check_parameters
-from toolkit.runtime.catalog.catalog import BESIDE, Pack
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.catalog.handler_parts import HandlerParts
+from toolkit.runtime.catalog.pack import Pack
+from toolkit.runtime.context.tool_context import ToolContext
 
 MAX_BYTES: Final = 10 << 20
 _METHODS: Final = ("get", "head", "options", "post", "put", "patch", "delete")
@@ -102,7 +103,7 @@ def api_pack(service: ApiService, operations: Mapping[str, ApiOperation]) -> Pac
     return Pack({name: _make_handler(service, operation) for name, operation in operations.items()})
 
 
-def _make_handler(service: ApiService, operation: ApiOperation) -> Callable[..., Any]:
+def _make_handler(service: ApiService, operation: ApiOperation) -> HandlerParts[..., object]:
     output = OutputModel(operation.output)
 
     def run(args: BaseModel, ctx: ToolContext) -> object:
@@ -127,8 +128,7 @@ def _make_handler(service: ApiService, operation: ApiOperation) -> Callable[...,
         except ToolkitError:  # the call itself reports it; rules on hosts need only the host
             return Preview(url=service.url)
 
-    setattr(run, BESIDE, {"preview": preview})
-    return run
+    return HandlerParts(run, preview=preview)
 
 
 def _build_request(service: ApiService, operation: ApiOperation, args: BaseModel) -> ServiceRequest:

@@ -1,12 +1,12 @@
-"""The audit log: what was called, who decided, how it ended. Append-only JSON Lines, each chained to the one before.
+"""The audit log: what was called, what was decided, how it ended. Append-only JSON Lines, each chained to the one before.
 
 Promise: a call leaves a ``start`` line before its handler runs and an ``end`` line after; a refused one leaves its ``end``.
-Where the log cannot be written, nothing runs. A line that was changed, removed, added in between or put elsewhere is
-found by ``verify``. Several processes may write one file. Values of arguments are never in it, and what a schema marks as
-``x-secret`` is not even in their digest.
+If the log cannot be written, nothing runs. ``verify`` finds a line that was changed, removed, inserted or moved. Several
+processes may write one file. The log never holds the values of arguments, and their digest leaves out what a schema marks
+as ``x-secret``.
 
-Not stopped: whoever may write the file can write the whole chain anew, or cut its tail. Both show against a head kept
-elsewhere (``toolkit audit head``).
+Limit: whoever may write the file can rewrite the whole chain, or cut off its tail. Both are found by comparison with a head
+that is kept elsewhere (``toolkit audit head``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import secrets
 import stat
@@ -29,12 +30,13 @@ from pydantic import BaseModel
 from toolkit.errors import SetupError, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.audit.redact import redacted
-from toolkit.runtime.catalog.catalog import Tool
-from toolkit.runtime.context.progress import logger
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.output.message import ToolMessage
 
 BEGINNING: Final = "0" * 64
-"""What the first line is chained to."""
+"""The hash to which the first line is chained."""
+
+logger: Final = logging.getLogger("toolkit")
 
 _TAIL: Final = 64 * 1024
 
@@ -45,7 +47,7 @@ class AuditLog:
     def __init__(
         self, path: str, roots: Iterable[str], session_id: str, schema: Callable[[str], Mapping[str, Any] | None]
     ) -> None:
-        self._file = _opened(path, roots)
+        self._file = _open_file(path, roots)
         self._session: Final = session_id
         self._schema: Final = schema
         self._lock: Final = threading.Lock()
@@ -53,26 +55,26 @@ class AuditLog:
         self._head = BEGINNING
 
     def begin(self, name: object, call_id: str | None) -> Record:
-        """The record of one call, to be told what becomes of it."""
+        """Makes the record of one call."""
         return Record(self, name, call_id)
 
     def close(self) -> None:
         with self._lock:
             os.close(self._file)
-            # The number may soon be another file's: nothing is written under it any more.
+            # The descriptor may be reused for another file, so nothing may be written to it any more.
             self._file = -1
 
     def _append(self, fields: dict[str, Any]) -> None:
-        """One more line, chained to whichever line is the last when nobody else is writing."""
+        """Appends a line, chained to the last line in the file, while no other process writes."""
         with self._lock:
             if self._file < 0:
-                return  # closed with its toolkit; what is called after that is refused, and nothing runs
+                return  # closed with its toolkit, which refuses later calls
             fcntl.flock(self._file, fcntl.LOCK_EX)
             try:
-                torn = self._look()
+                torn = self._read_head()
                 line = {"time": _now(), "session": self._session, **fields, "previous": self._head}
                 if torn:
-                    # Somebody died while writing: what he left is no line, and stays one that counts for nothing.
+                    # A writer died while writing; its incomplete line stays, and is ignored.
                     line["torn"] = True
                 head = _hash(line)
                 data = b"\n" * torn + json.dumps({**line, "hash": head}).encode() + b"\n"
@@ -89,8 +91,8 @@ class AuditLog:
             raise OSError("the disk is full")
         self._end = before + written
 
-    def _look(self) -> bool:
-        """Makes sure of the last line's hash; gives whether the file ends in the middle of a line."""
+    def _read_head(self) -> bool:
+        """Reads the hash of the last line if the file has changed; returns whether the file ends in an incomplete line."""
         size = os.fstat(self._file).st_size
         if size == self._end:
             return False
@@ -100,7 +102,7 @@ class AuditLog:
         return torn
 
     def _facts(self, name: str, arguments: object) -> dict[str, Any]:
-        """Digest and size of arguments, without what is secret; nothing of what is no JSON."""
+        """Digest and size of arguments, without secrets; nothing for arguments that are not JSON."""
         if isinstance(arguments, BaseModel):
             arguments = arguments.__pydantic_serializer__.to_python(
                 arguments, mode="json", by_alias=True, exclude_unset=True
@@ -116,7 +118,7 @@ class AuditLog:
 
 
 class Record:
-    """What the log is told of one call."""
+    """The lines of one call."""
 
     __slots__ = ("_began", "_call", "_facts", "_log", "_started", "_verdict")
 
@@ -128,8 +130,8 @@ class Record:
         self._verdict: dict[str, str] = {}
         self._started = False
 
-    def decided(self, verdict: Verdict, tier: str | None, answer: object = None) -> None:
-        """What the policy says, and the approver where there was one."""
+    def note_decision(self, verdict: Verdict, tier: str | None, answer: object = None) -> None:
+        """Notes what the policy decided, and what the approver answered if one was asked."""
         self._verdict = {"decision": verdict.decision, "rule": verdict.because}
         if answer is not None:
             self._verdict["answer"] = type(answer).__name__.lower()
@@ -137,17 +139,17 @@ class Record:
             self._verdict["sandbox"] = tier
 
     def start(self, tool: Tool, args: BaseModel) -> None:
-        """Before the handler runs; if this cannot be written, it does not."""
+        """Writes the ``start`` line; raises if it cannot be written, so that the handler does not run."""
         self._facts = self._log._facts(tool.name, args)
         try:
             self._log._append({"event": "start", **self._call, **self._verdict, **self._facts})
         except OSError as error:
             logger.error("the audit log cannot be written", exc_info=error)
-            raise ToolFailed("IO", "nothing was run, as the audit log cannot be written") from None
+            raise ToolFailed("IO", "nothing was run, because the audit log cannot be written") from None
         self._started = True
 
-    def failed(self, error: BaseException, arguments: object) -> None:
-        """After a call that raised."""
+    def end_failed(self, error: BaseException, arguments: object) -> None:
+        """Writes the ``end`` line of a call that raised."""
         code = error.code if isinstance(error, ToolkitError) else "INTERNAL"
         outcome: dict[str, Any] = {"outcome": code}
         if isinstance(error, ToolFailed):
@@ -159,8 +161,8 @@ class Record:
             self._facts = self._log._facts(name, arguments)
         self._end(outcome)
 
-    def succeeded(self, message: ToolMessage[Any, Any]) -> None:
-        """After a call that gave an answer."""
+    def end_succeeded(self, message: ToolMessage[Any, Any]) -> None:
+        """Writes the ``end`` line of a successful call."""
         content = message.content
         data = b""
         if isinstance(content, BaseModel):
@@ -173,13 +175,13 @@ class Record:
             line = {"event": "end", **self._call, **self._verdict, **self._facts, **outcome, "duration_ms": duration}
             self._log._append(line)
         except OSError as error:
-            # What was done is done; the next call will not start.
+            # The call has happened; the next one will not start.
             logger.critical("the end of a call is missing in the audit log: %s", self._call, exc_info=error)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditHead:
-    """How many lines a log has, and the hash of the last. Kept elsewhere, it shows a cut tail."""
+    """How many records a log has, and the hash of the last. Kept elsewhere, it proves that the tail was not cut off."""
 
     lines: int
     hash: str
@@ -189,7 +191,7 @@ class AuditHead:
 
     @classmethod
     def parse(cls, text: str) -> AuditHead:
-        """What ``str`` gave.
+        """Parses what ``str`` returned.
 
         >>> AuditHead.parse("0:" + "0" * 64).lines
         0
@@ -202,7 +204,7 @@ class AuditHead:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What ``verify`` found: the head, calls that started and have no end, and every mistake with its line."""
+    """What ``verify`` found: the head, the number of calls without an end, and every problem with its line."""
 
     head: AuditHead
     open_calls: int
@@ -210,7 +212,7 @@ class AuditReport:
 
 
 def verify(path: str | os.PathLike[str], head: AuditHead | None = None) -> AuditReport:
-    """Goes through the chain, line by line; with a head kept elsewhere, also whether that line is still there."""
+    """Checks the chain line by line; with a head that was kept elsewhere, also that its line is unchanged."""
     problems: list[str] = []
     previous, count, calls = BEGINNING, 0, set[str]()
     torn_before = False
@@ -220,7 +222,7 @@ def verify(path: str | os.PathLike[str], head: AuditHead | None = None) -> Audit
             continue
         count += 1
         if torn_before and not line.get("torn"):
-            problems.append(f"line {number - 1} is no record")
+            problems.append(f"line {number - 1} is not a record")
         if line["previous"] != previous:
             problems.append(
                 f"line {number} does not follow the line before it: something was changed, removed or added"
@@ -233,24 +235,24 @@ def verify(path: str | os.PathLike[str], head: AuditHead | None = None) -> Audit
         elif line.get("event") == "end":
             calls.discard(line.get("call", ""))
         if head is not None and count == head.lines and line["hash"] != head.hash:
-            problems.append(f"line {number} is not the one the head was taken of")
+            problems.append(f"line {number} does not match the given head")
     if torn_before:
-        problems.append("the last line is no whole record: its writer was interrupted, or it was cut")
+        problems.append("the last line is not a complete record: its writer was interrupted, or it was cut off")
     if head is not None and count < head.lines:
         problems.append(
-            f"there are {count} records, but there were {head.lines} when the head was taken: the tail is cut"
+            f"there are {count} records, but there were {head.lines} when the head was taken: the tail was cut off"
         )
     return AuditReport(AuditHead(count, previous), len(calls), tuple(problems))
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Every line with its number; None for what is no record."""
+    """Every line with its number; None for a line that is not a record."""
     with open(path, "rb") as file:
         for number, raw in enumerate(file, 1):
-            yield number, _record(raw) if raw.endswith(b"\n") else None
+            yield number, _parse_record(raw) if raw.endswith(b"\n") else None
 
 
-def _record(raw: bytes) -> dict[str, Any] | None:
+def _parse_record(raw: bytes) -> dict[str, Any] | None:
     try:
         line = json.loads(raw)
     except ValueError:
@@ -260,7 +262,7 @@ def _record(raw: bytes) -> dict[str, Any] | None:
 
 
 def _last_line(file: int, size: int) -> tuple[dict[str, Any] | None, bool]:
-    """The last record, and whether the file ends in the middle of a line."""
+    """The last record, and whether the file ends in an incomplete line."""
     if size == 0:
         return None, False
     reach = _TAIL
@@ -271,7 +273,7 @@ def _last_line(file: int, size: int) -> tuple[dict[str, Any] | None, bool]:
         lines = data.split(b"\n")
         whole = lines if begin == 0 else lines[1:]
         for raw in reversed(whole[:-1]):
-            record = _record(raw)
+            record = _parse_record(raw)
             if record is not None:
                 return record, torn
         if begin == 0:
@@ -279,19 +281,21 @@ def _last_line(file: int, size: int) -> tuple[dict[str, Any] | None, bool]:
         reach *= 4
 
 
-def _opened(path: str, roots: Iterable[str]) -> int:
+def _open_file(path: str, roots: Iterable[str]) -> int:
     real = os.path.realpath(path)
     for root in roots:
         inside = os.path.realpath(root)
         if os.path.commonpath([inside, real]) == inside:
-            raise SetupError(f"the audit log {path!r} lies inside {root!r}, where tools can reach it")
+            raise SetupError(
+                f"the audit log {path!r} is inside {root!r}, where tools can reach it; give a path outside of it"
+            )
     try:
         file = os.open(real, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
         raise SetupError(f"the audit log {path!r} cannot be opened: {error.strerror}") from error
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise SetupError(f"the audit log {path!r} is no regular file")
+        raise SetupError(f"the audit log {path!r} is not a regular file")
     return file
 
 

@@ -1,4 +1,4 @@
-"""Asking somebody before a call runs: what is shown, what can be answered, and what an answer is bound to."""
+"""Approval of a call before it runs: the request, the possible answers, and what an answer is bound to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Approve:
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """Do not run it; the words are told to the model."""
+    """Do not run it; the model is told the words."""
 
     words: str = ""
 
@@ -36,7 +36,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Respond:
-    """Do not run it; answer with this content, which must be what the tool could have answered."""
+    """Do not run it; answer with this content, which must match the tool's output schema."""
 
     content: Any
 
@@ -46,7 +46,7 @@ Answer: TypeAlias = Approve | Deny | Edit | Respond
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """One call that waits for a person: what will really run, validated and resolved."""
+    """One call that waits for approval, with its validated arguments."""
 
     tool_name: str
     arguments: BaseModel
@@ -56,10 +56,10 @@ class ApprovalRequest:
     call_id: str | None
     session_id: str
     digest: str
-    """Of everything above that decides what runs, and of the files it touches as they are now."""
+    """A hash of what will run, and of the files it touches as they are now."""
     files: Mapping[str, str] = field(repr=False)
     annotations: Mapping[str, Any] = field(default_factory=dict)
-    """What the tool says of itself, as MCP has it (``destructiveHint`` and the like): its own word, and no proof."""
+    """The tool's self-declared hints, as in MCP (``destructiveHint`` and others). They prove nothing."""
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
@@ -76,7 +76,7 @@ def request_approval(
     session_id: str,
     annotations: Mapping[str, Any],
 ) -> ApprovalRequest:
-    """The request for one call; the digest binds its answer to what is shown."""
+    """Makes the request for one call; its digest binds the answer to what is shown."""
     files = file_states(fs, preview)
     shown = arguments.model_dump(mode="json", by_alias=True)
     touched = [preview.reads, preview.writes, preview.argv, preview.shell, preview.url, preview.diff]
@@ -85,19 +85,20 @@ def request_approval(
 
 
 def check_unchanged(request: ApprovalRequest, fs: SandboxFS | None) -> None:
-    """An approval covers the files as they were shown: one that changed meanwhile voids it."""
+    """An approval covers the files as they were when it was asked for: raises if one has changed since."""
     now = file_states(fs, request.preview)
     changed = sorted(path for path in request.files if now.get(path) != request.files[path])
     if changed:
         raise ToolNotAllowed(
-            f"{changed[0]!r} changed while the call waited for approval, which is void now; look at it and ask again",
+            f"{changed[0]!r} changed while the call waited for approval, so the approval no longer holds; "
+            f"read it and call the tool again",
             tool_name=request.tool_name,
             details={"changed": changed},
         )
 
 
 def file_states(fs: SandboxFS | None, preview: Preview) -> dict[str, str]:
-    """A mark for each file the call touches, which changes with it; files that are missing or refused have marks, too."""
+    """A fingerprint of each file the call touches; for a file that is missing or refused, the error."""
     if fs is None:
         return {}
     states = {}
@@ -109,6 +110,6 @@ def file_states(fs: SandboxFS | None, preview: Preview) -> dict[str, str]:
     return states
 
 
-def refused(request: ApprovalRequest, answer: Deny) -> ToolNotAllowed:
+def denial(request: ApprovalRequest, answer: Deny) -> ToolNotAllowed:
     words = f": {answer.words}" if answer.words else ""
     return ToolNotAllowed(f"{request.tool_name!r} was not approved{words}", tool_name=request.tool_name)

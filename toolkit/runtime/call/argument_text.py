@@ -1,4 +1,4 @@
-"""Reading the argument text a model wrote: JSON, and nothing that two readers could read differently."""
+"""Reads the argument text that a model wrote: strict JSON that every parser reads the same way."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ MAX_CHARACTERS: Final = 64 * 1024 * 1024
 MAX_DEPTH: Final = 200
 _SHORT: Final = 100_000
 
-# An unclosed text runs to the end, so that no input is scanned twice.
+# An unclosed string runs to the end, so that no input is scanned twice.
 _BRACKET_OR_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
 
 
 def parse_arguments(text: object) -> Any:
-    """The value of a JSON text; duplicate keys, NaN, trailing data, over-deep or over-long text are refused."""
+    """Parses JSON text; refuses duplicate keys, NaN, trailing data, and text that is too deep or too long."""
     if not isinstance(text, str):
         raise InvalidArguments(f"the arguments must be JSON text, not {type(text).__name__}")
     try:
-        # Most calls are flat: as many colons as keys means that no key was dropped as a duplicate.
+        # Most arguments are flat: if there are as many colons as keys, no duplicate key was dropped.
         value = from_json(text, allow_inf_nan=False) if len(text) < _SHORT else None
     except (ValueError, TypeError):
-        # TypeError: lone surrogates, which it cannot even read
+        # TypeError: lone surrogates
         value = None
     if type(value) is dict and len(value) == text.count(":"):
         return value
@@ -43,7 +43,7 @@ def _parse_with_care(text: str) -> Any:
     except json.JSONDecodeError as error:
         raise _refused(f"{error.msg.removesuffix(' at')} at line {error.lineno} column {error.colno}") from None
     except (ValueError, RecursionError) as error:
-        # ValueError: an integer of thousands of digits, which Python will not read
+        # ValueError: an integer of thousands of digits
         raise _refused(str(error).partition(";")[0] or "too deep") from None
 
 
@@ -56,12 +56,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise _refused(f"the key {twice[:100]!r} stands there twice")
+        raise _refused(f"the key {twice[:100]!r} is duplicated")
     return found
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise _refused(f"{word} is no JSON number")
+    raise _refused(f"{word} is not a JSON number")
 
 
 def _check_depth(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The async road: the same steps as ``runner``, awaited."""
+"""Runs tool calls in the caller's event loop: the same steps as ``runner``, awaited."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ import inspect
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from types import TracebackType
-from typing import Any, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
-from pydantic import BaseModel
-
-from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
+from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
-from toolkit.runtime.call.core import Options, View
-from toolkit.runtime.call.handler_scope import closing, handled
-from toolkit.runtime.call.runner import GRACE_SECONDS
-from toolkit.runtime.catalog.catalog import Tool
+from toolkit.runtime.call.async_supervise import await_handler
+from toolkit.runtime.call.core import PreparedCall
+from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
+from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.omit import OMIT
-from toolkit.runtime.context.progress import Progress, both
+from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.message import ToolMessage
-from toolkit.runtime.workers import MAX_AT_ONCE, contained
+from toolkit.runtime.workers import MAX_AT_ONCE, await_contained
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
@@ -39,52 +37,43 @@ class CallToolAsync(Protocol):
 class AsyncRunner(View):
     """Runs tools by name; a sync handler runs in a worker thread unless its spec says ``blocking: false``."""
 
-    # Async handlers run in the caller's loop, so that what they use must be made there as well.
+    # Async handlers run in the caller's loop, so their dependencies must be made there, too.
     _own_loop = False
 
-    # -- the road ----------------------------------------------------------------------------------------------------
+    # -- the call path -----------------------------------------------------------------------------------------------
 
     async def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
-        record = None if core.audit is None else core.audit.begin(name, call_id)
-        try:
-            tool, args, repairs, verdict, request = core.prepare(name, arguments, call_id, is_text=is_text)
-            if tool.handler is None:
-                raise steps.no_handler(tool)
-        except BaseException as error:
-            if record is not None:
-                record.failed(error, arguments)
-            raise
+        call = core.prepare(name, arguments, call_id, is_text=is_text)
+        tool, record = call.tool, call.record
         free = options.deadline is None and options.signal is None
         threaded = not tool.is_async and (tool.info.blocking or not free)
-        # A thread is not told of the task's cancellation unless a signal of its own tells it.
+        # Only a signal can tell a thread that the task was cancelled.
         signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
-        ctx = core.new_context(tool, call_id, signal, options.notify)
+        ctx = ToolContext(tool, core, call_id, signal, options.notify)
         try:
-            answer = None if request is None else await self._asked(request)
-            if record is not None:
-                record.decided(verdict, core.tier_of(tool), answer)
-            if isinstance(answer, Respond):
-                return self._told(steps.conclude(tool, answer.content, ctx, repairs, of="the approver"), record)
-            if request is not None:
-                args = core.answered(tool, request, answer)
-            if record is not None:
-                record.start(tool, args)
+            if call.request is not None or record is not None:
+                answer = None if call.request is None else await self._ask(call.request)
+                core.settle(call, answer)
+                if isinstance(answer, Respond):
+                    message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
+                    return self._deliver(message, record)
             if threaded or not free:
-                value = await self._supervised(tool, args, ctx, threaded=threaded)
+                signal.check()
+                value = await await_handler(self._start_handler(call, ctx, threaded=threaded), signal)
             elif tool.is_async:
-                value = await contained(closing(tool.handler(args, ctx), ctx))
+                value = await await_contained(await_and_release(call.handler(call.arguments, ctx), ctx))
             else:
-                value = tool.handler(args, ctx)
+                value = call.handler(call.arguments, ctx)
             if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
-                # A plain function around an async handler: a decorator, say.
-                value = await contained(value)
+                # A plain function around an async handler, such as a decorator.
+                value = await await_contained(value)
             if ctx._scope is not None:
                 await ctx._scope.close_async()
-            message = steps.conclude(tool, value, ctx, repairs)
-            return message if self._on_result is None and record is None else self._told(message, record)
+            message = steps.conclude(tool, value, ctx, call.repairs)
+            return message if self._on_result is None and record is None else self._deliver(message, record)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -94,15 +83,15 @@ class AsyncRunner(View):
                     await ctx._scope.close_async(error)
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 if record is not None:
-                    record.failed(ToolCancelled("the task was cancelled"), args)
+                    record.end_failed(ToolCancelled("the task was cancelled"), call.arguments)
                 raise
-            shown = steps.named(error, tool.name)
+            shown = steps.as_toolkit_error(error, tool.name)
             if record is not None:
-                record.failed(shown, args)
+                record.end_failed(shown, call.arguments)
             raise shown from error.__cause__
 
-    async def _asked(self, request: ApprovalRequest) -> Answer:
-        """What the approver says; a sync one may wait for a person, so it does that in a thread."""
+    async def _ask(self, request: ApprovalRequest) -> Answer:
+        """Asks the approver; in a thread, because a sync one may wait for a person."""
         approver = self._core.context.approver
         assert approver is not None
         try:
@@ -111,53 +100,14 @@ class AsyncRunner(View):
         except Exception as error:
             raise steps.not_approved(request, error) from error
 
-    async def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext, *, threaded: bool) -> object:
-        """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""
-        ctx.signal.check()
-        running = self._started(tool, args, ctx, threaded=threaded)
-        outer = self._options.signal
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-
-        def tell() -> None:
-            loop.call_soon_threadsafe(stop.set)
-
-        forget = outer.listen(tell) if outer else None
-        stopping = asyncio.ensure_future(stop.wait()) if outer else None
-        try:
-            waiting = {running, stopping} if stopping else {running}
-            await asyncio.wait(waiting, timeout=ctx.signal.remaining, return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                await self._stopped(running, ctx)
-            ctx.signal.refuse_late()
-            return running.result()
-        except asyncio.CancelledError:
-            ctx.signal.stop()
-            running.cancel()
-            raise
-        finally:
-            if stopping is not None:
-                stopping.cancel()
-            if forget is not None:
-                forget()
-
-    def _started(self, tool: Tool, args: BaseModel, ctx: ToolContext, *, threaded: bool) -> asyncio.Future[Any]:
-        handler = tool.handler
-        assert handler is not None
+    def _start_handler(self, call: PreparedCall, ctx: ToolContext, *, threaded: bool) -> asyncio.Future[Any]:
+        """Starts the handler in a thread or in a task of the running loop."""
+        handler, args = call.handler, call.arguments
         if threaded:
-            return asyncio.wrap_future(self._core.workers.submit(lambda: handled(handler, args, ctx)))
-        return asyncio.ensure_future(contained(closing(handler(args, ctx), ctx)))
+            return asyncio.wrap_future(self._core.workers.submit(lambda: run_and_release(handler, args, ctx)))
+        return asyncio.ensure_future(await_contained(await_and_release(handler(args, ctx), ctx)))
 
-    async def _stopped(self, running: asyncio.Future[Any], ctx: ToolContext) -> NoReturn:
-        """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
-        error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
-        if isinstance(running, asyncio.Task):
-            running.cancel()
-        await asyncio.wait({running}, timeout=GRACE_SECONDS)
-        error.details["abandoned"] = not running.done()
-        running.add_done_callback(_left_behind)
-        raise error
-
-    # -- the ways in -------------------------------------------------------------------------------------------------
+    # -- the entry points --------------------------------------------------------------------------------------------
 
     async def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
         return await self._run(name, args)
@@ -177,13 +127,11 @@ class AsyncRunner(View):
             arguments = call.arguments if text is None else text
             message = await self._run(call.name, arguments, call.id, is_text=text is not None)
             return message.to_result(call.id)
-        except ToolkitError as error:
-            return ToolResult(call.id, call.name, "error", str(error))
-        except Exception as error:  # a text form that fails is the tool's failure, too
-            return ToolResult(call.id, call.name, "error", str(steps.named(error, call.name)))
+        except Exception as error:  # also of the tool's own text form
+            return steps.error_result(error, call.id, call.name)
 
     async def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """Runs calls in their order; neighbours that may run in parallel do. No failure loses another's result."""
+        """Runs calls in order; adjacent parallel ones run at the same time. A failure does not affect other results."""
         results: list[ToolResult] = []
         turns = asyncio.Semaphore(MAX_AT_ONCE)
         for parallel, group in groupby(calls, key=self._is_parallel):
@@ -199,16 +147,16 @@ class AsyncRunner(View):
             return await self.call(call)
 
     async def stream(self, call: ToolCall) -> AsyncIterator[Progress | ToolResult]:
-        """Runs a model's call and gives what it tells meanwhile, then its result. Who stops listening ends the call."""
+        """Runs a model's call; yields its progress, then its result. Closing the iterator cancels the call."""
         events: asyncio.Queue[Progress | ToolResult] = asyncio.Queue()
         loop, options = asyncio.get_running_loop(), self._options
-        signal, forget = CancelSignal.below(options.signal)
+        signal, forget = CancelSignal.linked_to(options.signal)
 
         def tell(event: Progress) -> None:
-            # Handlers may run in threads. In the loop as well, so that nothing overtakes the result.
+            # Handlers may run in threads; through the loop, no event can arrive after the result.
             loop.call_soon_threadsafe(events.put_nowait, event)
 
-        view = self._with(Options(options.deadline, signal, both(options.notify, tell)))
+        view = self._with(Options(options.deadline, signal, combine_listeners(options.notify, tell)))
         running = asyncio.ensure_future(view.call(call))
         running.add_done_callback(lambda task: None if task.cancelled() else events.put_nowait(task.result()))
         try:
@@ -223,7 +171,7 @@ class AsyncRunner(View):
             await asyncio.wait({running})
 
     async def close(self) -> None:
-        """Ends what the toolkit keeps open; calls after it fail."""
+        """Closes what the toolkit holds open; later calls fail."""
         if self._core.close.alive:
             try:
                 await self._core.scope.close_async()
@@ -240,12 +188,6 @@ class AsyncRunner(View):
 
 
 def _is_cancelled() -> bool:
-    """Whether somebody cancelled the task that awaits the call, as opposed to a handler that raised CancelledError."""
+    """Whether the task that awaits the call was cancelled, as opposed to a handler that raised CancelledError."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _left_behind(running: asyncio.Future[Any]) -> None:
-    """Takes note of an abandoned handler's end, so that asyncio does not report its error as forgotten."""
-    if not running.cancelled():
-        running.exception()

@@ -1,4 +1,4 @@
-"""What both runners share: the tools of one toolkit, decided once, and the steps up to the run."""
+"""The state of one toolkit, and the steps of a call up to the run, which both runners share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
 
@@ -17,7 +17,7 @@ from toolkit.guard.policy.hints import HINTS, Hint, effective_hints
 from toolkit.guard.policy.policy import Touches, Verdict
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.plan import Given, Planner
-from toolkit.inject.scope import Scope
+from toolkit.inject.scope import DependencyScope
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import (
     Answer,
@@ -25,25 +25,26 @@ from toolkit.runtime.call.approval import (
     Approve,
     Deny,
     Edit,
+    Respond,
     check_unchanged,
-    refused,
+    denial,
     request_approval,
 )
-from toolkit.runtime.call.handler_scope import GIVEN_BY_THE_ROAD, injected
+from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
 from toolkit.runtime.call.repair import Repair
-from toolkit.runtime.call.touches import preview_of, touched_kinds
-from toolkit.runtime.catalog.catalog import NO_SANDBOX, Catalog, CodeTool, PackSource, Tool, ToolInfo, beside, opts_out
-from toolkit.runtime.catalog.join_packs import join, load_pack
-from toolkit.runtime.catalog.schema_marks import told_schema
+from toolkit.runtime.call.touches import preview_call, touched_kinds
+from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+from toolkit.runtime.catalog.join_packs import join_packs, load_pack
+from toolkit.runtime.catalog.pack import CodeTool, PackSource
+from toolkit.runtime.catalog.schema_marks import strip_marks
+from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
 from toolkit.runtime.context.guards import Guards
-from toolkit.runtime.context.progress import OnProgress, unfailing
-from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext, check_deadline
-from toolkit.runtime.output.keep_text import READ_WHAT_IS_KEPT, Keeper
-from toolkit.runtime.output.message import ToolMessage
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
+from toolkit.runtime.output.keep_text import TextKeeper
+from toolkit.runtime.resources import Resources
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.spec.description import fill_placeholders
-from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.json_types import JsonObject
 
@@ -52,16 +53,29 @@ if TYPE_CHECKING:
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
 
-Prepared: TypeAlias = tuple[Tool, BaseModel, Sequence[Repair], Verdict, ApprovalRequest | None]
-"""A call that may run: the tool, its validated arguments, what was repaired in them, what the policy says, and what must
-be approved first."""
-
 _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
 
 
+@dataclass(slots=True)
+class PreparedCall:
+    """A call that the policy allows, or that must be approved first."""
+
+    tool: Tool
+    handler: Callable[..., Any]
+    arguments: BaseModel
+    """Validated; replaced if the approver edits them."""
+    repairs: Sequence[Repair]
+    """What was repaired in the arguments."""
+    verdict: Verdict
+    request: ApprovalRequest | None
+    """What must be approved before the call runs."""
+    record: Record | None
+    """Its lines in the audit log."""
+
+
 class Core:
-    """The state behind one toolkit and the views made of it with ``with_options``."""
+    """The state of one toolkit; the views made with ``with_options`` share it."""
 
     def __init__(
         self,
@@ -76,22 +90,25 @@ class Core:
             raise SetupError("packs is a list: write packs=[...]")
         roots = [context.workspace, *context.read_roots, *context.write_roots]
         self.loop: Final = LoopThread()
-        self.catalog, self.handlers = join(catalog, map(load_pack, packs), partial(self._made, own_loop=own_loop))
+        self.catalog, self.handlers = join_packs(
+            catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
+        )
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weakly_touched(), roots, partial(_hints, self.catalog))
+        context.policy.attach(known, self._weak_touches(), roots, partial(_hints, self.catalog))
         self.planner: Final = Planner(context.overrides, _GIVEN)
-        self.scope: Final = Scope(context)
-        self.output_cache: Final = _cache_opener(self.scope, self.planner)
+        self.scope: Final = DependencyScope(context)
+        self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
         self.guards: Final = Guards(context)
         self.tools: Final[dict[str, Tool]] = {}
         self.workers: Final = Workers()
         self._guests: Final[dict[object, Core]] = {}
         self._check_injection()
         self.audit: Final = None if context.audit is None else self._audit_log(context.audit, roots)
-        # Also when nobody closes the toolkit: threads and descriptors go with it.
-        self.close: Final = weakref.finalize(self, _close, self.scope, self.loop, self.workers, self.guards, self.audit)
+        self.resources: Final = Resources(self.scope, self.loop, self.workers, self.guards, self.audit)
+        # Also closed when the toolkit is garbage collected.
+        self.close: Final = weakref.finalize(self, self.resources.close)
 
-    # -- the road up to the run ------------------------------------------------------------------------------------
+    # -- the call path up to the run -------------------------------------------------------------------------------
 
     def resolve(self, name: str) -> Tool:
         """The tool of that name; its models are imported at the first call of it."""
@@ -100,25 +117,50 @@ class Core:
         except (KeyError, TypeError):
             return self._first_use(name)
 
-    def prepare(self, name: str, arguments: object, call_id: str | None, *, is_text: bool) -> Prepared:
-        """resolve -> admit -> as_object -> validate -> authorize, the same for every way into the toolkit."""
-        if not self.close.alive:
-            raise ToolCancelled("this toolkit has been closed", tool_name=str(name))
-        tool = self.resolve(name)
-        steps.admit(tool)
-        args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
-        if tool.always is not None:
-            return tool, args, repairs, tool.always, None
-        return tool, args, repairs, *self._authorize(tool, args, call_id)
+    def prepare(self, name: str, arguments: object, call_id: str | None, *, is_text: bool) -> PreparedCall:
+        """resolve -> admit -> as_object -> validate -> authorize: the same for every entry point of the toolkit."""
+        record = None if self.audit is None else self.audit.begin(name, call_id)
+        try:
+            if self.resources.is_closed:
+                raise ToolCancelled("this toolkit has been closed", tool_name=str(name))
+            try:  # `resolve`, inlined for speed
+                tool = self.tools[name]
+            except (KeyError, TypeError):
+                tool = self._first_use(name)
+            if tool.refusal is not None:
+                raise steps.not_admitted(tool)
+            args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
+            verdict, request = tool.always, None
+            if verdict is None:
+                verdict, request = self._authorize(tool, args, call_id)
+            handler = tool.handler
+            if handler is None:
+                raise steps.no_handler(tool)
+            return PreparedCall(tool, handler, args, repairs, verdict, request, record)
+        except BaseException as error:
+            if record is not None:
+                record.end_failed(error, arguments)
+            raise
+
+    def settle(self, call: PreparedCall, answer: Answer | None) -> None:
+        """Applies what the approver answered and records the decision; raises if the call may not run."""
+        if call.record is not None:
+            call.record.note_decision(call.verdict, self.tier_of(call.tool), answer)
+        if isinstance(answer, Respond):
+            return
+        if call.request is not None:
+            call.arguments = self._approved_arguments(call.tool, call.request, answer)
+        if call.record is not None:
+            call.record.start(call.tool, call.arguments)
 
     def _authorize(self, tool: Tool, args: BaseModel, call_id: str | None) -> tuple[Verdict, ApprovalRequest | None]:
-        """Rules on what the call touches; gives the request that must be approved before it may run."""
+        """Applies the rules on what the call touches; returns the request that must be approved before it runs."""
         policy, required = self.context.policy, tool.info.required
-        ctx = self.new_context(tool, call_id)
+        ctx = ToolContext(tool, self, call_id)
         try:
-            preview = preview_of(tool, args, ctx)
+            preview = preview_call(tool, args, ctx)
         except (Exception, SystemExit) as error:
-            raise steps.named(error, tool.name) from error.__cause__
+            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
         verdict = policy.admit(tool.name, required) or policy.judge(tool.name, required, preview)
         if verdict.decision == "allow":
             return verdict, None
@@ -136,45 +178,41 @@ class Core:
             annotations=_annotations(self.catalog, tool.name),
         )
 
-    def new_context(
-        self, tool: Tool, call_id: str | None, signal: CallSignal = NEVER, notify: OnProgress | None = None
-    ) -> ToolContext:
-        """What the tool's handler is given: what its permissions grant, and nothing else."""
-        return ToolContext(tool, self, call_id, signal, notify)
-
-    def answered(self, tool: Tool, request: ApprovalRequest, answer: Answer | None) -> BaseModel:
-        """The arguments to run with; an edit is validated and may not touch what the policy denies."""
+    def _approved_arguments(self, tool: Tool, request: ApprovalRequest, answer: Answer | None) -> BaseModel:
+        """The arguments to run with; an edit is validated, and may not touch what the policy denies."""
         if isinstance(answer, Approve):
             check_unchanged(request, tool.fs)
             return request.arguments
         if isinstance(answer, Edit):
             args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
-            preview = preview_of(tool, args, self.new_context(tool, request.call_id))
+            preview = preview_call(tool, args, ToolContext(tool, self, request.call_id))
             verdict = self.context.policy.judge(tool.name, tool.info.required, preview)
             if verdict.decision == "deny":
                 raise steps.not_allowed(tool.name, verdict)
             return args
         if isinstance(answer, Deny):
-            raise refused(request, answer)
-        raise ToolNotAllowed(f"the approver gave {type(answer).__name__}, which is no answer", tool_name=tool.name)
+            raise denial(request, answer)
+        raise ToolNotAllowed(
+            f"the approver returned {type(answer).__name__}, which is not a valid answer", tool_name=tool.name
+        )
 
-    def _weakly_touched(self) -> Touches:
-        """``_touched`` for the policy to keep, without keeping this toolkit alive."""
-        itself = weakref.WeakMethod(self._touched)
+    def _weak_touches(self) -> Touches:
+        """``_touch`` for the policy, which must not keep this toolkit alive."""
+        itself = weakref.WeakMethod(self._touch)
 
         def touches(name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
             method = itself()
             if method is None:
-                raise PolicyError("the toolkit this policy belonged to is gone; build another one")
+                raise PolicyError("the toolkit of this policy no longer exists; build another one")
             return method(name, arguments)
 
         return touches
 
-    def _touched(self, name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
+    def _touch(self, name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
         """What a call would touch, for ``policy.explain``."""
         tool = self.resolve(name)
         args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
-        return tool.info.required, preview_of(tool, args, self.new_context(tool, None))
+        return tool.info.required, preview_call(tool, args, ToolContext(tool, self))
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
@@ -184,7 +222,7 @@ class Core:
                 raise steps.not_found(name, self.catalog.tools)
             return self.resolve(original)
         refusal, always = self._admission(info)
-        handler = self.handlers.get(name)
+        parts = self.handlers.get(name)
         denied = self.context.policy.denied_paths(name, info.required)
         granted = frozenset((*info.required, *self._granted_options(info)))
         fs = None if _FILE_PERMISSIONS.isdisjoint(granted) else self.guards.fs
@@ -192,10 +230,10 @@ class Core:
             info=info,
             refusal=refusal,
             always=always,
-            handler=handler and injected(handler, self.planner, self.workers, blocking=info.blocking),
-            keeper=None if name in READ_WHAT_IS_KEPT else Keeper(self.output_cache, self.context.session_id, name),
-            preview=beside(handler, "preview"),
-            render=beside(handler, "text"),
+            handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
+            keeper=self._keeper(name) if parts is None or parts.keeps_output else None,
+            preview=parts and parts.preview,
+            render=parts and parts.text,
             granted=granted,
             fs=fs.with_deny(denied) if fs is not None and denied else fs,
             output_check=self.context.output_check,
@@ -207,8 +245,11 @@ class Core:
         self.tools[name] = tool
         return tool
 
+    def _keeper(self, name: str) -> TextKeeper:
+        return TextKeeper(self.output_cache, self.context.session_id, name)
+
     def _granted_options(self, info: ToolInfo) -> list[Permission]:
-        """The optional permissions that the context grants and no rule denies or would have to ask for."""
+        """The optional permissions that the context grants, less those that a rule denies or asks about."""
         context = self.context
         return [
             word
@@ -216,37 +257,37 @@ class Core:
             if word in context.permissions and not context.policy.withholds(info.name, word)
         ]
 
-    def _made(self, tool: CodeTool, *, own_loop: bool) -> FunctionTool[..., Any]:
-        """A code-first tool; a lazy one is made for this toolkit's context, in its loop if the toolkit is a sync one."""
+    def _load_tool(self, tool: CodeTool, *, own_loop: bool) -> FunctionTool[..., Any]:
+        """Loads a code-first tool; a lazy one is made for this context, in the toolkit's loop if the toolkit is sync."""
         from toolkit.runtime.functions.lazy import LazyTool
 
         if not isinstance(tool, LazyTool):
             return cast("FunctionTool[..., Any]", tool)
-        return tool.made(self.context, (lambda work: self.loop.submit(work)[0].result()) if own_loop else None)
+        return tool.load(self.context, (lambda work: self.loop.submit(work)[0].result()) if own_loop else None)
 
     def with_guest(self, tool: FunctionTool[..., Any], granted: frozenset[Permission]) -> Core:
-        """What runs a tool with at most these permissions: this toolkit if it has the tool, else one beside it that has
-        nothing but the tool and shares everything with this one."""
+        """A core that runs a tool with at most these permissions: this one if it has the tool, else a copy that has only
+        this tool and shares everything else."""
         if granted >= self.context.permissions and self.catalog.function(tool.name) is tool:
             return self
         key = tool, granted
         guest = self._guests.get(key)
         if guest is None:
             guest = copy(self)
-            catalog, handlers = join(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
-            context = self.context.narrowed(granted, session_id=self.context.session_id, agent=self.context.agent)
+            catalog, handlers = join_packs(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
+            context = self.context.narrow(granted, session_id=self.context.session_id, agent=self.context.agent)
             vars(guest).update(catalog=catalog, handlers=handlers, context=context, tools={}, _guests={})
             guest._check_injection()
             self._guests[key] = guest
         return guest
 
     def _check_injection(self) -> None:
-        """Refuses what could never be injected before the first call, not in the middle of a run."""
-        for handler in self.handlers.values():
-            self.planner.needs_of(handler, skip=GIVEN_BY_THE_ROAD)
+        """Refuses handlers whose parameters cannot be injected, before the first call."""
+        for parts in self.handlers.values():
+            self.planner.needs_of(parts.run, skip=GIVEN_PARAMETERS)
 
     def _admission(self, info: ToolInfo) -> tuple[str | None, Verdict | None]:
-        """Why no call of the tool can pass, or None; and what lets every call pass without being looked at."""
+        """Why every call of the tool is refused, or None; and the verdict that allows every call, or None."""
         missing = [word for word in info.required if word not in self.context.permissions]
         if missing:
             return f"{info.name!r} needs the permission {missing[0]!r}, which this context does not grant", None
@@ -254,9 +295,12 @@ class Core:
         may_be_asked = self.context.approver is not None
         if verdict is not None and (verdict.decision == "deny" or verdict.decision == "ask" and not may_be_asked):
             return steps.not_allowed(info.name, verdict).message, None
-        # Last: finding out what this machine gives starts a process.
-        sandboxed = "execute" in info.required and not opts_out(self.handlers.get(info.name))
-        if sandboxed and not self.guards.process.choice.runs_commands:
+        # Last, because finding the sandbox of this machine starts a process.
+        if (
+            "execute" in info.required
+            and self._is_sandboxed(info.name)
+            and not self.guards.process.choice.runs_commands
+        ):
             return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", None
         return None, verdict if verdict is not None and verdict.decision == "allow" else None
 
@@ -272,91 +316,33 @@ class Core:
         )
 
     def tier_of(self, tool: Tool) -> str | None:
-        """The sandbox of what the tool runs, for tools that may run something."""
+        """The sandbox tier of a tool that may start programs; None for others."""
         if "execute" not in tool.granted:
             return None
-        return NO_SANDBOX if opts_out(self.handlers.get(tool.name)) else self.guards.process.tier
+        return self.guards.process.tier if self._is_sandboxed(tool.name) else NO_SANDBOX
 
-    # -- beside the road ---------------------------------------------------------------------------------------------
+    def _is_sandboxed(self, name: str) -> bool:
+        parts = self.handlers.get(name)
+        return parts is None or parts.sandboxed
+
+    # -- what a model is offered ---------------------------------------------------------------------------------------
 
     def allowed_tools(self) -> list[ToolDefinition]:
-        """What a model may be told of: tools some call of which could pass, in catalog order."""
+        """Definitions of the tools that the policy may allow, in catalog order."""
         return [
             self._definition(info)
             for info in self.catalog.tools.values()
-            if info.name in self.handlers and self._admission(info)[0] is None and not self._only_reads(info)
+            if info.name in self.handlers and self._admission(info)[0] is None and not self._cannot_write(info)
         ]
 
-    def _only_reads(self, info: ToolInfo) -> bool:
-        """Whether a tool that has to write is in a context where nothing may be written."""
+    def _cannot_write(self, info: ToolInfo) -> bool:
+        """Whether a tool must write in a context that is read-only."""
         return self.context.mode == "read-only" and "write" in info.required
 
     def _definition(self, info: ToolInfo) -> ToolDefinition:
         row = self.catalog.definitions[info.name]
         text = fill_placeholders(row["longDescription"] or row["description"], self.context.workspace)
-        return ToolDefinition(info.name, text, JsonObject(told_schema(row["inputSchema"])))
-
-
-class View:
-    """What ``Runner`` and ``AsyncRunner`` have in common: a core, and the options of this view on it."""
-
-    _own_loop: ClassVar[bool] = True
-
-    def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[PackSource | str]) -> None:
-        self._start(Core(catalog, context, packs, own_loop=self._own_loop))
-
-    @classmethod
-    def over(cls, core: Core) -> Self:
-        """A view of a toolkit that is there already."""
-        view = cls.__new__(cls)
-        view._start(core)
-        return view
-
-    def _start(self, core: Core) -> None:
-        self._core = core
-        context = core.context
-        notify = context.on_progress
-        self._options = Options(context.deadline, None, None if notify is None else unfailing(notify, "on_progress"))
-        self._on_result = context.on_result and unfailing(context.on_result, "on_result")
-
-    def get_allowed_tools(self) -> list[ToolDefinition]:
-        """Definitions of the tools some call of which could pass, in catalog order: what to offer a model."""
-        return self._core.allowed_tools()
-
-    def with_options(self, *, deadline: float | None = None, signal: CancelSignal | None = None) -> Self:
-        """A view of this toolkit whose calls have a deadline in seconds, or can be cancelled; what is not given stays.
-
-        The view shares everything with its toolkit: closing one closes the other.
-        """
-        check_deadline(deadline)
-        options = self._options
-        return self._with(Options(deadline or options.deadline, signal or options.signal, options.notify))
-
-    def _with(self, options: Options) -> Self:
-        view = copy(self)
-        view._options = options
-        return view
-
-    def _told(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
-        """Lets those who want to know see a message before the caller does."""
-        if self._on_result is not None:
-            self._on_result(message)
-        if record is not None:
-            record.succeeded(message)
-        return message
-
-    def _is_parallel(self, call: ToolCall) -> bool:
-        info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None
-        return info is not None and info.parallel
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What ``with_options`` may change for a view of a toolkit."""
-
-    deadline: float | None
-    signal: CancelSignal | None
-    notify: OnProgress | None
+        return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))
 
 
 def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:
@@ -364,34 +350,18 @@ def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:
 
 
 def _hints(catalog: Catalog, name: str) -> Collection[Hint]:
-    """Read from the manifest when a rule asks for it: no model is imported."""
+    """The hints of a tool, from the manifest; no model is imported."""
     info = catalog.tools.get(name)
     return HINTS if info is None else effective_hints(_annotations(catalog, name), (*info.required, *info.optional))
 
 
-def _close(scope: Scope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None) -> None:
-    try:
-        if scope.needs_loop:
-            loop.submit(scope.close_async())[0].result()
-        else:
-            scope.close()
-    except BaseException:
-        # Told in the log by the scope; the rest is to be closed as well.
-        pass
-    loop.close()
-    workers.close()
-    guards.close()
-    if audit is not None:
-        audit.close()
+def _make_cache_opener(scope: DependencyScope, planner: Planner) -> Callable[[], OutputCache]:
+    """A function that opens the output cache at its first use. Messages hold it, so it must not hold the toolkit."""
 
-
-def _cache_opener(scope: Scope, planner: Planner) -> Callable[[], OutputCache]:
-    """What opens the output cache at the first use. Messages hold it, so it must not hold the toolkit."""
-
-    def opened() -> OutputCache:
+    def open_cache() -> OutputCache:
         from toolkit.runtime.stores.keys import OUTPUT_CACHE
 
         cache: OutputCache = scope.resolve(planner.node(OUTPUT_CACHE))
         return cache
 
-    return opened
+    return open_cache

@@ -1,5 +1,5 @@
-"""Handlers with injected parameters, made into handlers without; and the end of a handler, where what it was given is
-given back: in the thread or task that used it, also when the caller has long gone on."""
+"""Injects dependencies into handlers, and releases them in the thread or task that used them when the handler ends,
+even if its caller has stopped waiting."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from toolkit.inject.plan import Node, Planner
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.inject.plan import DependencyNode, Planner
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.workers import Workers, is_async
 
 T = TypeVar("T")
 
-GIVEN_BY_THE_ROAD: Final = 2
-"""A handler's first two parameters are its arguments and its context."""
+GIVEN_PARAMETERS: Final = 2
+"""How many parameters of a handler the call path fills in: the arguments and the context."""
 
 
-def injected(handler: Callable[..., Any], planner: Planner, workers: Workers, *, blocking: bool) -> Callable[..., Any]:
-    """The handler itself if it needs nothing; else one that is async where the handler or what it needs is."""
-    needs = planner.needs_of(handler, skip=GIVEN_BY_THE_ROAD)
+def inject(handler: Callable[..., Any], planner: Planner, workers: Workers, *, blocking: bool) -> Callable[..., Any]:
+    """The handler without injected parameters: async if the handler or one of its dependencies is."""
+    needs = planner.needs_of(handler, skip=GIVEN_PARAMETERS)
     if not needs:
         return handler
     awaits = is_async(handler)
@@ -39,11 +39,13 @@ def injected(handler: Callable[..., Any], planner: Planner, workers: Workers, *,
 
         return await asyncio.wrap_future(workers.submit(lambda: handler(args, ctx, **given)))
 
-    return run_async if awaits or any(isinstance(need, Node) and need.needs_loop for _, need in needs) else run
+    return (
+        run_async if awaits or any(isinstance(need, DependencyNode) and need.needs_loop for _, need in needs) else run
+    )
 
 
-def handled(handler: Callable[..., Any], args: BaseModel, ctx: ToolContext) -> Any:
-    """Calls a sync handler, then gives back what it took; unless it gave something to await, which may still use that."""
+def run_and_release(handler: Callable[..., Any], args: BaseModel, ctx: ToolContext) -> Any:
+    """Calls a sync handler, then releases its dependencies; not if it returned an awaitable, which may still use them."""
     try:
         value = handler(args, ctx)
     except BaseException as error:
@@ -56,8 +58,8 @@ def handled(handler: Callable[..., Any], args: BaseModel, ctx: ToolContext) -> A
     return value
 
 
-async def closing(work: Awaitable[T], ctx: ToolContext) -> T:
-    """Awaits an async handler, then gives back what it took with ``ctx.resolve_async``."""
+async def await_and_release(work: Awaitable[T], ctx: ToolContext) -> T:
+    """Awaits an async handler, then releases its dependencies."""
     try:
         value = await work
     except BaseException as error:

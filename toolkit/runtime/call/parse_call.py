@@ -1,4 +1,4 @@
-"""A model's call before it runs: its name known, its arguments validated, its type narrowed by ``.name``."""
+"""Parses a model's call without running it: the name is known, the arguments are validated."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.catalog.catalog import Catalog, Tool
+from toolkit.runtime.catalog.catalog import Catalog
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.output.message import ParsedCall
 from toolkit.wire.call import ToolCall
 
 
 def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:
-    """The call with validated arguments; policy is not asked and nothing runs. Raises as ``invoke`` does."""
+    """The call with validated arguments. The policy is not asked and nothing runs; raises as ``invoke`` does."""
     info = catalog.tools.get(call.name) if isinstance(call.name, str) else None
     if info is None:
         raise steps.not_found(call.name, catalog.tools)

@@ -1,4 +1,4 @@
-"""Validating into one generated model, with the choices that do not change from call to call made once."""
+"""Validates values into one generated model; what does not change between calls is decided once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MAX_KEY: Final = 100
 
 
 class Reader:
-    """Reads values into ``model``: from the wire by the spec's own names, from instances by Python's.
+    """Reads values into ``model``: from the wire by the names in the spec, from instances by Python names.
 
-    ``validator`` takes the place of the one the model's class has.
+    ``validator`` is used instead of the model's own.
     """
 
     __slots__ = ("_by_python_name", "_is_root", "from_wire", "model")
@@ -29,42 +29,42 @@ class Reader:
         validate = (validator or model.__pydantic_validator__).validate_python
         self.model: Final = model
         self._is_root = model.__pydantic_root_model__
-        # Python's names are no second spelling on the wire. Saying so costs half a validation, so it is said only where
-        # the two differ.
+        # Python names are not accepted on the wire. The option costs half a validation, so it is set only where they
+        # differ from the wire names.
         aliased = validator is not None or _has_aliases(model)
         self.from_wire: Final[Callable[[Any], Any]] = (
             partial(validate, by_alias=True, by_name=False) if aliased else validate
         )
         self._by_python_name = partial(validate, by_alias=False, by_name=True) if aliased else validate
 
-    def again(self, value: BaseModel) -> BaseModel:
-        """A fresh check of an instance, which may have been made without one (``model_construct``)."""
+    def revalidate(self, value: BaseModel) -> BaseModel:
+        """Validates an instance again: it may have been made without validation (``model_construct``)."""
         fields, given = value.__dict__, value.__pydantic_fields_set__
         checked: BaseModel
         if self._is_root:
             checked = self.from_wire(fields.get("root"))
             return checked
-        # Unset fields stay out: they may hold None where the schema refuses null.
+        # Unset fields are left out: they may be None where the schema refuses null.
         content = fields if len(fields) == len(given) else {key: fields[key] for key in given if key in fields}
         extra = value.__pydantic_extra__
         checked = self._by_python_name({**content, **extra} if extra else content)
         return checked
 
 
-def refused_places(error: ValidationError) -> str:
-    """What an output's schema refuses, each place with its reason; the refused values are not repeated."""
+def describe_errors(error: ValidationError) -> str:
+    """Each place that the schema of an output refuses, with the reason; the refused values are not repeated."""
     count = error.error_count()
     errors = error.errors(include_input=False, include_url=False)[:_MAX_NAMED]
-    told = "; ".join(f"{_place(each['loc'])}: {each['msg']}" for each in errors)
-    return f"{told}; and {count - _MAX_NAMED} more" if count > _MAX_NAMED else told
+    described = "; ".join(f"{_location(each['loc'])}: {each['msg']}" for each in errors)
+    return f"{described}; and {count - _MAX_NAMED} more" if count > _MAX_NAMED else described
 
 
-def _place(keys: tuple[int | str, ...]) -> str:
+def _location(keys: tuple[int | str, ...]) -> str:
     return ".".join(str(key)[:_MAX_KEY] for key in keys) or "the answer"
 
 
 def _has_aliases(model: type[BaseModel]) -> bool:
-    """Whether any model generated together with this one spells a field differently on the wire."""
-    beside = vars(sys.modules[model.__module__]).values()
-    models = [found for found in beside if isinstance(found, type) and issubclass(found, BaseModel)]
+    """Whether any model of the same module has a field with another name on the wire."""
+    neighbours = vars(sys.modules[model.__module__]).values()
+    models = [found for found in neighbours if isinstance(found, type) and issubclass(found, BaseModel)]
     return any(field.alias is not None for found in models for field in found.model_fields.values())

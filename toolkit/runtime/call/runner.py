@@ -1,168 +1,124 @@
-"""The sync road of one tool call. Generated ``Toolkit`` classes are this class with typed signatures."""
+"""Runs tool calls synchronously. Generated ``Toolkit`` classes are this class with typed signatures."""
 
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Awaitable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import groupby
 from queue import SimpleQueue
-from types import TracebackType
-from typing import Any, Final, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
+from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
-from toolkit.runtime.call.core import Options, View
-from toolkit.runtime.call.handler_scope import closing, handled
-from toolkit.runtime.catalog.catalog import Tool
+from toolkit.runtime.call.core import PreparedCall
+from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
+from toolkit.runtime.call.supervise import wait_for_handler
+from toolkit.runtime.call.view import Options, View
 from toolkit.runtime.catalog.omit import OMIT
-from toolkit.runtime.context.progress import Progress, both
+from toolkit.runtime.closeable import Closeable
+from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.message import ToolMessage
-from toolkit.runtime.workers import Job, contained
+from toolkit.runtime.workers import Job, await_contained
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
 T = TypeVar("T")
 
-GRACE_SECONDS: Final = 0.2
-"""How long a handler that was told to stop may take to do so before the caller goes on without it."""
-
 
 class CallTool(Protocol):
-    """Runs a tool for a method of a generated ``Tools`` class, whose return type says what comes back."""
+    """Runs a tool for a method of a generated ``Tools`` class, which declares the return type."""
 
     def __call__(self, name: str, arguments: dict[str, Any], /) -> T: ...  # type: ignore[type-var]
 
 
-class Runner(View):
+class Runner(View, Closeable):
     """Runs tools by name: resolve, admit, validate, run in the sandbox, conclude."""
 
-    # -- the road ----------------------------------------------------------------------------------------------------
+    # -- the call path -----------------------------------------------------------------------------------------------
 
     def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
-        record = None if core.audit is None else core.audit.begin(name, call_id)
-        try:
-            tool, args, repairs, verdict, request = core.prepare(name, arguments, call_id, is_text=is_text)
-            if tool.handler is None:
-                raise steps.no_handler(tool)
-        except BaseException as error:
-            if record is not None:
-                record.failed(error, arguments)
-            raise
-        # Inline and with the shared signal unless somebody may end the call from outside.
+        call = core.prepare(name, arguments, call_id, is_text=is_text)
+        tool, record = call.tool, call.record
+        # Inline and with the shared signal, unless the call can be ended from outside.
         inline = options.deadline is None and options.signal is None and not tool.is_async
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)
-        ctx = core.new_context(tool, call_id, signal, options.notify)
+        ctx = ToolContext(tool, core, call_id, signal, options.notify)
         try:
-            answer = None if request is None else self._asked(request)
-            if record is not None:
-                record.decided(verdict, core.tier_of(tool), answer)
-            if isinstance(answer, Respond):
-                return self._told(steps.conclude(tool, answer.content, ctx, repairs, of="the approver"), record)
-            if request is not None:
-                args = core.answered(tool, request, answer)
-            if record is not None:
-                record.start(tool, args)
+            if call.request is not None or record is not None:
+                answer = None if call.request is None else self._ask(call.request)
+                core.settle(call, answer)
+                if isinstance(answer, Respond):
+                    message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
+                    return self._deliver(message, record)
             if not inline:
-                value = self._supervised(tool, args, ctx)
+                signal.check()
+                value = wait_for_handler(*self._start_handler(call, ctx), signal)
             else:
-                value = tool.handler(args, ctx)
+                value = call.handler(call.arguments, ctx)
                 if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
-                    # A plain function around an async handler: a decorator, say.
-                    value = self._awaited(value)
+                    # A plain function around an async handler, such as a decorator.
+                    value = self._await_in_loop(value)
                 if ctx._scope is not None:
                     ctx._scope.close()
-            message = steps.conclude(tool, value, ctx, repairs)
-            return message if self._on_result is None and record is None else self._told(message, record)
+            message = steps.conclude(tool, value, ctx, call.repairs)
+            return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
             if inline:
                 ctx._drop_output()
                 if ctx._scope is not None:
                     ctx._scope.close(error)
             interrupted = isinstance(error, KeyboardInterrupt)
-            shown = ToolCancelled("interrupted") if interrupted else steps.named(error, tool.name)
+            shown = ToolCancelled("interrupted") if interrupted else steps.as_toolkit_error(error, tool.name)
             if record is not None:
-                record.failed(shown, args)
+                record.end_failed(shown, call.arguments)
             if interrupted:
                 raise
             raise shown from error.__cause__
 
-    def _asked(self, request: ApprovalRequest) -> Answer:
-        """What the approver says; an async one is waited for, here as well."""
+    def _ask(self, request: ApprovalRequest) -> Answer:
+        """Asks the approver; waits for an async one."""
         approver = self._core.context.approver
         assert approver is not None
         try:
             answer = approver(request)
-            return self._awaited(answer) if inspect.isawaitable(answer) else answer
+            return self._await_in_loop(answer) if inspect.isawaitable(answer) else answer
         except Exception as error:
             raise steps.not_approved(request, error) from error
 
-    def _awaited(self, work: Awaitable[T]) -> T:
-        return self._begun(work)[0].result()
+    def _await_in_loop(self, work: Awaitable[T]) -> T:
+        return self._submit_to_loop(work)[0].result()
 
-    def _begun(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
-        """Starts awaiting in the toolkit's loop; a handler of that loop that calls the toolkit again gets another one."""
+    def _submit_to_loop(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
+        """Starts awaiting in the toolkit's loop; in a new loop if the caller itself runs in the toolkit's loop."""
         if not self._core.loop.waits_for_caller:
             return self._core.loop.submit(work)
         import asyncio
 
-        return self._core.workers.submit(lambda: asyncio.run(contained(work))), _nothing
+        return self._core.workers.submit(lambda: asyncio.run(await_contained(work))), _nothing
 
-    def _supervised(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> object:
-        """Runs the handler beside the caller, who goes on without it once it is told to stop and does not."""
-        ctx.signal.check()
-        future, stop = self._started(tool, args, ctx)
-        changed = threading.Event()
-        future.add_done_callback(lambda _: changed.set())
-        outer = self._options.signal
-        forget = _nothing if outer is None else outer.listen(changed.set)
-        try:
-            remaining = ctx.signal.remaining
-            changed.wait(None if remaining is None else min(remaining, threading.TIMEOUT_MAX))
-            if not future.done():
-                self._stopped(future, stop, ctx)
-            ctx.signal.refuse_late()
-            return future.result()
-        except KeyboardInterrupt:
-            ctx.signal.stop()
-            stop()
-            raise
-        finally:
-            forget()
-
-    def _started(self, tool: Tool, args: BaseModel, ctx: ToolContext) -> tuple[Future[Any], Job]:
-        handler = tool.handler
-        assert handler is not None
+    def _start_handler(self, call: PreparedCall, ctx: ToolContext) -> tuple[Future[Any], Job]:
+        """Starts the handler in the loop or in a thread; returns its future, and what cancels it."""
+        handler, args, tool = call.handler, call.arguments, call.tool
         if tool.is_async:
-            return self._begun(closing(handler(args, ctx), ctx))
+            return self._submit_to_loop(await_and_release(handler(args, ctx), ctx))
 
         def work(args: BaseModel, ctx: ToolContext) -> Any:
             value = handler(args, ctx)
             awaitable = not isinstance(value, tool.output.model) and inspect.isawaitable(value)
-            return self._awaited(value) if awaitable else value
+            return self._await_in_loop(value) if awaitable else value
 
-        return self._core.workers.submit(lambda: handled(work, args, ctx)), _nothing
+        return self._core.workers.submit(lambda: run_and_release(work, args, ctx)), _nothing
 
-    def _stopped(self, future: Future[Any], stop: Job, ctx: ToolContext) -> NoReturn:
-        """Tells the handler to stop and raises what ended the call, whether or not the handler is still running."""
-        error = ctx.signal.error() or ToolTimeout("the call took longer than its deadline")
-        stop()
-        ended = threading.Event()
-        future.add_done_callback(lambda _: ended.set())
-        ended.wait(GRACE_SECONDS)
-        error.details["abandoned"] = not future.done()
-        raise error
-
-    # -- the ways in -------------------------------------------------------------------------------------------------
+    # -- the entry points --------------------------------------------------------------------------------------------
 
     def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
         return self._run(name, args)
@@ -181,13 +137,11 @@ class Runner(View):
         try:
             message = self._run(call.name, call.arguments if text is None else text, call.id, is_text=text is not None)
             return message.to_result(call.id)
-        except ToolkitError as error:
-            return ToolResult(call.id, call.name, "error", str(error))
-        except Exception as error:  # a text form that fails is the tool's failure, too
-            return ToolResult(call.id, call.name, "error", str(steps.named(error, call.name)))
+        except Exception as error:  # also of the tool's own text form
+            return steps.error_result(error, call.id, call.name)
 
     def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """Runs calls in their order; neighbours that may run in parallel do. No failure loses another's result."""
+        """Runs calls in order; adjacent parallel ones run at the same time. A failure does not affect other results."""
         results: list[ToolResult] = []
         for parallel, group in groupby(calls, key=self._is_parallel):
             some = list(group)
@@ -198,11 +152,11 @@ class Runner(View):
         return results
 
     def stream(self, call: ToolCall) -> Iterator[Progress | ToolResult]:
-        """Runs a model's call and gives what it tells meanwhile, then its result. Who stops listening ends the call."""
+        """Runs a model's call; yields its progress, then its result. Closing the iterator cancels the call."""
         events: SimpleQueue[Progress | ToolResult] = SimpleQueue()
         options = self._options
-        signal, forget = CancelSignal.below(options.signal)
-        view = self._with(Options(options.deadline, signal, both(options.notify, events.put)))
+        signal, forget = CancelSignal.linked_to(options.signal)
+        view = self._with(Options(options.deadline, signal, combine_listeners(options.notify, events.put)))
         self._core.workers.submit(lambda: events.put(view.call(call)))
         try:
             while True:
@@ -215,16 +169,8 @@ class Runner(View):
             signal.cancel("the caller stopped listening")
 
     def close(self) -> None:
-        """Ends what the toolkit keeps open; calls after it fail."""
+        """Closes what the toolkit holds open; later calls fail."""
         self._core.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _nothing() -> None:

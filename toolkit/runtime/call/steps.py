@@ -1,11 +1,12 @@
-"""The steps of one call, in the order of the road. Pure functions: the sync and async runners only drive them.
+"""The steps of one call, as plain functions that the sync and the async runner share.
 
-``resolve`` the name, ``admit`` by name, ``as_object``, ``validate``, ``authorize`` (rules on what the call touches, then
+In order: resolve the name, admit by name, ``as_object``, ``validate``, authorize (rules on what the call touches, then
 approval), run, ``conclude``.
 """
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -23,14 +24,17 @@ from toolkit.errors import (
     nearest,
 )
 from toolkit.guard.policy.policy import Verdict
-from toolkit.runtime.call.approval import ApprovalRequest, Deny, refused
+from toolkit.runtime.call.approval import ApprovalRequest, Deny, denial
 from toolkit.runtime.call.argument_text import parse_arguments
-from toolkit.runtime.call.reader import refused_places
+from toolkit.runtime.call.reader import describe_errors
 from toolkit.runtime.call.repair import Repair, repaired
-from toolkit.runtime.catalog.catalog import Tool
-from toolkit.runtime.context.toolkit_context import ToolContext, logger
-from toolkit.runtime.output.keep_text import Kept
+from toolkit.runtime.catalog.tool import Tool
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.output.keep_text import StreamedOutput
 from toolkit.runtime.output.message import ToolMessage
+from toolkit.wire.result import ToolResult
+
+logger: Final = logging.getLogger("toolkit")
 
 MAX_LISTED_ERRORS: Final = 50
 _MAX_NAMED_ERRORS: Final = 5
@@ -38,22 +42,21 @@ _NO_REPAIRS: Final[tuple[Repair, ...]] = ()
 
 
 def not_found(name: object, known: Mapping[str, object]) -> ToolNotFound:
-    """The error for a name the catalog does not have; ``admit`` has not looked, so it says nothing of policy."""
+    """The error for a name that the catalog does not have; it says nothing about the policy."""
     if not isinstance(name, str):
-        return ToolNotFound(f"a tool's name is text, not {type(name).__name__}", tool_name=str(name)[:100])
+        return ToolNotFound(f"a tool name must be text, not {type(name).__name__}", tool_name=str(name)[:100])
     shown = name if len(name) <= 100 else name[:100] + "…"
     return ToolNotFound(f"no tool is called {shown!r}.{nearest(name, known)}", tool_name=name)
 
 
-def admit(tool: Tool) -> None:
-    """Policy and permissions by name, before the arguments are looked at: a forbidden tool reveals nothing."""
-    if tool.refusal is not None:
-        raise ToolNotAllowed(tool.refusal, tool_name=tool.name, details={"decision": "deny"})
+def not_admitted(tool: Tool) -> ToolNotAllowed:
+    """The refusal by name, before the arguments are looked at: a forbidden tool reveals nothing."""
+    return ToolNotAllowed(tool.refusal or "", tool_name=tool.name, details={"decision": "deny"})
 
 
 def not_allowed(name: str, verdict: Verdict) -> ToolNotAllowed:
-    """The refusal of a call by policy, with the words behind it."""
-    asked = ", and nobody is there to approve it" if verdict.decision == "ask" else ""
+    """The refusal of a call by the policy, with the reason."""
+    asked = ", and no approver is configured" if verdict.decision == "ask" else ""
     details = {"decision": verdict.decision, "because": verdict.because}
     return ToolNotAllowed(f"{name!r} is not allowed: {verdict.because}{asked}", tool_name=name, details=details)
 
@@ -71,7 +74,7 @@ def as_object(tool: Tool, arguments: object, *, is_text: bool) -> dict[str, Any]
     if isinstance(arguments, Mapping):
         return dict(arguments)
     raise InvalidArgumentsType(
-        f"the arguments of {tool.name!r} must be an object, not {_json_word(arguments)}", tool_name=tool.name
+        f"the arguments of {tool.name!r} must be an object, not {_json_type(arguments)}", tool_name=tool.name
     )
 
 
@@ -79,7 +82,7 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
     """The arguments as the tool's input model, accepted exactly when its JSON Schema accepts them."""
     try:
         if isinstance(arguments, BaseModel):
-            return tool.input.again(arguments), _NO_REPAIRS
+            return tool.input.revalidate(arguments), _NO_REPAIRS
         return tool.input.from_wire(arguments), _NO_REPAIRS
     except ValidationError as error:
         if tool.input_schema is not None and isinstance(arguments, dict):
@@ -90,16 +93,16 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
 def _validate_repaired(
     tool: Tool, schema: Mapping[str, object], arguments: dict[str, Any], error: ValidationError
 ) -> tuple[BaseModel, list[Repair]]:
-    mended, repairs = repaired(arguments, schema, lambda trial: _failing(tool, trial))
+    mended, repairs = repaired(arguments, schema, lambda trial: _find_failing(tool, trial))
     try:
         return tool.input.from_wire(mended), repairs
     except ValidationError:
-        # What the model sent is what it must correct: the errors of the repaired copy would confuse it.
+        # The model must correct what it sent, not the repaired copy.
         raise invalid_arguments(tool, error) from None
 
 
-def _failing(tool: Tool, arguments: dict[str, Any]) -> frozenset[object]:
-    """The arguments the schema refuses, by their names at the top."""
+def _find_failing(tool: Tool, arguments: dict[str, Any]) -> frozenset[object]:
+    """The names of the top-level arguments that the schema refuses."""
     try:
         tool.input.from_wire(arguments)
     except ValidationError as error:
@@ -109,7 +112,7 @@ def _failing(tool: Tool, arguments: dict[str, Any]) -> frozenset[object]:
 
 
 def invalid_arguments(tool: Tool, error: ValidationError) -> InvalidArguments:
-    """What the validator said, as data and as a sentence a model can act on; rejected values are never repeated."""
+    """The validator's errors, as data and as a sentence that a model can act on; rejected values are never repeated."""
     count = error.error_count()
     errors = error.errors(include_input=False, include_url=False)
     known = [field.alias or name for name, field in tool.input.model.model_fields.items()]
@@ -134,40 +137,40 @@ def no_handler(tool: Tool) -> ToolFailed:
 
 
 def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
-    """The refusal of a call whose approver failed: nobody has approved it. An error of ours says itself what it means."""
+    """The refusal of a call whose approver failed. A ``ToolkitError`` that the approver raised stays as it is."""
     if isinstance(error, ToolkitError):
         return error
-    mark = _logged(error, "approver of tool", request.tool_name)
-    return refused(request, Deny(f"the approver failed; the log holds the cause under {mark}"))
+    mark = _log_error(error, "approver of tool", request.tool_name)
+    return denial(request, Deny(f"the approver failed; the cause is in the log under {mark}"))
 
 
 def conclude(
-    tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair], of: str = ""
+    tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair], answered_by: str = ""
 ) -> ToolMessage[Any, Any]:
-    """Checks the output and makes the message; ``content`` is the handler's value itself where it is a model.
+    """Checks the output and makes the message; ``content`` is the handler's own value if that is a model.
 
-    ``of`` is who answered, where that was not the tool.
+    ``answered_by`` names who answered, if it was not the tool.
     """
-    streamed = None if ctx._writer is None else Kept.of(ctx._writer)
+    streamed = None if ctx._writer is None else StreamedOutput.finish(ctx._writer)
     if tool.output_check != "off":
-        value = _checked_output(tool, value, of)
+        value = _check_output(tool, value, answered_by)
     metadata = ctx._metadata
     if repairs:
         metadata = {**(metadata or {}), "repairs": [repair.as_json() for repair in repairs]}
     return tool.message(tool.name, value, ctx._title, metadata, ctx._attachments, tool.render, tool.keeper, streamed)
 
 
-def _checked_output(tool: Tool, value: object, of: str) -> object:
+def _check_output(tool: Tool, value: object, answered_by: str) -> object:
     try:
         if isinstance(value, tool.output.model):
-            tool.output.again(value)
+            tool.output.revalidate(value)
             return value
         made: object = tool.output.from_wire(value)
         return made
     except ValidationError as error:
         count = error.error_count()
-        who = f"{of} answered in the tool's place" if of else "the tool answered"
-        words = f"{who} what its output schema refuses: {refused_places(error)}"
+        what = f"the answer of {answered_by}" if answered_by else "the output of the tool"
+        words = f"{what} does not match the tool's output schema: {describe_errors(error)}"
         errors = error.errors(include_input=False, include_url=False)[:MAX_LISTED_ERRORS]
         if tool.output_check == "warn":
             logger.warning("%s: %s: %s", tool.name, words, errors)
@@ -175,26 +178,31 @@ def _checked_output(tool: Tool, value: object, of: str) -> object:
         raise ToolFailed("INVALID_OUTPUT", words, errors=errors, error_count=count) from None
 
 
-def named(error: BaseException, tool_name: str) -> ToolkitError:
-    """Any error of a handler as one of ours; what was not expected goes to the log under a short id."""
+def as_toolkit_error(error: BaseException, tool_name: str) -> ToolkitError:
+    """Any error of a handler as a ``ToolkitError``; an unexpected one is logged under a short id."""
     if isinstance(error, ToolkitError):
-        # Always: a handler may raise one error object again and again, or let another tool's error through.
+        # Always: a handler may raise the same error object again, or pass on the error of another tool.
         error.tool_name = tool_name
         return error
-    mark = _logged(error, "tool", tool_name)
+    mark = _log_error(error, "tool", tool_name)
     return InternalError(
-        f"the tool failed unexpectedly; the log holds the cause under {mark}", tool_name=tool_name, details={"id": mark}
+        f"the tool failed unexpectedly; the cause is in the log under {mark}", tool_name=tool_name, details={"id": mark}
     )
 
 
-def _logged(error: BaseException, where: str, tool_name: str) -> str:
-    """Puts an error into the log; gives the mark it can be found by."""
+def error_result(error: Exception, call_id: str, tool_name: str) -> ToolResult:
+    """A failed call as the model reads it: ``CODE: message``."""
+    return ToolResult(call_id, tool_name, "error", str(as_toolkit_error(error, tool_name)))
+
+
+def _log_error(error: BaseException, where: str, tool_name: str) -> str:
+    """Logs an error; returns the id under which it is found."""
     mark = secrets.token_hex(4)
     logger.error("internal error %s in %s %r", mark, where, tool_name, exc_info=error)
     return mark
 
 
-def _json_word(value: object) -> str:
+def _json_type(value: object) -> str:
     words = {
         "NoneType": "null",
         "bool": "a boolean",

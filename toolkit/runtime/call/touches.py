@@ -1,43 +1,44 @@
-"""What a call would touch: told by the handler's own ``preview``, else by the spec's ``x-resource`` marks."""
+"""Finds what a call would touch: from the handler's ``preview``, or from the spec's ``x-resource`` marks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.catalog.catalog import Tool, ToolInfo, beside
-from toolkit.runtime.context.toolkit_context import ToolContext
+from toolkit.runtime.catalog.catalog import ToolInfo
+from toolkit.runtime.catalog.handler_parts import HandlerParts
+from toolkit.runtime.catalog.tool import Tool
+from toolkit.runtime.context.tool_context import ToolContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 RESOURCE_KINDS: Final = tuple(_CONDITIONS)
 
 
-def touched_kinds(info: ToolInfo, handler: Callable[..., Any] | None) -> frozenset[str]:
-    """Which conditions of rules mean something for a tool; a handler with a ``preview`` may tell of anything."""
-    if beside(handler, "preview") is not None:
+def touched_kinds(info: ToolInfo, handler: HandlerParts[..., Any] | None) -> frozenset[str]:
+    """Which conditions of rules can apply to a tool; a handler with a ``preview`` may report anything."""
+    if handler is not None and handler.preview is not None:
         return frozenset(_CONDITIONS.values())
     return frozenset(_CONDITIONS[kind] for _, kind in info.resources)
 
 
-def preview_of(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
+def preview_call(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
     """The preview of one call, before it runs."""
     if tool.preview is None:
-        return _from_marks(tool.info, args)
+        return _preview_from_marks(tool.info, args)
     try:
         made = tool.preview(args, ctx)
     finally:
         if ctx._scope is not None:
             ctx._scope.close()
     if not isinstance(made, Preview):
-        raise SetupError(f"the preview of {tool.name!r} gave {type(made).__name__}, not a Preview")
+        raise SetupError(f"the preview of {tool.name!r} returned {type(made).__name__}, not a Preview")
     return made
 
 
-def _from_marks(info: ToolInfo, args: BaseModel) -> Preview:
+def _preview_from_marks(info: ToolInfo, args: BaseModel) -> Preview:
     found: dict[str, list[str]] = {kind: [] for kind in _CONDITIONS}
     argv: tuple[str, ...] | None = None
     for field, kind in info.resources:
@@ -50,7 +51,7 @@ def _from_marks(info: ToolInfo, args: BaseModel) -> Preview:
         reads=tuple(found["read-path"]),
         writes=tuple(found["write-path"]),
         argv=argv,
-        # Two texts for a shell are one that runs both.
+        # Two shell texts are judged as one that runs both.
         shell="; ".join(found["shell"]) if found["shell"] else None,
         url=found["url"][0] if found["url"] else None,
     )

@@ -1,4 +1,4 @@
-"""How packs join a toolkit: handlers for the tools of its catalog, and code-first tools that extend it."""
+"""Joins packs to a catalog: handlers for its tools, and code-first tools that extend it."""
 
 from __future__ import annotations
 
@@ -8,41 +8,44 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from toolkit.errors import SetupError, nearest
+from toolkit.inject.plan import name_of
 from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.catalog.catalog import Catalog, CodeTool, Pack, PackSource, ToolInfo
+from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+from toolkit.runtime.catalog.handler_parts import HandlerParts, find_parts
+from toolkit.runtime.catalog.pack import CodeTool, Pack, PackSource
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from toolkit.runtime.functions.define import FunctionTool
 
-Handlers: TypeAlias = dict[str, Callable[..., Any]]
+Handlers: TypeAlias = dict[str, HandlerParts[..., Any]]
 Ready: TypeAlias = "Callable[[CodeTool], FunctionTool[..., Any]]"
 
 ALL: Final = "*"
-"""In place of a name in ``"module:name"``: every tool of the module."""
+"""``"module:*"`` means every tool of the module."""
 
 
 def load_pack(source: PackSource | str) -> Pack:
-    """A pack, or what ``"module:name"`` stands for; ``"module:*"`` are the code-first tools of a module."""
+    """Loads a pack from ``"module:name"``; ``"module:*"`` means all code-first tools of the module."""
     if not isinstance(source, str):
         try:
             return source.as_pack()
         except AttributeError:
-            raise SetupError(f"{type(source).__name__} is no pack: give packs, registries or tools") from None
+            raise SetupError(f"{type(source).__name__} is not a pack: give packs, registries or tools") from None
     module_name, _, name = source.partition(":")
     try:
         module = importlib.import_module(module_name)
-        found: PackSource = tools_of(module) if name == ALL else getattr(module, name)
+        found: PackSource = find_tools(module) if name == ALL else getattr(module, name)
     except (ImportError, AttributeError) as error:
         raise SetupError(f"the pack {source!r} cannot be loaded: {error}") from error
     pack = found.as_pack() if isinstance(found, PackSource) else None
     if not isinstance(pack, Pack):
-        raise SetupError(f"{source!r} is no pack of handlers: make one with the generated `bind`")
+        raise SetupError(f"{source!r} is not a pack of handlers: make one with the generated `bind`")
     return pack
 
 
-def tools_of(module: object) -> Pack:
-    """The code-first tools among the public names of a module, in the order they stand there."""
+def find_tools(module: object) -> Pack:
+    """The code-first tools among the public names of a module, in the order of the module."""
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.functions.lazy import LazyTool
 
@@ -50,16 +53,16 @@ def tools_of(module: object) -> Pack:
     names: Iterable[str] = space.get("__all__") or [name for name in space if not name.startswith("_")]
     found = [value for name in names if isinstance(value := space.get(name), FunctionTool | LazyTool)]
     if not found:
-        raise SetupError(f"the module {space.get('__name__')!r} holds no tool: none of its public names is one")
-    # One tool may have two names in Python.
+        raise SetupError(f"the module {space.get('__name__')!r} has no tools: none of its public names is one")
+    # A module may hold one tool under two names.
     return Pack(tools={id(tool): tool for tool in found}.values())
 
 
-def join(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[Catalog, Handlers]:
+def join_packs(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[Catalog, Handlers]:
     """One handler per tool, and the catalog with the code-first tools it did not have.
 
-    Two packs with one tool, a handler for a tool the catalog lacks, and a second tool of one name are mistakes.
-    ``ready`` makes a lazy tool.
+    Refused: two packs with one tool, a handler for a tool that the catalog does not have, two tools of one name.
+    ``ready`` loads a lazy tool.
     """
     handlers: Handlers = {}
     owners: dict[str, str] = {}
@@ -69,15 +72,16 @@ def join(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[Catalog
         for name, handler in pack.handlers.items():
             if name not in catalog.tools:
                 raise SetupError(
-                    f"a pack handles {name!r}, which is no tool of this toolkit.{nearest(name, catalog.tools)}"
+                    f"a pack handles {name!r}, which is not a tool of this toolkit.{nearest(name, catalog.tools)}"
                 )
-            _claim(owners, name, _owner(handler))
-            handlers[name] = handler
+            parts = find_parts(handler)
+            _claim(owners, name, name_of(parts.run))
+            handlers[name] = parts
         for tool in pack.tools:
             if id(tool) not in seen:
                 seen.add(id(tool))
                 _join_tool(catalog, ready(tool), handlers, owners, added)
-    return (Extended(catalog, added) if added else catalog), handlers
+    return (ExtendedCatalog(catalog, added) if added else catalog), handlers
 
 
 def _join_tool(
@@ -87,7 +91,7 @@ def _join_tool(
     owners: dict[str, str],
     added: dict[str, FunctionTool[..., Any]],
 ) -> None:
-    from toolkit.runtime.functions.handler import generated_handler_of, handler_of
+    from toolkit.runtime.functions.handler import make_generated_handler, make_handler
 
     info = catalog.tools.get(tool.name)
     if info is not None and info.function != tool.origin:
@@ -98,9 +102,9 @@ def _join_tool(
         )
     _claim(owners, tool.name, tool.owner)
     if info is not None:
-        handlers[tool.name] = generated_handler_of(tool)
+        handlers[tool.name] = make_generated_handler(tool)
     else:
-        handlers[tool.name] = handler_of(tool)
+        handlers[tool.name] = make_handler(tool)
         added[tool.name] = tool
 
 
@@ -110,11 +114,7 @@ def _claim(owners: dict[str, str], name: str, owner: str) -> None:
     owners[name] = owner
 
 
-def _owner(handler: Callable[..., Any]) -> str:
-    return f"{getattr(handler, '__module__', '?')}.{getattr(handler, '__qualname__', type(handler).__name__)}"
-
-
-class Extended(Catalog):
+class ExtendedCatalog(Catalog):
     """The catalog of a generated package and code-first tools, in the order of their names."""
 
     def __init__(self, base: Catalog, added: Mapping[str, FunctionTool[..., Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The default of an optional argument that has none: not ``None``, which would be a value."""
+"""The default of an optional argument without a default of its own. It is not ``None``, which would be a value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, final
 
 @final
 class Omit:
-    """The type of ``OMIT``; an argument left at it is not sent at all."""
+    """The type of ``OMIT``; an argument with this value is not sent."""
 
     __slots__ = ()
 

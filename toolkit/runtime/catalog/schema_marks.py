@@ -1,4 +1,4 @@
-"""Marks of ours in a schema, which say something to the toolkit and nothing to a model."""
+"""The toolkit's own marks in schemas, which are not shown to models."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _BY_NAME: Final = frozenset({"properties", "$defs", "definitions", "patternPrope
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
 
 
-def told_schema(schema: Any) -> Any:
-    """A copy without our marks: what a model is told. A property may be called as a mark is.
+def strip_marks(schema: Any) -> Any:
+    """A copy of the schema without our marks. A property that has the name of a mark stays.
 
-    >>> told_schema({"properties": {"x-secret": {"type": "string", "x-secret": True}}})
+    >>> strip_marks({"properties": {"x-secret": {"type": "string", "x-secret": True}}})
     {'properties': {'x-secret': {'type': 'string'}}}
     """
     if isinstance(schema, list):
-        return [told_schema(item) for item in schema]
+        return [strip_marks(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {key: _below(key, value) for key, value in schema.items() if key not in _MARKS}
+    return {key: _strip_value(key, value) for key, value in schema.items() if key not in _MARKS}
 
 
-def _below(key: str, value: Any) -> Any:
+def _strip_value(key: str, value: Any) -> Any:
     if key in _DATA:
         return deepcopy(value)
     if key in _BY_NAME and isinstance(value, dict):
-        return {name: told_schema(item) for name, item in value.items()}
-    return told_schema(value)
+        return {name: strip_marks(item) for name, item in value.items()}
+    return strip_marks(value)

@@ -1,7 +1,7 @@
-"""Policy and context for tools whose names only run time knows: code-first tools that join a toolkit when it is built.
+"""Policy and context for tools whose names are known only at run time, such as code-first tools.
 
-The ``SecurityPolicy`` of a generated package takes the names it was generated with, so that a misspelt one is a type error.
-These take any text; a name that no tool has is an error when the toolkit is built.
+The ``SecurityPolicy`` of a generated package accepts only its own tool names, so that a typo is a type error. These accept
+any text; an unknown name is an error when the toolkit is built.
 """
 
 from __future__ import annotations

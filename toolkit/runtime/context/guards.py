@@ -1,21 +1,24 @@
-"""The guards of one toolkit: made from its context, each when a tool first needs it."""
+"""The guards of one toolkit, made from its context; each is made when a tool first needs it."""
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.runtime.context.toolkit_context import ToolkitContext, logger
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 if TYPE_CHECKING:
     from toolkit.guard.git import GitGuard
     from toolkit.guard.net.guard import NetGuard
     from toolkit.guard.process.guard import ProcessGuard
 
+logger: Final = logging.getLogger("toolkit")
+
 
 class Guards:
-    """What tools may be handed: files, processes, git, the network. Nothing is started before somebody asks for it."""
+    """Files, processes, git and the network, as tools may use them. Nothing is started before its first use."""
 
     def __init__(self, context: ToolkitContext[Any]) -> None:
         self._context = context
@@ -30,14 +33,14 @@ class Guards:
             self._recover()
 
     def _recover(self) -> None:
-        """Finishes or undoes the patches of processes that were killed, before anybody works here."""
+        """Finishes or undoes the patches of processes that were killed, before any tool runs."""
         for left in self.fs.recover():
             words = "; ".join(left.troubles)
-            logger.warning("a patch that was interrupted is %s: %s %s", left.outcome, ", ".join(left.paths), words)
+            logger.warning("an interrupted patch was %s: %s %s", left.outcome, ", ".join(left.paths), words)
 
     @cached_property
     def process(self) -> ProcessGuard:
-        """The only way to start a program; which tier of sandbox this machine gives is found out here."""
+        """The only way to start a program; detects which sandbox tier this machine supports."""
         from toolkit.guard.process.guard import ProcessGuard
 
         context = self._context
@@ -52,21 +55,21 @@ class Guards:
 
     @cached_property
     def git(self) -> GitGuard:
-        """``git status`` and nothing else, running nothing a repository configures."""
+        """``git status`` only, and nothing that a repository configures is run."""
         from toolkit.guard.git import GitGuard
 
         return GitGuard(self.process)
 
     @cached_property
     def net(self) -> NetGuard:
-        """The only way out."""
+        """The only way to the network."""
         from toolkit.guard.net.guard import NetGuard
         from toolkit.guard.net.network import Network
 
         return NetGuard(self._context.network or Network())
 
     def close(self) -> None:
-        """Ends what was started."""
+        """Closes what was opened."""
         if "process" in self.__dict__:
             self.process.close()
         self.fs.close()

@@ -1,4 +1,4 @@
-"""What a caller hears of a tool while it runs."""
+"""Progress events of running tools, and their listeners."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger: Final = logging.getLogger("toolkit")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One thing a running tool told: a title for people, data by name, or both.
+    """One event of a running tool: a title for people, data by name, or both.
 
     >>> Progress("exec_command", "call_1", data={"stream": "stdout", "text": "1 passed"}).data["text"]
     '1 passed'
@@ -26,28 +26,28 @@ class Progress:
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]
-"""Called in the thread of the handler, between two of its steps: it should be quick. What it raises goes to the log."""
+"""Called in the handler's thread, so it should be quick. What it raises is logged."""
 
 
-def unfailing(listener: Callable[[T], object], name: str) -> Callable[[T], None]:
-    """A caller's listener, made harmless to the calls it listens to."""
+def make_harmless(listener: Callable[[T], object], name: str) -> Callable[[T], None]:
+    """A listener whose errors are logged and do not affect the calls it listens to."""
 
-    def told(event: T) -> None:
+    def listen(event: T) -> None:
         try:
             listener(event)
         except Exception:
             logger.exception("%s failed", name)
 
-    return told
+    return listen
 
 
-def both(first: OnProgress | None, second: OnProgress) -> OnProgress:
-    """Tells two listeners, or the second alone."""
+def combine_listeners(first: OnProgress | None, second: OnProgress) -> OnProgress:
+    """A listener that passes events to both; the second alone if there is no first."""
     if first is None:
         return second
 
-    def told(event: Progress) -> None:
+    def listen(event: Progress) -> None:
         first(event)
         second(event)
 
-    return told
+    return listen

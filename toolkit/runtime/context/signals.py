@@ -1,4 +1,4 @@
-"""How a call is told to stop: cancelled by its caller, or past its deadline.
+"""How a call is stopped: cancelled by its caller, or past its deadline.
 
 Both are cooperative for Python code: ``ctx.signal.check()`` and every operation of ``ctx.fs`` raise.
 """
@@ -13,7 +13,7 @@ from toolkit.errors import ToolCancelled, ToolkitError, ToolTimeout
 
 
 class CancelSignal:
-    """Held by the caller; ``cancel()`` ends every call it was given to, from any thread.
+    """Held by the caller; ``cancel()`` ends every call it was passed to, from any thread.
 
     >>> signal = CancelSignal()
     >>> signal.cancel("the user pressed stop")
@@ -29,8 +29,8 @@ class CancelSignal:
         self._lock = threading.Lock()
 
     @classmethod
-    def below(cls, outer: CancelSignal | None) -> tuple[CancelSignal, Callable[[], None]]:
-        """A signal that is cancelled with ``outer``, and by itself; and what loosens it from ``outer``."""
+    def linked_to(cls, outer: CancelSignal | None) -> tuple[CancelSignal, Callable[[], None]]:
+        """A signal that is also cancelled when ``outer`` is, and a function that unlinks it."""
         signal = cls()
         if outer is None:
             return signal, lambda: None
@@ -56,7 +56,7 @@ class CancelSignal:
             listener()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Calls ``listener`` once on cancellation, at once if that has happened; gives what stops listening."""
+        """Calls ``listener`` once on cancellation, now if that has happened; returns a function that stops listening."""
         key = object()
         with self._lock:
             waiting = self._reason is None
@@ -72,7 +72,7 @@ class CancelSignal:
 
 
 class CallSignal:
-    """What a handler sees of all this as ``ctx.signal``: one call's own view."""
+    """The signal of one call, which its handler sees as ``ctx.signal``."""
 
     __slots__ = ("_expires", "_outer", "_seconds", "_stopped")
 
@@ -84,7 +84,7 @@ class CallSignal:
 
     @property
     def caller(self) -> CancelSignal | None:
-        """What its caller can end it with."""
+        """The caller's signal, which can cancel the call."""
         return self._outer
 
     @property
@@ -111,7 +111,7 @@ class CallSignal:
             raise error
 
     def stop(self) -> None:
-        """Told by the road: the awaiting task was cancelled."""
+        """Called by the call path when the awaiting task was cancelled."""
         self._stopped = True
 
     def error(self) -> ToolkitError | None:
@@ -125,4 +125,4 @@ class CallSignal:
 
 
 NEVER = CallSignal(None, None)
-"""The signal of calls that nobody can cancel: shared, so that they pay nothing for it."""
+"""The signal of calls that nobody can cancel; shared, so that it costs nothing."""

@@ -1,7 +1,7 @@
-"""The private directory of a toolkit: what outlives a call lies here, out of reach of every tool.
+"""The private directory of a toolkit, for what outlives a call. No tool can reach it.
 
 Promise: it belongs to this user, nobody else may enter it (mode 0700), and it is never inside the workspace or another
-root, where a model could read or change it. Nothing is made before something is to be kept.
+root, where a model could read or change it. Nothing is created before something must be kept.
 """
 
 from __future__ import annotations
@@ -20,49 +20,49 @@ class StateDirectory:
     """Folders by name below one directory: the given one, or ``typed-toolkit`` below the user's state directory."""
 
     def __init__(self, given: str | None, roots: Iterable[str]) -> None:
-        self._path: Final = os.path.realpath(given if given is not None else _default())
+        self._path: Final = os.path.realpath(given if given is not None else _default_path())
         for root in roots:
             inside = os.path.realpath(root)
             if os.path.commonpath([inside, self._path]) == inside:
                 what = "state_dir" if given is not None else "the default state directory"
                 raise SetupError(
-                    f"{what} {self._path!r} lies inside {root!r}, where tools can reach it; give state_dir=... outside"
+                    f"{what} {self._path!r} is inside {root!r}, where tools can reach it; give a state_dir outside of it"
                 )
 
     def folder(self, name: str) -> str:
-        """The path of one folder, made if it is not there."""
+        """The path of one folder, created if necessary."""
         path = self.path(name)
         try:
             for made in (self._path, path):
                 os.makedirs(made, mode=0o700, exist_ok=True)
-                _own(made)
+                _require_own(made)
         except OSError as error:
             raise SetupError(
-                f"the state directory {path!r} cannot be made: {error.strerror}; give state_dir"
+                f"the state directory {path!r} cannot be created: {error.strerror}; give another state_dir"
             ) from error
         return path
 
     def path(self, name: str) -> str:
-        """Where a folder is, or will be, for who makes it himself."""
+        """Where a folder is or will be; the caller creates it."""
         return os.path.join(self._path, name)
 
     def existing(self, name: str) -> str | None:
-        """The path of one folder if it has been made."""
+        """The path of one folder if it exists."""
         path = self.path(name)
         return path if os.path.isdir(path) else None
 
 
-def _default() -> str:
+def _default_path() -> str:
     base = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):  # what the XDG specification says to do with others
+    if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
         base = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(base, _NAME)
 
 
-def _own(path: str) -> None:
-    """Refuse a directory of somebody else's; take away what others may do with ours."""
+def _require_own(path: str) -> None:
+    """Refuses a directory of another user; removes the permissions of others from ours."""
     info = os.lstat(path)
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
-        raise SetupError(f"the state directory {path!r} is no directory of this user; give another state_dir")
+        raise SetupError(f"the state directory {path!r} is not a directory of this user; give another state_dir")
     if stat.S_IMODE(info.st_mode) & 0o077:
         os.chmod(path, 0o700)

@@ -1,4 +1,4 @@
-"""The arguments of a function as an object from the wire: their schema, their validation, and the call they become."""
+"""The arguments of a function on the wire: their schema, their validation, and the parameters they become."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from toolkit.models.closed import validator_from_wire
 from toolkit.models.own_types import schema_of_arguments
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.call.touches import RESOURCE_KINDS
-from toolkit.runtime.functions.signature import ToolSignature, qualified
+from toolkit.runtime.functions.signature import ToolSignature, qualified_name
 from toolkit.wire.json_types import JsonObject
 
 _REFUSED: Final = (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, SetupError)
 
 
 class _Arguments(BaseModel):
-    """Base of the models made of signatures."""
+    """Base of the models made from signatures."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -36,17 +36,17 @@ class _Arguments(BaseModel):
 
 
 class WireReader(Reader):
-    """Reads what comes from the wire into people's own types; an instance is checked by what it is on the wire."""
+    """Reads wire values into the user's own types; an instance is validated through its wire form."""
 
     __slots__ = ()
 
-    def again(self, value: BaseModel) -> BaseModel:
+    def revalidate(self, value: BaseModel) -> BaseModel:
         checked: BaseModel = self.from_wire(value.model_dump(mode="json", by_alias=True, exclude_unset=True))
         return checked
 
 
 class Arguments:
-    """What a model may send for a function, and what the function is then called with."""
+    """What a model may send for a function, and what the function is called with."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class Arguments:
         except _REFUSED as error:
             raise _not_from_json(function, signature, model, error) from None
 
-    def named(self, args: BaseModel) -> dict[str, Any]:
-        """Validated arguments by the names of the parameters; what was left out is the function's own default."""
+    def by_parameter(self, args: BaseModel) -> dict[str, Any]:
+        """Validated arguments by parameter name; a missing one gets the function's own default."""
         if self._whole is not None:
             return {self._whole: args}
         given, values = args.__pydantic_fields_set__, args.__dict__
@@ -88,7 +88,7 @@ def _model_of(
         annotation, field = parameter.annotation, fields[parameter.name]
         info = FieldInfo.from_annotation(annotation)
         if info.validation_alias is not None and not isinstance(info.validation_alias, str):
-            raise SetupError(f"{parameter.name!r} has several aliases; on the wire a parameter has one name")
+            raise SetupError(f"{parameter.name!r} has several aliases; a parameter has only one name on the wire")
         if info.validation_alias is None and field != parameter.name:
             annotation = Annotated[annotation, Field(alias=parameter.name)]
         if info.description is None and parameter.name in described:
@@ -101,7 +101,7 @@ def _model_of(
 
 
 def _field_names(parameters: Iterable[Parameter]) -> dict[str, str]:
-    """The attribute of each parameter on the model, which has attributes of its own and none that start with "_"."""
+    """The model field of each parameter: model attributes and a leading "_" cannot be used as they are."""
     names = [parameter.name for parameter in parameters]
     taken = set(names)
     fields: dict[str, str] = {}
@@ -117,7 +117,7 @@ def _field_names(parameters: Iterable[Parameter]) -> dict[str, str]:
 
 
 def _resources(model: type[BaseModel], schema: dict[str, Any]) -> Iterable[tuple[str, str]]:
-    """What a call touches, by the mark ``x-resource`` in a parameter's ``json_schema_extra``: its field, and the kind."""
+    """Field and kind of what a call touches, from ``x-resource`` in the ``json_schema_extra`` of parameters."""
     for field, info in model.model_fields.items():
         name = info.validation_alias if isinstance(info.validation_alias, str) else info.alias or field
         kind = schema.get("properties", {}).get(name, {}).get("x-resource")
@@ -131,10 +131,10 @@ def _resources(model: type[BaseModel], schema: dict[str, Any]) -> Iterable[tuple
 def _not_from_json(
     function: Callable[..., Any], signature: ToolSignature, model: type[BaseModel] | None, error: Exception
 ) -> SetupError:
-    """Says which parameter it is, as far as one alone is to blame."""
+    """Names the parameter that causes the error, if it is a single one."""
     reason = str(error).splitlines()[0].rstrip(".")
     if model is not None:
-        return SetupError(f"the input of {qualified(function)} cannot be read from JSON: {reason}")
+        return SetupError(f"the input of {qualified_name(function)} cannot be read from JSON: {reason}")
     for parameter in signature.wire:
         try:
             adapter = TypeAdapter[Any](parameter.annotation)
@@ -142,6 +142,6 @@ def _not_from_json(
             adapter.json_schema()
         except _REFUSED:
             return SetupError(
-                f"the parameter {parameter.name!r} of {qualified(function)} cannot be read from JSON: {reason}"
+                f"the parameter {parameter.name!r} of {qualified_name(function)} cannot be read from JSON: {reason}"
             )
-    return SetupError(f"the parameters of {qualified(function)} cannot be read from JSON: {reason}")
+    return SetupError(f"the parameters of {qualified_name(function)} cannot be read from JSON: {reason}")

@@ -1,4 +1,4 @@
-"""Tools made of typed Python functions: they run without generation, and stay the functions they are.
+"""Tools made from typed Python functions: they need no generated code, and can still be called as functions.
 
 >>> from typing import Annotated
 >>> from pydantic import Field
@@ -30,12 +30,14 @@ from pydantic import BaseModel
 from toolkit.errors import SetupError
 from toolkit.guard.permission import Permission, Permissions
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.catalog.catalog import Pack, ToolInfo
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.catalog.catalog import ToolInfo
+from toolkit.runtime.catalog.pack import Pack
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.arguments import Arguments
 from toolkit.runtime.functions.docstrings import description_in, parameters_in
-from toolkit.runtime.functions.outputs import Output
-from toolkit.runtime.functions.signature import ToolSignature, plain_function, qualified, read_signature
+from toolkit.runtime.functions.outputs import FunctionOutput
+from toolkit.runtime.functions.signature import ToolSignature, plain_function, qualified_name, read_signature
 from toolkit.spec.names import NAME_RULE, is_wire_name
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.result import ToolResult
@@ -47,14 +49,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 InputT = TypeVar("InputT", bound=BaseModel)
 
-Needs: TypeAlias = Permissions | Iterable[Permission]
-"""Permissions of a tool; a plain list is the required ones."""
+PermissionNeeds: TypeAlias = Permissions | Iterable[Permission]
+"""Permissions of a tool; a plain list means required ones."""
 PreviewOf: TypeAlias = Callable[[Any, ToolContext], Preview]
-"""Tells what a call would touch; the arguments are attributes of its first parameter."""
+"""Returns what a call would touch; its first parameter has the arguments as attributes."""
 
 
 class FunctionTool(Generic[P, R]):
-    """A tool made of a function. Calling it is calling the function, with the function's own types."""
+    """A tool made from a function. Calling it calls the function, with the function's own types."""
 
     def __init__(
         self,
@@ -64,25 +66,25 @@ class FunctionTool(Generic[P, R]):
         title: str | None = None,
         description: str | None = None,
         input: type[BaseModel] | None = None,
-        permissions: Needs = (),
+        permissions: PermissionNeeds = (),
         parallel: bool | None = None,
         blocking: bool = True,
         preview: PreviewOf | None = None,
         text: Callable[[Any], str] | None = None,
     ) -> None:
         if not callable(function):
-            raise SetupError(f"a tool is made of a function, not of {type(function).__name__}")
+            raise SetupError(f"a tool is made from a function, not from {type(function).__name__}")
         if isinstance(function, FunctionTool):
             function = function.function
         self.function: Final[Callable[P, R]] = function
-        self.name: Final = checked_name(name, function)
+        self.name: Final = check_name(name, function)
         self.title: Final = title
         self.permissions: Final = Permissions.normalize(permissions)
         self.blocking: Final = blocking
         self.preview: Final = preview
         self.text: Final = text
         self.long_description: Final[str | None] = None
-        """A longer text for the model, from a file, in which the workspace is still to be filled in."""
+        """A longer text for the model, from a file; a toolkit fills in the workspace."""
         docstring = plain_function(function).__doc__
         self.description: Final = description_in(docstring) if description is None else description
         self._input = input
@@ -98,17 +100,17 @@ class FunctionTool(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<tool {self.name!r}: {self.owner}>"
 
-    # -- what a model is told ----------------------------------------------------------------------------------------
+    # -- what a model sees -------------------------------------------------------------------------------------------
 
     @property
     def definition(self) -> ToolDefinition:
-        """Name, description and schema. A toolkit fills the workspace into a long description."""
+        """Name, description and schema. A toolkit fills in the workspace of a long description."""
         return ToolDefinition(self.name, self.long_description or self.description, deepcopy(self.arguments.schema))
 
     @property
     def owner(self) -> str:
-        """Who made it: ``module.function``."""
-        return qualified(self.function)
+        """Where it comes from: ``module.function``."""
+        return qualified_name(self.function)
 
     @property
     def origin(self) -> str:
@@ -119,8 +121,8 @@ class FunctionTool(Generic[P, R]):
     def execute_raw(self, text: str, ctx: ToolContext) -> ToolResult:
         """Runs the tool with argument text a model wrote, as the toolkit behind ``ctx`` would; never raises.
 
-        Policy, permissions, validation and the check of the output are those of a call of that toolkit; what fails
-        becomes ``kind="error"`` with the text ``CODE: message``. An async function is waited for.
+        Policy, permissions, validation and output check apply as in a call of that toolkit. A failure becomes
+        ``kind="error"`` with the text ``CODE: message``. An async function is awaited in the toolkit's loop.
         """
         from toolkit.runtime.functions.standalone import execute
 
@@ -134,10 +136,10 @@ class FunctionTool(Generic[P, R]):
 
     @property
     def parallel(self) -> bool:
-        """Whether it may run beside other calls."""
+        """Whether it may run at the same time as other calls."""
         return set(self.permissions.required) <= {"read"} if self._parallel is None else self._parallel
 
-    # -- what the road needs of it; found out when it is first needed, as types may stand further down in a module ------
+    # -- what the call path needs; found at first use, because types may be defined later in the module -----------------
 
     def as_pack(self) -> Pack:
         return Pack(tools=[self])
@@ -148,14 +150,14 @@ class FunctionTool(Generic[P, R]):
 
     @cached_property
     def arguments(self) -> Arguments:
-        """The parameters a model fills in."""
+        """The parameters that a model fills in."""
         title = "".join(part.capitalize() for part in self.name.replace("-", "_").split("_")) + "Arguments"
         return Arguments(self.function, self.signature, model=self._input, title=title, described=self._described)
 
     @cached_property
-    def output(self) -> Output:
-        """What it gives back."""
-        return Output(self.function, self.signature.returns)
+    def output(self) -> FunctionOutput:
+        """What it returns."""
+        return FunctionOutput(self.function, self.signature.returns)
 
     @cached_property
     def info(self) -> ToolInfo:
@@ -173,16 +175,20 @@ class FunctionTool(Generic[P, R]):
             function=self.origin,
         )
 
-    def changed(
-        self, *, name: str | None = None, permissions: Needs | None = None, long_description: str | None = None
+    def replace(
+        self,
+        *,
+        name: str | None = None,
+        permissions: PermissionNeeds | None = None,
+        long_description: str | None = None,
     ) -> FunctionTool[P, R]:
-        """The same tool with another name, other permissions, or another text."""
+        """A copy with another name, other permissions, or another long description."""
         if name is None and permissions is None and long_description is None:
             return self
         made = copy(self)
         changes: dict[str, object] = {}
         if name is not None:
-            changes["name"] = checked_name(name, self.function)
+            changes["name"] = check_name(name, self.function)
         if permissions is not None:
             changes["permissions"] = Permissions.normalize(permissions)
         if long_description is not None:
@@ -192,22 +198,23 @@ class FunctionTool(Generic[P, R]):
         return made
 
 
-def checked_name(name: str | None, function: Callable[..., Any]) -> str:
+def check_name(name: str | None, function: Callable[..., Any]) -> str:
     """The name given, or the function's own."""
     found = name if name is not None else getattr(function, "__name__", None)
     if found is None or name is None and found == "<lambda>":
-        raise SetupError(f"{qualified(function)} has no name of its own: give one with name=...")
+        raise SetupError(f"{qualified_name(function)} has no name of its own: give one with name=...")
     if not isinstance(found, str) or not is_wire_name(found):
-        raise SetupError(f"{found!r} is no tool name: {NAME_RULE}")
+        raise SetupError(f"{found!r} is not a tool name: {NAME_RULE}")
     return found
 
 
 class ToolMaker(Protocol):
-    """What ``@tool(...)`` puts around a function."""
+    """What ``@tool(...)`` returns: it makes a tool from a function."""
 
     def __call__(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 
 
+# Every overload lists the options: not all checkers refuse unknown ones in `**options: Unpack[...]`.
 @overload
 def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 @overload
@@ -216,25 +223,25 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     description: str | None = None,
-    permissions: Needs = (),
+    permissions: PermissionNeeds = (),
     parallel: bool | None = None,
     blocking: bool = True,
     preview: PreviewOf | None = None,
     text: Callable[[Any], str] | None = None,
 ) -> ToolMaker: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Makes a tool of a typed function, sync or async.
+    """Makes a tool from a typed function, sync or async.
 
-    The docstring describes it, ``Annotated[str, Field(description=...)]`` or ``:param path: ...`` its parameters.
-    A parameter of type ``ToolContext`` takes the context of the call; ``Annotated[Db, Depends(open_db)]`` is injected.
-    Neither shows in the schema.
+    The docstring describes the tool; ``Annotated[str, Field(description=...)]`` or ``:param path: ...`` describes a
+    parameter. A parameter of type ``ToolContext`` takes the context of the call, ``Annotated[Db, Depends(open_db)]`` is
+    injected; neither is in the schema.
 
-    :param name: what models call it; the function's name if not given.
-    :param permissions: what it needs of the system: the ``fs``, ``process`` and ``net`` of its context.
-    :param parallel: whether it may run beside other calls; if not given, where it needs nothing but ``read``.
+    :param name: the name for models; by default the function's name.
+    :param permissions: what it needs: ``ctx.fs``, ``ctx.process`` and ``ctx.net`` depend on them.
+    :param parallel: whether it may run at the same time as other calls; by default if it needs at most ``read``.
     :param blocking: whether a sync function runs in a thread under an async toolkit.
-    :param preview: tells what a call would touch, for rules on paths, commands and hosts, and for approvers.
-    :param text: what the model reads of the function's result.
+    :param preview: returns what a call would touch, for rules on paths, commands and hosts, and for approvers.
+    :param text: turns the function's result into the text that the model reads.
 
     >>> @tool(name="math.add", description="Add two numbers.")
     ... def add(a: int, b: int) -> int:
@@ -255,7 +262,7 @@ def define_tool(
     name: str | None = None,
     title: str | None = None,
     description: str | None = None,
-    permissions: Needs = (),
+    permissions: PermissionNeeds = (),
     parallel: bool | None = None,
     blocking: bool = True,
     preview: PreviewOf | None = None,
@@ -268,7 +275,7 @@ def define_tool(
     name: str | None = None,
     title: str | None = None,
     description: str | None = None,
-    permissions: Needs = (),
+    permissions: PermissionNeeds = (),
     parallel: bool | None = None,
     blocking: bool = True,
     preview: PreviewOf | None = None,
@@ -276,28 +283,28 @@ def define_tool(
 ) -> FunctionTool[P, R]: ...
 @overload
 def define_tool(
-    *, name: str, factory: Callable[[], Made] | Callable[[ToolkitContext[Any]], Made], permissions: Needs = ()
+    *, name: str, factory: Callable[[], Made] | Callable[[ToolkitContext[Any]], Made], permissions: PermissionNeeds = ()
 ) -> LazyTool: ...
 def define_tool(
     execute: Callable[..., Any] | None = None,
     *,
     name: str | None = None,
     factory: Callable[..., Any] | None = None,
-    permissions: Needs = (),
+    permissions: PermissionNeeds = (),
     **options: Any,
 ) -> Any:
     """Makes a tool from data, or from a factory that is called when the tool is first needed.
 
-    Without ``input``, the parameters of ``execute`` are those of the tool, as with ``@tool``. With ``input``, a pydantic
-    model, its first parameter takes them all as one object. The other parameters here are those of ``@tool``.
+    Without ``input``, the tool has the parameters of ``execute``, as with ``@tool``. With ``input``, a pydantic model, the
+    first parameter takes all arguments as one object. The other options are those of ``@tool``.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
     >>> define_tool(name="plus", description="Add two numbers.", execute=add)(1, 2)
     3
 
-    A factory gives a function or a tool, sync or async; it takes nothing, and is called once, or the ``ToolkitContext``,
-    and is called once for each. What it needs must be said here, so that it is known before it is called.
+    A factory, sync or async, returns a function or a tool. It takes no parameters and is called once, or it takes the
+    ``ToolkitContext`` and is called once for each. Its permissions must be given here: they are needed before it is called.
 
     >>> def make(context: ToolkitContext[str]) -> FunctionTool[[], str]:
     ...     return define_tool(lambda: context.workspace, name="where", description="Tell the workspace.")
@@ -305,7 +312,7 @@ def define_tool(
     <lazy tool 'where': toolkit.runtime.functions.define.make>
     """
     if (execute is None) == (factory is None):
-        raise SetupError("a tool is defined by what it executes or by a factory: give `execute` or `factory`")
+        raise SetupError("a tool needs either `execute` or `factory`: give one of them")
     if factory is None:
         assert execute is not None
         return FunctionTool(execute, name=name, permissions=permissions, **options)
@@ -314,10 +321,10 @@ def define_tool(
     if options or name is None:
         wrong = next(iter(options), "no name")
         raise SetupError(
-            f"a factory is given with `name` and `permissions`, and says the rest itself; here there is {wrong!r}"
+            f"with a factory, give only `name` and `permissions`: the tool that it makes has the rest; got {wrong!r}"
         )
     return LazyTool(factory, name=name, permissions=permissions)
 
 
 Made: TypeAlias = "FunctionTool[..., Any] | Callable[..., Any] | Awaitable[FunctionTool[..., Any] | Callable[..., Any]]"
-"""What a factory gives: a tool, or a function to make one of."""
+"""What a factory returns: a tool, or a function to make one from."""

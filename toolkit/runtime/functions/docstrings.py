@@ -1,4 +1,4 @@
-"""The texts a docstring gives a tool: what it does, and what its parameters are."""
+"""Reads from a docstring what a tool does, and what its parameters are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-# Where the description ends: fields as Sphinx has them, sections as Google and NumPy have them, examples.
+# The description ends at a Sphinx field, at a Google or NumPy section, or at an example.
 _END: Final = re.compile(
     r"(:\w[^:]*:|>>> |(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?):?\s*$)", re.IGNORECASE
 )
@@ -28,7 +28,7 @@ def description_in(docstring: str | None) -> str:
 
 
 def parameters_in(docstring: str | None) -> dict[str, str]:
-    """What is said of each parameter: ``:param a: the first one`` or ``a: the first one`` below ``Args:``.
+    """The text of each parameter: ``:param a: the first one`` or ``a: the first one`` below ``Args:``.
 
     >>> parameters_in("Add.\\n\\n    Args:\\n        a: The first\\n            number.\\n        b (int): The second.")
     {'a': 'The first number.', 'b': 'The second.'}

@@ -1,6 +1,6 @@
-"""What a function gives back: checked against its return annotation, told to the model in the form that fits it.
+"""What a function returns: checked against its return annotation, and turned into text, content blocks or data.
 
-Text is text, content blocks are several parts, anything else is data: a model, a dataclass, a typed dict, a number, a list.
+Data is anything but text and content blocks: a model, a dataclass, a typed dict, a number, a list.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pydantic_core import (
 
 from toolkit.errors import SetupError
 from toolkit.models.closed import validator_from_wire
-from toolkit.models.exact import checked_json
+from toolkit.models.exact import check_json
 from toolkit.models.own_types import schema_of_output
 from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.functions.signature import qualified
+from toolkit.runtime.functions.signature import qualified_name
 from toolkit.runtime.output.message import ToolMessage
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.json_types import JsonObject
@@ -35,11 +35,11 @@ from toolkit.wire.result import ToolResult
 NameT_co = TypeVar("NameT_co", bound=str, covariant=True)
 ContentT_co = TypeVar("ContentT_co", covariant=True)
 
-NOTHING_TO_TELL: Final = "(no output)"
-"""What a model reads of a tool that gives None: an empty answer looks like a mistake."""
+NO_OUTPUT: Final = "(no output)"
+"""What a model reads if a tool returns None: an empty answer would look like a mistake."""
 
 
-class Output:
+class FunctionOutput:
     """The return type of one function."""
 
     def __init__(self, function: Callable[..., Any], annotation: Any) -> None:
@@ -55,16 +55,16 @@ class Output:
         except (PydanticUserError, PydanticUndefinedAnnotation) as error:
             reason = str(error).splitlines()[0].rstrip(".")
             raise SetupError(
-                f"what {qualified(function)} gives back cannot be told as JSON: {reason}; return a pydantic model, a "
-                f"dataclass, a typed dict, text, content blocks or a JSON value"
+                f"the return type of {qualified_name(function)} cannot be written as JSON: {reason}; return a pydantic "
+                f"model, a dataclass, a typed dict, text, content blocks or a JSON value"
             ) from None
 
     @cached_property
     def _from_wire(self) -> SchemaValidator:
         return validator_from_wire(self._adapter.core_schema)
 
-    def checked(self, value: Any) -> Any:
-        """The value itself, if it is what the annotation says; one made of it, if it is that on the wire."""
+    def check(self, value: Any) -> Any:
+        """The value itself if it matches the annotation; if only its wire form does, the value read from that."""
         try:
             self._validate(value, strict=True)
         except ValidationError as error:
@@ -73,14 +73,14 @@ class Output:
             except (ValidationError, SetupError):
                 raise error from None
         try:
-            # Instances are taken as they are above; what they hold shows when they are written.
-            checked_json(self.data(value, strict=True))
+            # Instances were accepted as they are; their content is checked when they are written.
+            check_json(self.data(value, strict=True))
         except PydanticSerializationError as error:
-            raise _refused(
+            raise _output_error(
                 PydanticCustomError("output_value", "{reason}", {"reason": str(error).splitlines()[0]})
             ) from None
         except PydanticCustomError as error:
-            raise _refused(error) from None
+            raise _output_error(error) from None
         return value
 
     def data(self, value: Any, *, strict: bool = False) -> Any:
@@ -98,7 +98,7 @@ class Output:
         return self._serializer.to_json(value, by_alias=True, warnings=False).decode()
 
     def as_generated(self, value: Any) -> Any:
-        """The value for a generated output model: of the schema above, or a ``ContentOutput`` where there is none."""
+        """The value for a generated output model, or for a ``ContentOutput`` if there is no schema."""
         if self.schema is not None:
             return self.data(value)
         blocks = blocks_of(value)
@@ -107,11 +107,11 @@ class Output:
         if isinstance(value, ContentOutput):
             return {"text": value.text, "blocks": value.blocks, "structured": value.structured}
         if value is None or isinstance(value, str):
-            return {"text": NOTHING_TO_TELL if value is None else value}
+            return {"text": NO_OUTPUT if value is None else value}
         return {"structured": self.data(value)}
 
     def from_generated(self, content: Any) -> Any:
-        """What the function gave, made again from a generated output model."""
+        """The function's value, read back from a generated output model."""
         if self.schema is None:
             return content.text if content.structured is None and not content.blocks else content
         return self._validate(content.model_dump(mode="json", by_alias=True, exclude_unset=True))
@@ -120,37 +120,37 @@ class Output:
         return ValueMessage(self, *args, **kwargs)
 
 
-def _refused(mistake: PydanticCustomError) -> ValidationError:
+def _output_error(mistake: PydanticCustomError) -> ValidationError:
     return ValidationError.from_exception_data("output", [{"type": mistake, "input": None}])
 
 
 class _NoModel:
-    """Nothing is an instance of this: every value is looked at as a value."""
+    """Nothing is an instance of this, so that every value is checked."""
 
 
 class OutputReader(Reader):
-    """The road's check of an output, for values that are no generated model: they stay what they are."""
+    """Checks outputs that are not generated models; they stay as they are."""
 
     __slots__ = ()
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: FunctionOutput) -> None:
         super().__init__(ContentOutput)
         self.model = _NoModel  # type: ignore[assignment, misc]
-        self.from_wire = output.checked  # type: ignore[misc]
+        self.from_wire = output.check  # type: ignore[misc]
 
 
 class ValueMessage(ToolMessage[NameT_co, ContentT_co]):
-    """The answer of a tool made of a function: ``content`` is what the function gave."""
+    """The answer of a tool made from a function: ``content`` is what the function returned."""
 
     __slots__ = ("_output",)
 
-    def __init__(self, output: Output, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, output: FunctionOutput, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._output = output
 
     def to_result(self, tool_call_id: str) -> ToolResult:
         blocks = self._blocks()
-        if blocks is None or self._tell().is_cut:
+        if blocks is None or self._show().is_cut:
             return super().to_result(tool_call_id)
         return ToolResult(tool_call_id, self.name, "multimodal", (*blocks, *self.attachments), self.output_ref)
 
@@ -162,7 +162,7 @@ class ValueMessage(ToolMessage[NameT_co, ContentT_co]):
         if blocks is not None:
             return _text_of(blocks)
         if self.content is None:
-            return NOTHING_TO_TELL
+            return NO_OUTPUT
         if isinstance(self.content, str):
             return self.content
         return super()._own_text() if isinstance(self.content, ContentOutput) else self._output.json(self.content)
@@ -180,7 +180,7 @@ class ValueMessage(ToolMessage[NameT_co, ContentT_co]):
 
 
 def blocks_of(value: object) -> tuple[ContentBlock, ...] | None:
-    """The content blocks of an answer that is one, or a list of some and of texts; None for any other."""
+    """The content blocks of a block, or of a list of blocks and texts; None for anything else."""
     if isinstance(value, ContentBlock):
         return (value,)
     if not isinstance(value, list | tuple) or not any(isinstance(part, ContentBlock) for part in value):
@@ -195,7 +195,7 @@ def _text_of(blocks: Sequence[ContentBlock]) -> str:
 
 
 def _is_content(annotation: Any) -> bool:
-    """Whether a type is told as text and media and has no schema."""
+    """Whether a type becomes text and media, without a schema."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         return _is_content(arguments[0])

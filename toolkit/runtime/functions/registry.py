@@ -1,4 +1,4 @@
-"""A registry of code-first tools: registered by name, made when they are needed, run by name or handed out ready to run.
+"""A registry of code-first tools: registered by name, made at first use, run by name or as runnable objects.
 
 >>> from toolkit import SecurityPolicy, ToolContext, ToolkitContext, ToolRegistry, tool
 >>> @tool
@@ -20,16 +20,17 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, overload
+from typing import Any, Final, TypeAlias, overload
 
 from toolkit.errors import SetupError, ToolNotFound
-from toolkit.guard.permission import ALL_PERMISSIONS, PERMISSIONS, Permission
+from toolkit.guard.permission import ALL_PERMISSIONS, Permission
 from toolkit.runtime.call import steps
-from toolkit.runtime.catalog.catalog import Pack
-from toolkit.runtime.context.progress import unfailing
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
-from toolkit.runtime.functions.define import FunctionTool, Needs
+from toolkit.runtime.catalog.pack import Pack
+from toolkit.runtime.closeable import AsyncCloseable
+from toolkit.runtime.context.progress import make_harmless
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext, check_permissions
+from toolkit.runtime.functions.define import FunctionTool, PermissionNeeds
 from toolkit.runtime.functions.lazy import LazyTool
 from toolkit.runtime.functions.signature import plain_function
 from toolkit.runtime.functions.standalone import StandaloneContext, call_id_of, execute, execute_async, new_call_id
@@ -39,14 +40,14 @@ from toolkit.wire.result import ToolResult
 
 AnyTool: TypeAlias = FunctionTool[..., Any] | LazyTool
 CreateContext: TypeAlias = Callable[[str, str], ToolContext]
-"""Makes the context of one call, given the tool's name and the id of the call."""
+"""Makes the context of one call from the tool's name and the call id."""
 OnToolResult: TypeAlias = Callable[[ToolResult], object]
-"""Told the result of every call, of failed ones, too. What it raises goes to the log."""
+"""Receives the result of every call, also of failed ones. What it raises is logged."""
 
 
 class ToolRegistry:
-    """Tools by name. A registry can be given to a toolkit among its ``packs``: the toolkit then has the tools that are
-    registered at that moment."""
+    """Tools by name. A registry can be one of the ``packs`` of a toolkit, which then has the tools registered at that
+    moment."""
 
     def __init__(self) -> None:
         self._tools: dict[str, AnyTool] = {}
@@ -56,17 +57,19 @@ class ToolRegistry:
 
     # -- registering -------------------------------------------------------------------------------------------------
 
-    def register(self, tool: AnyTool, *, permissions: Needs | None = None, description_file: str | None = None) -> None:
-        """Adds a tool; a name that is taken is refused.
+    def register(
+        self, tool: AnyTool, *, permissions: PermissionNeeds | None = None, description_file: str | None = None
+    ) -> None:
+        """Adds a tool; refuses a name that is taken.
 
-        :param permissions: what the tool needs, in place of what it says itself.
-        :param description_file: a text for the model, in or below the folder of the module that defines the tool; in it
-            ``${workspace}``, ``${directory}`` and ``${cwd}`` stand for the workspace of the context.
+        :param permissions: replaces the permissions that the tool declares.
+        :param description_file: a text for the model, in or below the folder of the module that defines the tool;
+            ``${workspace}``, ``${directory}`` and ``${cwd}`` in it mean the workspace of the context.
         """
         if not isinstance(tool, FunctionTool | LazyTool):
-            raise SetupError(f"{type(tool).__name__} is no tool: make one of it with define_tool(...)")
+            raise SetupError(f"{type(tool).__name__} is not a tool: make one from it with define_tool(...)")
         text = None if description_file is None else _description(tool, description_file)
-        wanted = tool.changed(permissions=permissions, long_description=text)
+        wanted = tool.replace(permissions=permissions, long_description=text)
         with self._lock:
             other = self._tools.get(tool.name)
             if other is not None:
@@ -77,7 +80,7 @@ class ToolRegistry:
             self._tools[tool.name] = wanted
 
     def unregister(self, name: str) -> None:
-        """Removes a tool. Calls of it that run go on; later ones are TOOL_NOT_FOUND."""
+        """Removes a tool. Running calls continue; later ones are TOOL_NOT_FOUND."""
         with self._lock:
             if self._tools.pop(name, None) is None:
                 raise SetupError(f"no tool is registered as {name!r}")
@@ -88,10 +91,8 @@ class ToolRegistry:
             return self._tools.get(name)
 
     def enabled(self, permissions: Collection[Permission]) -> list[AnyTool]:
-        """The tools that need none but these permissions, in the order they were registered."""
-        unknown = sorted(set(permissions) - ALL_PERMISSIONS)
-        if unknown:
-            raise SetupError(f"no permission is called {unknown[0]!r}; there are {', '.join(PERMISSIONS)}")
+        """The tools that need no other permissions, in the order they were registered."""
+        check_permissions(permissions)
         with self._lock:
             tools = list(self._tools.values())
         return [tool for tool in tools if set(tool.permissions.required) <= set(permissions)]
@@ -104,24 +105,26 @@ class ToolRegistry:
 
     @property
     def last_result(self) -> ToolResult | None:
-        """What the last call gave that this registry ran."""
+        """The result of the last call that this registry ran."""
         return self._last
 
     @property
     def last_results(self) -> Mapping[str, ToolResult]:
-        """What the last call of each tool gave, by name."""
+        """The result of the last call of each tool, by name."""
         with self._lock:
             return dict(self._results)
 
     def execute(self, name: str, arguments: Mapping[str, object] | str, ctx: ToolContext) -> ToolResult:
-        """Runs a tool as the toolkit behind ``ctx`` would; text is read as JSON. Never raises."""
+        """Runs a tool as the toolkit behind ``ctx`` would; text is parsed as JSON. Never raises."""
         tool = self.get(name)
-        return self._kept(self._unknown(name, ctx) if tool is None else execute(tool, arguments, ctx))
+        return self._remember(self._unknown_result(name, ctx) if tool is None else execute(tool, arguments, ctx))
 
     async def execute_async(self, name: str, arguments: Mapping[str, object] | str, ctx: ToolContext) -> ToolResult:
         """The same, awaited. Only the task's own cancellation is raised."""
         tool = self.get(name)
-        return self._kept(self._unknown(name, ctx) if tool is None else await execute_async(tool, arguments, ctx))
+        return self._remember(
+            self._unknown_result(name, ctx) if tool is None else await execute_async(tool, arguments, ctx)
+        )
 
     def tools(
         self,
@@ -129,11 +132,11 @@ class ToolRegistry:
         create_context: CreateContext | None = None,
         on_result: OnToolResult | None = None,
     ) -> RunnableTools:
-        """The tools some call of which could pass under ``init_context``, ready to run; lazy ones are made for it.
+        """The tools that the policy of ``init_context`` may allow, ready to run; lazy ones are made for it.
 
-        What is needed to run them lives as long as what this gives: close that, or use ``with``.
+        Close the result, or use ``with``: it holds what the tools need to run.
 
-        :param create_context: makes the context of each call; without it the calls share one made of ``init_context``.
+        :param create_context: makes the context of each call; by default the calls share one made from ``init_context``.
         """
         return RunnableTools(self, init_context, create_context, on_result)
 
@@ -146,15 +149,15 @@ class ToolRegistry:
         """The same; async factories are awaited here, in the caller's loop."""
         for tool in self.enabled(ALL_PERMISSIONS):
             if isinstance(tool, LazyTool):
-                await tool.made_async(init_context)
+                await tool.load_async(init_context)
         return RunnableTools(self, init_context, create_context, on_result)
 
-    def _unknown(self, name: str, ctx: ToolContext) -> ToolResult:
+    def _unknown_result(self, name: str, ctx: ToolContext) -> ToolResult:
         with self._lock:
             error: ToolNotFound = steps.not_found(name, self._tools)
         return ToolResult(call_id_of(ctx), str(name), "error", str(error))
 
-    def _kept(self, result: ToolResult) -> ToolResult:
+    def _remember(self, result: ToolResult) -> ToolResult:
         with self._lock:
             self._results[result.name] = self._last = result
         return result
@@ -181,7 +184,7 @@ class RunnableTool:
         return f"<runnable tool {self.name!r}>"
 
     def execute(self, arguments: Mapping[str, object] | str, call_id: str | None = None) -> ToolResult:
-        """Runs it, with JSON text or an object; never raises. The registry keeps the result."""
+        """Runs it with JSON text or an object; never raises. The registry remembers the result."""
         return self._owner._run(self._tool, arguments, call_id)
 
     async def execute_async(self, arguments: Mapping[str, object] | str, call_id: str | None = None) -> ToolResult:
@@ -189,8 +192,8 @@ class RunnableTool:
         return await self._owner._run_async(self._tool, arguments, call_id)
 
 
-class RunnableTools(Sequence[RunnableTool]):
-    """The tools of a registry for one context; closing it ends what they share."""
+class RunnableTools(Sequence[RunnableTool], AsyncCloseable):
+    """The tools of a registry for one context; closing it closes what they share."""
 
     def __init__(
         self,
@@ -203,10 +206,9 @@ class RunnableTools(Sequence[RunnableTool]):
         self._registry = registry
         self._shared = ToolContext.standalone(context, packs=tools.values())
         self._create_context = create_context
-        self._on_result = None if on_result is None else unfailing(on_result, "on_result")
-        self._all = [
-            RunnableTool(definition, tools[definition.name], self) for definition in self._shared._core.allowed_tools()
-        ]
+        self._on_result = None if on_result is None else make_harmless(on_result, "on_result")
+        allowed = {definition.name: definition for definition in self._shared._core.allowed_tools()}
+        self._all = [RunnableTool(allowed[name], tool, self) for name, tool in tools.items() if name in allowed]
 
     @overload
     def __getitem__(self, index: int) -> RunnableTool: ...
@@ -225,17 +227,17 @@ class RunnableTools(Sequence[RunnableTool]):
         id = call_id if call_id is not None else new_call_id()
         try:
             result = execute(tool, arguments, self._context_of(tool, id))
-        except Exception as error:  # of the caller's create_context
-            result = _failed(error, tool, id)
-        return self._told(result)
+        except Exception as error:  # from the caller's create_context
+            result = steps.error_result(error, id, tool.name)
+        return self._report(result)
 
     async def _run_async(self, tool: AnyTool, arguments: Mapping[str, object] | str, call_id: str | None) -> ToolResult:
         id = call_id if call_id is not None else new_call_id()
         try:
             result = await execute_async(tool, arguments, self._context_of(tool, id))
         except Exception as error:
-            result = _failed(error, tool, id)
-        return self._told(result)
+            result = steps.error_result(error, id, tool.name)
+        return self._report(result)
 
     def _context_of(self, tool: AnyTool, call_id: str) -> ToolContext:
         if self._registry.get(tool.name) is not tool:
@@ -244,47 +246,27 @@ class RunnableTools(Sequence[RunnableTool]):
             return StandaloneContext(self._shared._core, call_id, None)
         return self._create_context(tool.name, call_id)
 
-    def _told(self, result: ToolResult) -> ToolResult:
-        self._registry._kept(result)
+    def _report(self, result: ToolResult) -> ToolResult:
+        self._registry._remember(result)
         if self._on_result is not None:
             self._on_result(result)
         return result
 
-    # -- its end -----------------------------------------------------------------------------------------------------
+    # -- closing -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Ends what the tools share; calls after it fail as TOOL_CANCELLED."""
+        """Closes what the tools share; later calls fail as TOOL_CANCELLED."""
         self._shared.close()
 
     async def close_async(self) -> None:
         """The same in a loop."""
         await self._shared.close_async()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close_async()
-
-
-def _failed(error: Exception, tool: AnyTool, call_id: str) -> ToolResult:
-    return ToolResult(call_id, tool.name, "error", str(steps.named(error, tool.name)))
-
 
 def _description(tool: AnyTool, name: str) -> str:
     maker = plain_function(tool.factory if isinstance(tool, LazyTool) else tool.function)
     try:
         source = inspect.getsourcefile(maker)
-    except TypeError:  # something of C
+    except TypeError:  # a C function
         source = None
     return read_module_description(source, name, tool.owner)

@@ -1,22 +1,26 @@
-"""Contexts of one's own making, for unit tests of tools and for registries; and running one tool with a context."""
+"""Standalone contexts, for unit tests of tools and for registries; and running one tool with a context."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolkit.errors import InvalidArguments
 from toolkit.guard.policy.policy import SecurityPolicy
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.async_runner import AsyncRunner
-from toolkit.runtime.call.core import Core, Options, View
+from toolkit.runtime.call.core import Core
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.call.runner import Runner
-from toolkit.runtime.catalog.catalog import Catalog, CodeTool, PackSource, Tool, ToolInfo
+from toolkit.runtime.call.view import Options, View
+from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+from toolkit.runtime.catalog.pack import CodeTool, PackSource
+from toolkit.runtime.catalog.tool import Tool
+from toolkit.runtime.closeable import AsyncCloseable
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
-from toolkit.runtime.context.toolkit_context import ToolContext, ToolkitContext
+from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.functions.lazy import LazyTool
 from toolkit.runtime.output.message import ToolMessage
@@ -31,45 +35,45 @@ ViewT = TypeVar("ViewT", bound=View)
 
 _NO_CATALOG: Final = Catalog("", ())
 _NAME: Final = "standalone"
-"""What stands for a tool's name where none is being run."""
+"""The tool name of a context while no tool runs."""
 
 
-class StandaloneContext(ToolContext):
-    """A context that somebody made to call tools with, and closes; see ``ToolContext.standalone``.
+class StandaloneContext(ToolContext, AsyncCloseable):
+    """A context that the user makes and closes; see ``ToolContext.standalone``.
 
-    It has what its ``ToolkitContext`` grants, so that a function can be called with it as it stands. A tool that is run
-    with it gets a context of its own, which has what the tool asks for and no more.
+    It has everything that its ``ToolkitContext`` grants, so that a function can be called with it directly. A tool that is
+    run with it gets its own context, with only what the tool asks for.
     """
 
     __slots__ = ()
 
     def __init__(self, core: Core, call_id: str | None, signal: CancelSignal | None) -> None:
-        nobody = Reader(ContentOutput)
+        no_reader = Reader(ContentOutput)
         granted = core.context.permissions
         fs = core.guards.fs if granted & {"read", "write"} else None
         denied = core.context.policy.denied_paths(_NAME, granted)
         if fs is not None and denied:
             fs = fs.with_deny(denied)
-        tool = Tool(ToolInfo(_NAME, "", "", ""), nobody, nobody, granted=granted, fs=fs)
+        tool = Tool(ToolInfo(_NAME, "", "", ""), no_reader, no_reader, granted=granted, fs=fs)
         called = call_id if call_id is not None else new_call_id()
         notify = Runner.over(core)._options.notify
         super().__init__(tool, core, called, NEVER if signal is None else CallSignal(signal, None), notify)
 
-    # -- what tools told -----------------------------------------------------------------------------------------------
+    # -- what tools reported -------------------------------------------------------------------------------------------
 
     @property
     def title(self) -> str | None:
-        """The last title a tool gave with ``ctx.metadata(title=...)``."""
+        """The last title that a tool set with ``ctx.metadata(title=...)``."""
         return self._title
 
     @property
     def collected(self) -> Mapping[str, object]:
-        """What tools told with ``ctx.metadata(...)``, the latest of each name."""
+        """What tools reported with ``ctx.metadata(...)``, the latest value of each name."""
         return dict(self._metadata or {})
 
     @property
     def attachments(self) -> tuple[ContentBlock, ...]:
-        """What tools sent along with ``ctx.attach(...)``."""
+        """What tools added with ``ctx.attach(...)``."""
         return self._attachments
 
     def _collect(self, message: ToolMessage[Any, Any]) -> None:
@@ -77,10 +81,10 @@ class StandaloneContext(ToolContext):
         self._metadata = {**(self._metadata or {}), **message.metadata}
         self._attachments = (*self._attachments, *message.attachments)
 
-    # -- its end -------------------------------------------------------------------------------------------------------
+    # -- closing -------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Gives back what was made for it; tools that are run with it afterwards fail as TOOL_CANCELLED."""
+        """Releases what was made for it; later calls with it fail as TOOL_CANCELLED."""
         if self._core.close.alive:
             self._drop_output()
             try:
@@ -92,7 +96,7 @@ class StandaloneContext(ToolContext):
                 self._core.close()
 
     async def close_async(self) -> None:
-        """The same in a loop: what async generators made is given back where it was made."""
+        """The same, awaited: async generators are closed in the loop where they were made."""
         if self._core.close.alive:
             self._drop_output()
             try:
@@ -102,22 +106,6 @@ class StandaloneContext(ToolContext):
             finally:
                 self._core.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close_async()
-
 
 def standalone(
     context: ToolkitContext[Any] | str | os.PathLike[str],
@@ -125,36 +113,36 @@ def standalone(
     call_id: str | None,
     signal: CancelSignal | None,
 ) -> StandaloneContext:
-    """Behind ``ToolContext.standalone``."""
+    """Implements ``ToolContext.standalone``."""
     if not isinstance(context, ToolkitContext):
         context = ToolkitContext[str](context, SecurityPolicy(default="allow"))
     return StandaloneContext(Core(_NO_CATALOG, context, packs), call_id, signal)
 
 
 def execute(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolContext) -> ToolResult:
-    """Runs one tool as the toolkit behind ``ctx`` would: one road for every call. Never raises."""
+    """Runs one tool as the toolkit behind ``ctx`` would, on the same call path. Never raises."""
     id = call_id_of(ctx)
     try:
-        call, ready = _call(id, tool, arguments), tool
+        call, ready = _make_call(id, tool, arguments), tool
         if isinstance(tool, LazyTool):
-            ready = tool.made(ctx._core.context, Runner.over(ctx._core)._awaited)
-        return _view(Runner, ready, ctx).call(call)
+            ready = tool.load(ctx._core.context, Runner.over(ctx._core)._await_in_loop)
+        return _make_view(Runner, ready, ctx).call(call)
     except Exception as error:
-        return ToolResult(id, tool.name, "error", str(steps.named(error, tool.name)))
+        return steps.error_result(error, id, tool.name)
 
 
 async def execute_async(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolContext) -> ToolResult:
     """The same, awaited."""
     id = call_id_of(ctx)
     try:
-        call = _call(id, tool, arguments)
-        ready = await tool.made_async(ctx._core.context) if isinstance(tool, LazyTool) else tool
-        return await _view(AsyncRunner, ready, ctx).call(call)
+        call = _make_call(id, tool, arguments)
+        ready = await tool.load_async(ctx._core.context) if isinstance(tool, LazyTool) else tool
+        return await _make_view(AsyncRunner, ready, ctx).call(call)
     except Exception as error:
-        return ToolResult(id, tool.name, "error", str(steps.named(error, tool.name)))
+        return steps.error_result(error, id, tool.name)
 
 
-def _call(id: str, tool: CodeTool, arguments: str | Mapping[str, object]) -> ToolCall:
+def _make_call(id: str, tool: CodeTool, arguments: str | Mapping[str, object]) -> ToolCall:
     if isinstance(arguments, str):
         return ToolCall(id, tool.name, {}, raw_arguments=arguments)
     if isinstance(arguments, Mapping):
@@ -162,27 +150,27 @@ def _call(id: str, tool: CodeTool, arguments: str | Mapping[str, object]) -> Too
     raise InvalidArguments(f"the arguments must be JSON text or an object, not {type(arguments).__name__}")
 
 
-def _view(kind: type[ViewT], tool: CodeTool, ctx: ToolContext) -> ViewT:
-    """A view whose calls end with this one's, tell who watches it, and have no more than its permissions."""
+def _make_view(kind: type[ViewT], tool: CodeTool, ctx: ToolContext) -> ViewT:
+    """A view whose calls share the signal and the listeners of ``ctx``, and have no more than its permissions."""
     assert isinstance(tool, FunctionTool)
     view = kind.over(ctx._core.with_guest(tool, ctx.granted))
-    # A standalone context serves many calls, each with its own time; a call made by another call has what is left of it.
+    # Each call of a standalone context has the whole deadline; a call within a call has what is left of it.
     deadline = ctx._core.context.deadline if isinstance(ctx, StandaloneContext) else ctx.signal.remaining
     view = view._with(Options(deadline, ctx.signal.caller, ctx._notify))
     if isinstance(ctx, StandaloneContext):
-        told = view._on_result
+        on_result = view._on_result
 
         def collect(message: ToolMessage[Any, Any]) -> None:
             ctx._collect(message)
-            if told is not None:
-                told(message)
+            if on_result is not None:
+                on_result(message)
 
         view._on_result = collect
     return view
 
 
 def call_id_of(ctx: ToolContext) -> str:
-    """The id of the call a context was made for; there is always one."""
+    """The id of the call that a context was made for, or a new one."""
     return getattr(ctx, "call_id", None) or new_call_id()
 
 

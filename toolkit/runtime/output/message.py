@@ -1,4 +1,4 @@
-"""What a call gives back, and a model's call once its arguments are validated. Both narrow by ``.name``."""
+"""The result of a call, and a model's call with validated arguments. Both narrow by ``.name``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from toolkit.runtime.output.keep_text import Keeper, Kept, Told
+from toolkit.runtime.output.keep_text import ShownText, StreamedOutput, TextKeeper
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.result import ToolResult
 
@@ -20,13 +20,13 @@ ContentT_co = TypeVar("ContentT_co", covariant=True)
 class ToolMessage(Generic[NameT_co, ContentT_co]):
     """The answer to one call. ``content`` is the handler's value untouched; ``text()`` is what the model reads.
 
-    Written out instead of a frozen dataclass, whose constructor would cost more than the rest of the road.
+    Not a frozen dataclass: its constructor would cost more than the rest of the call path.
     """
 
-    __slots__ = ("_keeper", "_streamed", "_told", "attachments", "content", "metadata", "name", "render", "title")
+    __slots__ = ("_keeper", "_shown", "_streamed", "attachments", "content", "metadata", "name", "render", "title")
 
     role: ClassVar[Literal["function"]] = "function"
-    # Declared, not inferred: that is what lets checkers narrow a union of messages by `.name`.
+    # Declared, not inferred, so that checkers can narrow a union of messages by `.name`.
     name: NameT_co
     content: ContentT_co
 
@@ -38,8 +38,8 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         metadata: Mapping[str, object] | None = None,
         attachments: tuple[ContentBlock, ...] = (),
         render: Callable[[Any], str] | None = None,
-        keeper: Keeper | None = None,
-        streamed: Kept | None = None,
+        keeper: TextKeeper | None = None,
+        streamed: StreamedOutput | None = None,
     ) -> None:
         self.name = name
         self.content = content
@@ -49,36 +49,36 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         self.render: Final = render
         self._keeper = keeper
         self._streamed = streamed
-        self._told: Told | None = None
+        self._shown: ShownText | None = None
 
     def __repr__(self) -> str:
         return f"ToolMessage(name={self.name!r}, content={self.content!r})"
 
     @property
     def output_ref(self) -> str | None:
-        """Where the output cache keeps the whole of the answer, for ``tool_output_cache``; None if it is too short to
-        be kept, or could not be."""
-        return self._tell().ref
+        """The ref under which the output cache keeps the whole answer, for ``tool_output_cache``; None if it is too short
+        to be kept, or could not be kept."""
+        return self._show().ref
 
     def text(self) -> str:
-        """What the model will read: the tool's own text form, else its content as JSON. Of a long one, head and tail."""
-        return self._tell().text
+        """What the model reads: the tool's own text form, or its content as JSON. A long text keeps its head and tail."""
+        return self._show().text
 
-    def _tell(self) -> Told:
-        if self._told is None:
+    def _show(self) -> ShownText:
+        if self._shown is None:
             words = self._own_text() if self.render is None else self.render(self.content)
             streamed, keeper = self._streamed, self._keeper
             if keeper is None:
-                self._told = Told(words, None if streamed is None else streamed.ref, False)
+                self._shown = ShownText(words, None if streamed is None else streamed.ref, False)
             else:
-                self._told = keeper.tell(words, streamed, self._media())
-        return self._told
+                self._shown = keeper.show(words, streamed, self._media())
+        return self._shown
 
     def _own_text(self) -> str:
-        """The whole text of content whose tool has no text form."""
-        if isinstance(self.content, ContentOutput):  # its media stand beside the text
-            said = self.content.text or self.content.structured is None
-            return self.content.text if said else to_json(self.content.structured).decode()
+        """The whole text of the content, if the tool has no text form of its own."""
+        if isinstance(self.content, ContentOutput):  # its media are sent as blocks
+            has_text = self.content.text or self.content.structured is None
+            return self.content.text if has_text else to_json(self.content.structured).decode()
         if isinstance(self.content, BaseModel):
             return self.content.__pydantic_serializer__.to_json(
                 self.content, by_alias=True, exclude_unset=True
@@ -86,7 +86,7 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         return to_json(self.content).decode()
 
     def _is_text(self) -> bool:
-        """Whether the content is text already, and no data."""
+        """Whether the content is already text, not data."""
         return isinstance(self.content, ContentOutput)
 
     def _media(self) -> tuple[ContentBlock, ...]:
@@ -95,7 +95,7 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         return self.attachments
 
     def to_result(self, tool_call_id: str) -> ToolResult:
-        """The same for the wire: text, data, or several blocks when media came along. Data too long becomes text."""
+        """The result for the wire: text, data, or several blocks if there are media. Data that is too long becomes text."""
         media = self._media()
         if media:
             words = self.text()
@@ -103,13 +103,13 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
             return ToolResult(tool_call_id, self.name, "multimodal", (*lead, *media), self.output_ref)
         if self.render is not None or self._is_text():
             return ToolResult(tool_call_id, self.name, "text", self.text(), self.output_ref)
-        told = self._tell() if self._keeper is not None else None
-        if told is not None and told.is_cut:
-            return ToolResult(tool_call_id, self.name, "text", told.text, told.ref)
-        return ToolResult(tool_call_id, self.name, "data", self._data(), None if told is None else told.ref)
+        shown = self._show() if self._keeper is not None else None
+        if shown is not None and shown.is_cut:
+            return ToolResult(tool_call_id, self.name, "text", shown.text, shown.ref)
+        return ToolResult(tool_call_id, self.name, "data", self._data(), None if shown is None else shown.ref)
 
     def _data(self) -> object:
-        # Unset means absent: a field that may be left out but not be null must not come out as null.
+        # Unset means absent: an optional field must not become null where the schema forbids null.
         if isinstance(self.content, BaseModel):
             serializer = self.content.__pydantic_serializer__
             return serializer.to_python(self.content, mode="json", by_alias=True, exclude_unset=True)

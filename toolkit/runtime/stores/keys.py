@@ -1,27 +1,29 @@
-"""The keys under which the built-in tools find what outlives a call; each may be overridden by its id."""
+"""The dependency keys of the built-in tools' stores; each may be overridden by its id."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any, Final
 
 from toolkit.errors import SetupError
 from toolkit.inject.key import DependencyKey
-from toolkit.runtime.context.progress import logger
 from toolkit.runtime.context.toolkit_context import ToolkitContext
-from toolkit.runtime.output.cache.null_cache import NothingKept
+from toolkit.runtime.output.cache.null_cache import NullCache
 from toolkit.runtime.output.cache.store import FileOutputCache, OutputCache
 from toolkit.runtime.stores.subagent import SubagentRunner
 from toolkit.runtime.stores.todos import FileTodoStore, TodoStore
+
+logger: Final = logging.getLogger("toolkit")
 
 
 def _outputs(context: ToolkitContext[Any]) -> Iterator[OutputCache]:
     try:
         cache: OutputCache = FileOutputCache(context.state.folder("outputs"))
     except SetupError as error:
-        # No place to keep anything costs the refs, never an answer.
+        # Without a state directory there are no refs, but every answer.
         logger.warning("outputs cannot be kept: %s", error)
-        cache = NothingKept()
+        cache = NullCache()
     yield cache
     cache.close()
 
@@ -35,12 +37,12 @@ def _no_runner() -> SubagentRunner | None:
 
 
 OUTPUT_CACHE: Final[DependencyKey[OutputCache]] = DependencyKey("output_cache", _outputs, lifetime="run")
-"""Where outputs are kept whole: files in the state directory."""
+"""Keeps whole outputs; by default in files in the state directory."""
 
 TODO_STORE: Final[DependencyKey[TodoStore]] = DependencyKey("todo_store", _todos, lifetime="run")
-"""Where todo lists are kept: files in the state directory."""
+"""Keeps todo lists; by default in files in the state directory."""
 
 SUBAGENT_RUNNER: Final[DependencyKey[SubagentRunner | None]] = DependencyKey(
     "subagent_runner", _no_runner, lifetime="run"
 )
-"""What runs subagents for ``task``: nothing, until the application puts something here."""
+"""Runs subagents for ``task``; None until the application overrides it."""

@@ -1,4 +1,4 @@
-"""How the ``task`` tool hands work to another agent: an interface the application implements."""
+"""How the ``task`` tool gives work to another agent: an interface that the application implements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SubagentStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class SubagentRequest:
-    """What a subagent is to do, and for whom. ``session_id`` is set when an earlier one is to go on."""
+    """The task of a subagent. ``session_id`` is set if an earlier subagent should continue."""
 
     description: str
     prompt: str
@@ -27,21 +27,21 @@ class SubagentRequest:
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        """What the parent may do, and so the most a subagent may."""
+        """The permissions of the parent: a subagent cannot have more."""
         return self.parent.permissions
 
     def child_context(
         self, session_id: str, *, permissions: Collection[Permission] = ALL_PERMISSIONS, agent: str | None = None
     ) -> ToolkitContext[Any]:
-        """A context for the subagent's own toolkit: the parent's workspace, policy, sandbox and approver, and of the
-        wanted permissions those the parent has."""
+        """A context for the subagent's own toolkit: the parent's workspace, policy, sandbox and approver, and those of
+        the wanted permissions that the parent has."""
         name = agent or self.subagent_type or "subagent"
-        return self.parent.narrowed(permissions, session_id=session_id, agent=name)
+        return self.parent.narrow(permissions, session_id=session_id, agent=name)
 
 
 @dataclass(frozen=True, slots=True)
 class SubagentResult:
-    """How it ended, what it says, and the session to ask for when it is to go on."""
+    """How it ended, its answer, and the session with which it can continue."""
 
     status: SubagentStatus
     output: str
@@ -49,7 +49,7 @@ class SubagentResult:
 
 
 class SubagentRunner(Protocol):
-    """Runs subagents; put in place with ``ToolkitContext(overrides={SUBAGENT_RUNNER.id: lambda: runner})``."""
+    """Runs subagents; configured with ``ToolkitContext(overrides={SUBAGENT_RUNNER.id: lambda: runner})``."""
 
     def run(self, request: SubagentRequest, /) -> SubagentResult | Awaitable[SubagentResult]:
-        """Runs one to its end, sync or async; looks at ``request.signal`` to stop when it is told to."""
+        """Runs one to its end, sync or async; checks ``request.signal`` to stop when the call is cancelled."""

@@ -1,4 +1,4 @@
-"""The todo list of a session, and where it is kept."""
+"""The todo list of a session, and the stores that keep it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "cancelle
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """One thing to do. ``active_form`` says it as something going on ("Running the tests"); priority 1 comes first."""
+    """One thing to do. ``active_form`` is its present-continuous form ("Running the tests"); priority 1 comes first."""
 
     id: str
     content: str
@@ -28,17 +28,17 @@ class Todo:
 
 
 class TodoStore(Protocol):
-    """Keeps the list of each session. A list is replaced as a whole."""
+    """Keeps the todo list of each session. A list is always replaced as a whole."""
 
     def read(self, session_id: str) -> list[Todo]:
-        """The session's list; empty if it has none."""
+        """The list of the session; empty if there is none."""
 
     def write(self, session_id: str, todos: Sequence[Todo]) -> None:
-        """Makes ``todos`` the session's list."""
+        """Replaces the list of the session."""
 
 
 class MemoryTodoStore:
-    """Lists that are gone with the process.
+    """Keeps lists in memory, until the process ends.
 
     >>> store = MemoryTodoStore()
     >>> store.write("session", [Todo("1", "write tests")])
@@ -60,7 +60,7 @@ class MemoryTodoStore:
 
 
 class FileTodoStore:
-    """One file per session in a private directory; a list is there as a whole or not at all, also after a crash."""
+    """One file per session in a private directory. Writes are atomic, also when the process crashes."""
 
     def __init__(self, directory: str) -> None:
         self._directory: Final = directory
@@ -73,14 +73,14 @@ class FileTodoStore:
         except FileNotFoundError:
             return []
         except (OSError, ValueError, TypeError) as error:
-            words = "the todo list of this session cannot be read; todowrite makes a new one"
+            words = "the todo list of this session cannot be read; write a new one with todowrite"
             raise ToolFailed("IO", words) from error
 
     def write(self, session_id: str, todos: Sequence[Todo]) -> None:
         target = self._file(session_id)
         draft = f"{target}.{secrets.token_hex(8)}"
         try:
-            with open(draft, "x", encoding="utf-8", opener=_private) as file:
+            with open(draft, "x", encoding="utf-8", opener=_open_private) as file:
                 json.dump([asdict(todo) for todo in todos], file, ensure_ascii=False)
                 file.flush()
                 os.fsync(file.fileno())
@@ -88,14 +88,14 @@ class FileTodoStore:
         except OSError as error:
             if os.path.exists(draft):
                 os.unlink(draft)
-            words = f"the todo list could not be kept ({error.strerror}); the earlier one stands"
+            words = f"the todo list could not be saved ({error.strerror}); the earlier list is unchanged"
             raise ToolFailed("IO", words) from error
 
     def _file(self, session_id: str) -> str:
-        # A session may be called anything; its name must not become a path.
+        # A session id may be any text; it must not become a path.
         name = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
         return os.path.join(self._directory, f"{name}.json")
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)

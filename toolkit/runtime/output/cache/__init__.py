@@ -1,1 +1,25 @@
-"""The tool output cache: outputs kept whole in the private state directory, so that what models read can be cut."""
+"""The output cache: it keeps whole outputs in the private state directory, so that models can be shown a part."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolkit.runtime.output.cache.budget import fit_history as fit_history
+    from toolkit.runtime.output.cache.budget import fit_text as fit_text
+    from toolkit.runtime.output.cache.null_cache import NullCache as NullCache
+    from toolkit.runtime.output.cache.output import CachedLine as CachedLine
+    from toolkit.runtime.output.cache.output import CachedOutput as CachedOutput
+    from toolkit.runtime.output.cache.store import FileOutputCache as FileOutputCache
+    from toolkit.runtime.output.cache.store import OutputCache as OutputCache
+    from toolkit.runtime.output.cache.store import OutputWriter as OutputWriter
+else:
+    from toolkit.lazy_exports import lazy_exports
+
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "toolkit.runtime.output.cache.budget": "fit_history fit_text",
+            "toolkit.runtime.output.cache.null_cache": "NullCache",
+            "toolkit.runtime.output.cache.output": "CachedLine CachedOutput",
+            "toolkit.runtime.output.cache.store": "FileOutputCache OutputCache OutputWriter",
+        },
+    )

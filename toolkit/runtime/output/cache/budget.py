@@ -1,6 +1,6 @@
-"""How much of what tools answered a model is shown: one output by its head and tail, a conversation by its newest.
+"""Limits how much tool output a model is shown: head and tail of one output, the newest outputs of a conversation.
 
-Nothing here keeps or reads anything; what is left out names the ref under which the cache has it.
+Nothing is kept or read here; a note names the ref under which the cache keeps what is left out.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from typing import Final, NamedTuple
 
 from pydantic_core import to_json
 
-from toolkit.runtime.output.keep_text import READ_WHAT_IS_KEPT
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import ChatMessage, ToolResultMessage, is_tool_result
 from toolkit.wire.result import ToolResult
 
 MIN_HISTORY_TOKENS: Final = 20_000
 MAX_HISTORY_TOKENS: Final = 100_000
-# What providers charge for a picture; the bytes of media say nothing about that.
+# What providers charge for a picture, whatever its size in bytes.
 MEDIA_TOKENS: Final = 2_000
 
 
@@ -28,7 +27,7 @@ MEDIA_TOKENS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is shown of a text, and what is not."""
+    """What is shown of a text, and what is left out."""
 
     head: str
     tail: str
@@ -37,19 +36,19 @@ class Fitted:
     lines: int
     cut_bytes: int
     first_cut: int
-    """The first line of which something is missing."""
+    """The first line that is not complete."""
     last_cut: int
 
     @property
     def cut_lines(self) -> int:
-        """How many lines miss something."""
+        """How many lines are not complete."""
         return self.last_cut - self.first_cut + 1 if self.cut_bytes else 0
 
 
 def fit_text(text: str, limit: int) -> Fitted:
     """Head and tail of a text, at most ``limit`` bytes of UTF-8 together, cut between lines.
 
-    A line that would take half of either for itself is cut inside, between two characters.
+    A line that would take more than half of either part is cut between two characters.
 
     >>> fit_text("one\\ntwo\\nthree\\nfour\\nfive\\n", 16)
     Fitted(head='one\\ntwo\\n', tail='five\\n', size=24, lines=5, cut_bytes=11, first_cut=3, last_cut=4)
@@ -64,8 +63,8 @@ def fit_text(text: str, limit: int) -> Fitted:
     return Fitted(head, tail, size, lines, size - _bytes(head) - _bytes(tail), first, last)
 
 
-def shortened(text: str, limit: int, ref: str | None) -> str:
-    """The text if it fits, else its head and tail with a line between them that says what is missing."""
+def shorten(text: str, limit: int, ref: str | None) -> str:
+    """The text if it fits, else its head and tail with a note between them."""
     fitted = fit_text(text, limit)
     if not fitted.cut_bytes:
         return text
@@ -74,7 +73,7 @@ def shortened(text: str, limit: int, ref: str | None) -> str:
 
 
 def note(fitted: Fitted, ref: str | None) -> str:
-    """One line for the model: how much is missing, and how to get it."""
+    """A line for the model: how much is missing, and how to get it."""
     first, last = fitted.first_cut, fitted.last_cut
     where = f"line {first}" if first == last else f"lines {first}-{last}"
     missing = f"{fitted.cut_bytes} of {fitted.size} bytes are left out here, {where} of {fitted.lines}"
@@ -84,16 +83,16 @@ def note(fitted: Fitted, ref: str | None) -> str:
 
 
 def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(_encoded(text))
+    return len(text) if text.isascii() else len(_encode(text))
 
 
-def _encoded(text: str) -> bytes:
-    # Half characters, which Python's text can hold, must not stop anything here.
+def _encode(text: str) -> bytes:
+    # Lone surrogates, which Python text can hold, must not raise here.
     return text.encode("utf-8", "surrogatepass")
 
 
 def _head(text: str, room: int) -> str:
-    data = _encoded(text[: room + 1])
+    data = _encode(text[: room + 1])
     while room and _is_inside_character(data, room):
         room -= 1
     piece = data[:room].decode("utf-8", "surrogatepass")
@@ -102,7 +101,7 @@ def _head(text: str, room: int) -> str:
 
 
 def _tail(text: str, room: int) -> str:
-    data = _encoded(text[-room - 1 :])
+    data = _encode(text[-room - 1 :])
     start = len(data) - room
     while _is_inside_character(data, start):
         start += 1
@@ -121,12 +120,12 @@ def _is_inside_character(data: bytes, at: int) -> bool:
 
 
 def tokens(text: str) -> int:
-    """A rough count of tokens, where nobody gives a better one."""
+    """A rough count of tokens, used if the caller gives none."""
     return _bytes(text) // 4
 
 
 def history_budget(window: int) -> int:
-    """How many tokens of a model's window tool outputs may take: a quarter, but not too few and not too many."""
+    """How many tokens of a model's window tool outputs may take: a quarter, within limits."""
     return max(MIN_HISTORY_TOKENS, min(MAX_HISTORY_TOKENS, window // 4))
 
 
@@ -134,23 +133,22 @@ class _Trimmable(NamedTuple):
     at: int
     saving: int
     message: ToolResultMessage
-    """What takes its place."""
+    """The message that replaces it."""
 
 
 def fit_history(
     messages: Sequence[ChatMessage], window: int, count: Callable[[str], int] = tokens
 ) -> list[ChatMessage]:
-    """The conversation with the oldest tool outputs replaced by their refs, when together they are too long.
+    """The conversation, with the oldest tool outputs replaced by their refs if all outputs together are too long.
 
-    Kept whatever it takes: the newest results, errors, what the cache tools read, and outputs without a ref.
+    Never replaced: the newest results, errors, and outputs without a ref, which is what the cache tools return.
 
-    Trimming goes down to half of the budget, and waits until that frees a quarter of it at least: between two such steps
-    a growing conversation keeps its beginning as it was, which is what providers' prompt caches need. Since every step
-    depends on what came before it alone, it makes no difference whether a loop passes the whole conversation each
-    time, or goes on with what it got back.
+    Trimming goes down to half of the budget, and only when that frees at least a quarter of it. Between two trims the
+    beginning of a growing conversation does not change, as providers' prompt caches need. Every trim depends only on
+    earlier messages, so a loop may pass either the whole conversation each time or the result of the last call.
 
-    :param window: tokens the model's window holds.
-    :param count: how many tokens a text has.
+    :param window: the size of the model's window in tokens.
+    :param count: counts the tokens of a text.
     """
     budget = history_budget(window)
     fitted = list(messages)
@@ -178,9 +176,9 @@ def fit_history(
 
 
 def _trimmable(at: int, message: ToolResultMessage, size: int, count: Callable[[str], int]) -> _Trimmable | None:
-    """None for what stays; an output that is hardly longer than what would take its place does so, too."""
+    """None for a result that stays, also because its replacement would be hardly shorter."""
     result = message.result
-    if result.output_ref is None or result.kind == "error" or result.name in READ_WHAT_IS_KEPT:
+    if result.output_ref is None or result.kind == "error":
         return None
     words = (
         f"[output of {result.name}, about {size} tokens, left out here; "

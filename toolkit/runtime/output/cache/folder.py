@@ -1,12 +1,12 @@
-"""The private directory of the cache: which files are in it, who may add to which, and when they go.
+"""The private directory of the cache: its files, who may append to them, and when they are removed.
 
-Promise: a file is added to by the one who holds its lock, so any number of processes and threads share the directory
-without waiting for each other, and the lock of one that was killed is free. Files go when they are older than the cache
-keeps them, then the oldest first until the quota is kept; one whose lock is held stays. What a killed writer left
-unfinished goes with the next sweep.
+Promise: only the holder of a file's lock appends to it, so any number of processes and threads share the directory without
+waiting for each other, and the lock of a killed process is free. Files are removed when they are older than the cache
+keeps them, then the oldest first until the quota is met; a file whose lock is held stays. What a killed writer left
+unfinished is removed by the next sweep.
 
-Limit: nothing is synced to the disk, as these are copies of what has been delivered. After a power failure the latest
-outputs may be gone; a ref to what is not all there is unknown.
+Limit: nothing is synced to disk, because outputs are copies of what was delivered. After a power failure the latest outputs
+may be lost; a ref to an incomplete output is unknown.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from toolkit.runtime.output.cache.record import FILE_ID_BYTES
 
 _UNFINISHED: Final = ".part"
 _NAME: Final = re.compile(r"[0-9a-f]+(\.part)?")
-# Files are named by when they were made, in hundredths of a second: the order of names is that of age.
+# Files are named by their creation time in hundredths of a second, so names sort by age.
 _IDS_PER_SECOND: Final = 100
 _KEY: Final = "key"
 _KEY_BYTES: Final = 32
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-# How many files are tried before a new one is made: all of them may belong to others.
+# How many files are tried before a new one is created: others may hold all their locks.
 _TRIED: Final = 8
 
 
@@ -51,9 +51,9 @@ class _Entry(NamedTuple):
 
 
 class OwnedFile:
-    """A file of the cache that nobody else adds to or takes away, as long as this object is there."""
+    """A file of the cache, locked: nobody else appends to it or removes it while this object exists."""
 
-    __slots__ = ("_descriptor", "_folder", "_name", "born", "file_id", "position")
+    __slots__ = ("_descriptor", "_folder", "_name", "created", "file_id", "position")
 
     def __init__(self, folder: Descriptor, name: str, descriptor: Descriptor, position: int = 0) -> None:
         self._folder = folder
@@ -61,34 +61,34 @@ class OwnedFile:
         self._name = name
         is_named = not name.endswith(_UNFINISHED)
         self.file_id: Final = bytes.fromhex(name) if is_named else b""
-        self.born: Final = _born(name) if is_named else time.time()
+        self.created: Final = _creation_time(name) if is_named else time.time()
         self.position = position
-        """Behind the last whole record; what a failed write left there is written over."""
+        """The end of the last complete record; what a failed write left there is overwritten."""
 
     @property
     def is_gone(self) -> bool:
-        """Whether somebody took the file away all the same: whoever removes the whole directory asks for no lock."""
+        """Whether the file was removed in spite of the lock, as with the whole directory."""
         return os.fstat(self._descriptor.number).st_nlink == 0
 
     def append(self, head: bytes, data: bytes = b"") -> None:
-        """All of it, or an error and nothing."""
+        """Appends everything; on an error, nothing counts as appended."""
         size = len(head) + len(data)
         done = os.pwritev(self._descriptor.number, (head, data), self.position)
-        if done < size:  # the disk is full, or this is more than the system takes at once
+        if done < size:  # the disk is full, or this is too much for one write
             self.write(self.position + done, head[done:])
             rest = memoryview(data)[max(0, done - len(head)) :]
             self.write(self.position + size - len(rest), rest)
         self.position += size
 
     def write(self, position: int, data: bytes | memoryview) -> None:
-        """All of it at a place of its own, or an error."""
+        """Writes everything at this position, or raises."""
         rest = memoryview(data)
         while rest:
             done = os.pwrite(self._descriptor.number, rest, position)
             rest, position = rest[done:], position + done
 
     def publish(self, file_id: bytes) -> bool:
-        """Gives an unfinished file its place among the others; False if that place is taken."""
+        """Gives an unfinished file its final name; False if that name is taken."""
         try:
             move_new(self._folder.number, self._name, self._folder.number, file_id.hex())
         except FileExistsError:
@@ -96,11 +96,11 @@ class OwnedFile:
         return True
 
     def remove(self) -> None:
-        """Takes an unfinished file away."""
+        """Removes an unfinished file."""
         os.unlink(self._name, dir_fd=self._folder.number)
 
 
-class Folder:
+class CacheFolder:
     """The directory itself. Every method may raise ``OSError``."""
 
     __slots__ = ("_directory", "_last_id", "_max_age", "_quota", "_room", "key")
@@ -110,33 +110,33 @@ class Folder:
         self._max_age = max_age_seconds
         self._room = 0
         self._last_id = 0
-        self._directory: Final = _private(path)
-        self.key: Final = _kept_key(self._directory.number)
+        self._directory: Final = _open_private(path)
+        self.key: Final = _load_key(self._directory.number)
 
     @property
     def is_gone(self) -> bool:
         return os.fstat(self._directory.number).st_nlink == 0
 
     def reader(self, file_id: bytes) -> Descriptor:
-        """A file open for reading; it can be read to its end even if it is taken away meanwhile."""
+        """Opens a file for reading; it can be read to its end even if it is removed meanwhile."""
         return Descriptor(os.open(file_id.hex(), _READ, dir_fd=self._directory.number))
 
     def new_ids(self) -> Iterator[bytes]:
-        """Ids for a file made now; the first whose place is not taken is the one."""
+        """Ids for a file created now; use the first that is not taken."""
         while True:
             self._last_id = max(self._last_id + 1, int(time.time() * _IDS_PER_SECOND))
             yield self._last_id.to_bytes(FILE_ID_BYTES, "big")
 
     def create(self) -> OwnedFile:
-        """A new file."""
-        return next(filter(None, (self._made(file_id.hex()) for file_id in self.new_ids())))
+        """Creates a file."""
+        return next(filter(None, (self._try_create(file_id.hex()) for file_id in self.new_ids())))
 
     def create_unfinished(self) -> OwnedFile:
-        """A new file for one output, not yet to be found; a leftover as soon as nobody holds its lock."""
-        return next(filter(None, (self._made(secrets.token_hex(8) + _UNFINISHED) for _ in count())))
+        """Creates a file for one output, which no ref can name yet; without its lock it counts as a leftover."""
+        return next(filter(None, (self._try_create(secrets.token_hex(8) + _UNFINISHED) for _ in count())))
 
-    def _made(self, name: str) -> OwnedFile | None:
-        """None if the name is taken, or if a sweep came before the lock and took the file for a leftover."""
+    def _try_create(self, name: str) -> OwnedFile | None:
+        """None if the name is taken, or if a sweep removed the file before it was locked."""
         try:
             descriptor = Descriptor(os.open(name, _NEW, 0o600, dir_fd=self._directory.number))
         except FileExistsError:
@@ -144,10 +144,10 @@ class Folder:
         return OwnedFile(self._directory, name, descriptor) if _lock(descriptor) else None
 
     def adopt(self, max_size: int, max_age: float) -> OwnedFile | None:
-        """A file that nobody adds to any more, small and young enough: short-lived processes would leave one each."""
+        """Takes over a small, young file that nobody appends to: otherwise every short-lived process would leave one."""
         youngest = sorted((entry for entry in self._entries() if not entry.is_unfinished), reverse=True)
         for entry in youngest[:_TRIED]:
-            if entry.size > max_size or time.time() - _born(entry.name) > max_age:
+            if entry.size > max_size or time.time() - _creation_time(entry.name) > max_age:
                 continue
             with suppress(FileNotFoundError):
                 descriptor = Descriptor(os.open(entry.name, _OLD, dir_fd=self._directory.number))
@@ -156,17 +156,17 @@ class Folder:
         return None
 
     def reserve(self, size: int) -> None:
-        """Asked before so many bytes are written; looks at the directory only after a good part of the quota."""
+        """Call it before writing so many bytes; scans the directory only after a part of the quota is written."""
         self._room -= size
         if self._room < 0:
             self.sweep(size)
 
     def sweep(self, wanted: int) -> None:
-        """Removes leftovers, what is too old, and the oldest files until ``wanted`` more bytes fit into the quota."""
+        """Removes leftovers, files that are too old, and the oldest until ``wanted`` more bytes fit into the quota."""
         entries = sorted(self._entries())
         total = sum(entry.size for entry in entries) + wanted
         oldest = time.time() - self._max_age
-        ahead = self._quota // 64  # what this process may write until it looks again; so may others at the same time
+        ahead = self._quota // 64  # what this process may write until the next scan; so may others
         for entry in entries:
             is_over = total + ahead > self._quota
             if (is_over or entry.is_unfinished or entry.changed < oldest) and self._remove(entry.name):
@@ -184,7 +184,7 @@ class Folder:
                         yield _Entry(entry.name, info.st_size, info.st_mtime)
 
     def _remove(self, name: str) -> bool:
-        """Whether the file is gone; not while somebody holds its lock."""
+        """Removes a file unless its lock is held; returns whether it is gone."""
         with suppress(FileNotFoundError):
             descriptor = Descriptor(os.open(name, _OLD, dir_fd=self._directory.number))
             if not _lock(descriptor):
@@ -193,13 +193,13 @@ class Folder:
         return True
 
 
-def _born(name: str) -> float:
-    """When the file of this name was made."""
+def _creation_time(name: str) -> float:
+    """When the file of this name was created."""
     return int(name, 16) / _IDS_PER_SECOND
 
 
 def _lock(descriptor: Descriptor) -> bool:
-    """Whether the lock is ours now, and the file still one of the directory's."""
+    """Takes the lock; returns whether it is ours and the file is still in the directory."""
     try:
         fcntl.flock(descriptor.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -207,20 +207,20 @@ def _lock(descriptor: Descriptor) -> bool:
     return os.fstat(descriptor.number).st_nlink > 0
 
 
-def _private(path: str) -> Descriptor:
-    """The directory, made if need be, and nobody's but ours."""
+def _open_private(path: str) -> Descriptor:
+    """Opens the directory, created if necessary; refuses one of another user."""
     os.makedirs(path, mode=0o700, exist_ok=True)
     descriptor = Descriptor(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     info = os.fstat(descriptor.number)
     if info.st_uid != os.geteuid():
-        raise OSError(errno.EPERM, "the directory of the output cache belongs to somebody else")
+        raise OSError(errno.EPERM, "the directory of the output cache belongs to another user")
     if stat.S_IMODE(info.st_mode) != 0o700:
         os.fchmod(descriptor.number, 0o700)
     return descriptor
 
 
-def _kept_key(directory: int) -> bytes:
-    """The key that seals records, made by whoever comes first. A damaged one is replaced: its refs are lost."""
+def _load_key(directory: int) -> bytes:
+    """The key that seals records, created by the first process. A damaged key is replaced, and its refs are lost."""
     while True:
         with suppress(FileNotFoundError):
             descriptor = Descriptor(os.open(_KEY, _READ, dir_fd=directory))
@@ -228,12 +228,12 @@ def _kept_key(directory: int) -> bytes:
             if len(key) == _KEY_BYTES:
                 return key
             os.unlink(_KEY, dir_fd=directory)
-        with suppress(FileNotFoundError):  # a sweep took it for a leftover
-            _offer_key(directory)
+        with suppress(FileNotFoundError):  # a sweep removed it as a leftover
+            _write_key(directory)
 
 
-def _offer_key(directory: int) -> None:
-    """Puts a whole key in place at once, unless somebody else has."""
+def _write_key(directory: int) -> None:
+    """Creates the key file atomically, unless another process has."""
     name = secrets.token_hex(8) + _UNFINISHED
     descriptor = Descriptor(os.open(name, _NEW, 0o600, dir_fd=directory))
     try:

@@ -1,7 +1,7 @@
-"""Where lines begin: line feeds counted at every 256 KiB while an output is written.
+"""An index of lines: line feeds are counted at every 256 KiB while an output is written.
 
-Marks stand at bytes, not at every so many lines: any line is then found by reading one stretch of 256 KiB, however
-long or short lines are, and the marks of a gigabyte take 32 KiB.
+Marks are set by bytes, not by lines: any line is found by reading one stretch of 256 KiB, however long lines are, and the
+marks of a gigabyte take 32 KiB.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ STRETCH: Final = 256 * 1024
 
 
 class LineIndex:
-    """Fed with an output from its beginning to its end; knows its size and lines at every moment."""
+    """Counts the bytes and lines of an output that is fed from beginning to end."""
 
     __slots__ = ("_is_inside_line", "line_feeds", "marks", "size")
 
@@ -22,12 +22,12 @@ class LineIndex:
         self.size = 0
         self.line_feeds = 0
         self.marks: Final = array("Q")
-        """For each whole stretch: line feeds from the beginning to its end."""
+        """For each complete stretch: the line feeds from the beginning of the output to its end."""
         self._is_inside_line = False
 
     @property
     def lines(self) -> int:
-        """A last line without a line feed counts, too."""
+        """A last line without a line feed counts."""
         return self.line_feeds + self._is_inside_line
 
     def feed(self, data: bytes) -> None:
@@ -44,7 +44,7 @@ class LineIndex:
 
 
 def count_lines(data: bytes) -> int:
-    """The lines of an output that is there as a whole.
+    """The number of lines of a whole output.
 
     >>> count_lines(b""), count_lines(b"one\\ntwo"), count_lines(b"one\\ntwo\\n")
     (0, 2, 2)
@@ -53,7 +53,7 @@ def count_lines(data: bytes) -> int:
 
 
 def stretch_of(marks: array[int], line_feed: int) -> tuple[int, int]:
-    """Where the stretch begins that holds this line feed, counted from 1, and how many come before it.
+    """Where the stretch with this line feed (counted from 1) begins, and how many line feeds come before it.
 
     >>> stretch_of(array("Q", [3, 3, 8]), 4)
     (524288, 3)
@@ -63,10 +63,9 @@ def stretch_of(marks: array[int], line_feed: int) -> tuple[int, int]:
 
 
 def position_of(data: bytes, line_feed: int) -> int:
-    """Where in ``data`` this line feed is, counted from 1; it must be there.
+    """Where in ``data`` this line feed (counted from 1) is; it must exist.
 
-    Halving and counting reads the data about twice, where looking for one line feed after the other would take a step
-    for each.
+    Bisecting reads the data about twice; searching one line feed after the other would take a step for each.
 
     >>> position_of(b"a\\nb\\n\\n", 3)
     4

@@ -1,4 +1,4 @@
-"""Reading an output that was kept: its lines by number, or all of it piece by piece. Nothing holds it as a whole."""
+"""Reads a kept output: lines by number, or everything in pieces. It is never held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_LINE_BYTES: Final = 4 * MAX_LINE_CHARACTERS
 
 
 class CachedLine(NamedTuple):
-    """One line without its line feed; ``text`` holds no more of it than can be shown, ``size`` is all its bytes."""
+    """One line without its line feed; ``text`` is as much of it as can be shown, ``size`` counts all its bytes."""
 
     number: int
     text: str
@@ -29,12 +29,12 @@ class CachedLine(NamedTuple):
 
 
 class CachedOutput:
-    """One output; the end of a ``with`` block gives back what it holds open."""
+    """One output; the end of a ``with`` block closes it."""
 
     __slots__ = ("_marks", "_read", "created", "media_type", "size", "tool", "total_lines")
 
     def __init__(self, facts: Facts, marks: array[int], read: Callable[[int, int], bytes]) -> None:
-        """``read(position, size)`` gives fewer bytes than asked for only at the end."""
+        """``read(position, size)`` returns fewer bytes than asked for only at the end."""
         self.size: Final = facts.size
         self.total_lines: Final = facts.lines
         self.tool: Final = facts.tool
@@ -51,7 +51,7 @@ class CachedOutput:
         self._read = _closed
 
     def chunks(self, position: int = 0) -> Iterator[bytes]:
-        """Everything from that byte on, in pieces."""
+        """Everything from this byte on, in pieces."""
         while chunk := self._read(position, STRETCH):
             yield chunk
             position += len(chunk)
@@ -66,7 +66,7 @@ class CachedOutput:
         return start + position_of(self._read(start, STRETCH), line - 1 - before) + 1
 
     def lines(self, offset: int = 1, limit: int | None = None) -> Iterator[CachedLine]:
-        """At most ``limit`` lines from number ``offset`` on; a very long line is passed over without being read."""
+        """At most ``limit`` lines from number ``offset`` on; the rest of a very long line is skipped without being read."""
         last = self.total_lines if limit is None else min(self.total_lines, offset + limit - 1)
         start, buffer, at = self.start_of(offset), b"", 0
         for number in range(offset, last + 1):
@@ -91,13 +91,13 @@ class CachedOutput:
         return self._read(self.size - 1, 1) == b"\n"
 
     def blocks(self) -> tuple[ContentBlock, ...]:
-        """What ``put_blocks`` was given; nothing if this is another kind of output."""
+        """The blocks that were kept by ``put_blocks``; none for any other output."""
         if self.media_type != BLOCKS_TYPE:
             return ()
         return tuple(ContentBlock(**block) for block in json.loads(b"".join(self.chunks())))
 
     def as_text(self) -> CachedOutput:
-        """The same to be read by lines: of content parts, the texts among them."""
+        """The output as lines of text; of content blocks, only the texts."""
         if self.media_type != BLOCKS_TYPE:
             return self
         data = "\n".join(block.text for block in self.blocks() if block.text is not None)
@@ -105,7 +105,7 @@ class CachedOutput:
 
 
 def in_memory(data: bytes, like: CachedOutput) -> CachedOutput:
-    """Other data, kept nowhere, to be read as an output is."""
+    """Data in memory, to be read like a kept output."""
     index = LineIndex()
     index.feed(data)
     facts = Facts(like.created, index.size, index.lines, 0, like.tool, "text/plain")
@@ -113,7 +113,7 @@ def in_memory(data: bytes, like: CachedOutput) -> CachedOutput:
 
 
 def encode_blocks(blocks: tuple[ContentBlock, ...]) -> bytes:
-    """The form ``CachedOutput.blocks`` reads."""
+    """The format that ``CachedOutput.blocks`` reads."""
     names = ContentBlock.__slots__
     rows = [{name: getattr(block, name) for name in names if getattr(block, name) is not None} for block in blocks]
     return json.dumps(rows, separators=(",", ":")).encode()
@@ -123,7 +123,7 @@ def _line(number: int, data: bytes, size: int) -> CachedLine:
     if len(data) <= _MAX_LINE_BYTES:
         text = data.decode(errors="replace")
         return CachedLine(number, text[:MAX_LINE_CHARACTERS], size, len(text) > MAX_LINE_CHARACTERS)
-    # The cut may go through a character, whose first bytes are left out then.
+    # The cut may split a character; its first bytes are left out then.
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(data[:_MAX_LINE_BYTES])
     return CachedLine(number, text[:MAX_LINE_CHARACTERS], size, True)
 

@@ -1,7 +1,7 @@
-"""Where outputs are kept: the small interface, and the embedded cache in the state directory.
+"""The interface of output caches, and the default cache in the state directory.
 
-Every operation belongs to a session, and a ref means nothing in any other. Keeping an output never fails a call: where
-it cannot be kept there is no ref, and the log says why.
+Every operation belongs to a session, and a ref is valid only in its session. Keeping an output never fails a call: if it
+cannot be kept, there is no ref and the log says why.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Final, Self
 from weakref import WeakSet
 
 from toolkit.errors import ToolFailed
-from toolkit.runtime.output.cache.folder import Folder, OwnedFile
+from toolkit.runtime.output.cache.folder import CacheFolder, OwnedFile
 from toolkit.runtime.output.cache.index import STRETCH, LineIndex, count_lines
 from toolkit.runtime.output.cache.output import BLOCKS_TYPE, CachedOutput, encode_blocks
-from toolkit.runtime.output.cache.record import HEADER_BYTES, Ref, Sealer, Words, words_bytes
+from toolkit.runtime.output.cache.record import HEADER_BYTES, RecordLabels, Ref, Sealer, labels_bytes
 from toolkit.wire.content import ContentBlock
 
 GIBIBYTE: Final = 1024**3
@@ -33,12 +33,12 @@ logger: Final = logging.getLogger("toolkit.cache")
 
 
 class OutputWriter(ABC):
-    """Takes one output piece by piece; for one thread at a time. The end of a ``with`` block discards what is open."""
+    """Takes one output in pieces; for one thread at a time. The end of a ``with`` block discards an unfinished output."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """Bytes written so far, whether they could be kept or not."""
+        """Bytes written so far, whether or not they could be kept."""
 
     @property
     @abstractmethod
@@ -47,15 +47,15 @@ class OutputWriter(ABC):
 
     @abstractmethod
     def write(self, data: bytes) -> None:
-        """Adds to the output; never fails."""
+        """Appends to the output; never fails."""
 
     @abstractmethod
     def finish(self) -> str | None:
-        """Keeps the output; gives its ref, or None if it could not be kept, or was finished or discarded before."""
+        """Keeps the output; returns its ref, or None if it could not be kept or was already finished or discarded."""
 
     @abstractmethod
     def discard(self) -> None:
-        """Forgets the output, unless it is finished."""
+        """Drops the output, unless it is finished."""
 
     def __enter__(self) -> Self:
         return self
@@ -64,48 +64,72 @@ class OutputWriter(ABC):
         self.discard()
 
 
+class CountingWriter(OutputWriter):
+    """Counts what is written, and keeps nothing of it."""
+
+    def __init__(self) -> None:
+        self._index = LineIndex()
+
+    @property
+    def size(self) -> int:
+        return self._index.size
+
+    @property
+    def lines(self) -> int:
+        return self._index.lines
+
+    def write(self, data: bytes) -> None:
+        self._index.feed(data)
+
+    def finish(self) -> str | None:
+        return None
+
+    def discard(self) -> None:
+        pass
+
+
 class OutputCache(ABC):
-    """Keeps tool outputs whole, each under a ref that nobody can guess and that belongs to one session."""
+    """Keeps whole tool outputs, each under an unguessable ref that belongs to one session."""
 
     text_limit: int = TEXT_LIMIT
     """How many bytes of one output a model is shown."""
 
     @abstractmethod
     def put(self, session_id: str, data: bytes | str, *, tool: str, media_type: str | None = None) -> str | None:
-        """Keeps an output; gives its ref, or None if it could not be kept."""
+        """Keeps an output; returns its ref, or None if it could not be kept."""
 
     @abstractmethod
     def writer(self, session_id: str, *, tool: str, media_type: str | None = None) -> OutputWriter:
-        """Keeps an output that comes piece by piece."""
+        """Keeps an output that comes in pieces."""
 
     @abstractmethod
     def open(self, session_id: str, ref: str) -> CachedOutput:
-        """An output of this session, to be read. Any other ref is NOT_FOUND, in the same words whatever it is."""
+        """Opens an output of this session. Any other ref is NOT_FOUND, always with the same message."""
 
     @abstractmethod
     def close(self) -> None:
-        """Gives back what is held open; the outputs stay."""
+        """Closes what is open; the outputs stay."""
 
     def put_blocks(self, session_id: str, blocks: Sequence[ContentBlock], *, tool: str) -> str | None:
-        """Keeps content parts whole, to be had again by ``CachedOutput.blocks``."""
+        """Keeps content blocks, which ``CachedOutput.blocks`` returns."""
         return self.put(session_id, encode_blocks(tuple(blocks)), tool=tool, media_type=BLOCKS_TYPE)
 
 
 def not_kept() -> ToolFailed:
-    """The one error for every ref that is not honoured: it must not tell a foreign ref from an invented one."""
+    """The one error for every ref that is not accepted: it must not reveal whether another session has it."""
     return ToolFailed(
         "NOT_FOUND",
-        "no output is kept under this ref_id: it is mistyped, or the output is too old or had to make room for newer "
-        "ones; run the tool again to get its output",
+        "no output is kept under this ref_id: it is mistyped, or the output is too old or was removed to make room "
+        "for newer ones; run the tool again to get its output",
     )
 
 
 class FileOutputCache(OutputCache):
-    """The cache in a directory of its own, which any number of processes may share.
+    """A cache in its own directory, which any number of processes may share.
 
-    Outputs of up to 256 KiB are added to a file that holds many, by one write each; larger ones get a file of their own.
+    Outputs of up to 256 KiB are appended to a shared file, with one write each; larger ones get their own file.
 
-    :param quota_bytes: how much all outputs may take together; the oldest make room, whatever session they are of.
+    :param quota_bytes: how much all outputs together may take; the oldest are removed first, of any session.
     :param max_age_seconds: how long an output is kept.
     :param text_limit: how many bytes of one output a model is shown.
     """
@@ -123,12 +147,12 @@ class FileOutputCache(OutputCache):
         self._quota = quota_bytes
         self._max_age = max_age_seconds
         self._file_bytes = max(4096, min(8 * 1024 * 1024, quota_bytes // 64))
-        self._forget()
+        self._reset()
         _caches.add(self)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._opened: tuple[Folder, Sealer] | None = None
+        self._opened: tuple[CacheFolder, Sealer] | None = None
         self._file: OwnedFile | None = None
 
     def close(self) -> None:
@@ -144,9 +168,9 @@ class FileOutputCache(OutputCache):
                 return writer.finish()
         try:
             with self._lock:
-                return self._add(session_id, data, Words.of(tool, media_type))
+                return self._add(session_id, data, RecordLabels.encode(tool, media_type))
         except OSError as error:
-            _tell_lost(tool, error)
+            _log_lost(tool, error)
             return None
 
     def writer(self, session_id: str, *, tool: str, media_type: str | None = None) -> OutputWriter:
@@ -166,32 +190,32 @@ class FileOutputCache(OutputCache):
             raise not_kept()
         return found
 
-    def folder(self) -> tuple[Folder, Sealer]:
-        """The directory and the seal of its records, opened when first needed and anew if somebody removed it."""
+    def folder(self) -> tuple[CacheFolder, Sealer]:
+        """The directory and its sealer, opened at first use, and again if the directory was removed."""
         opened = self._opened
         if opened is None or opened[0].is_gone:
-            folder = Folder(self._path, quota_bytes=self._quota, max_age_seconds=self._max_age)
+            folder = CacheFolder(self._path, quota_bytes=self._quota, max_age_seconds=self._max_age)
             self._opened = opened = (folder, Sealer(folder.key))
         return opened
 
-    def _add(self, session_id: str, data: bytes, words: Words) -> str:
+    def _add(self, session_id: str, data: bytes, labels: RecordLabels) -> str:
         now = time.time()
-        needed = HEADER_BYTES + words.size + len(data)
+        needed = HEADER_BYTES + labels.size + len(data)
         file = self._file
         if file is None or not self._may_take(file, needed, now):
-            self._file = None  # gives its lock back before the sweep
+            self._file = None  # releases its lock before the sweep
             self._file = file = self._next_file(needed)
         folder, sealer = self._opened or self.folder()
         folder.reserve(needed)
         ref = Ref.new(file.file_id, file.position)
         size, lines = len(data), count_lines(data)
-        file.append(sealer.header(ref, session_id, words, created=now, size=size, lines=lines, marks_bytes=0), data)
+        file.append(sealer.header(ref, session_id, labels, created=now, size=size, lines=lines, marks_bytes=0), data)
         return str(ref)
 
     def _may_take(self, file: OwnedFile, needed: int, now: float) -> bool:
         is_full = file.position > 0 and file.position + needed > self._file_bytes
-        # A file that were added to for ever would keep what is in it for ever.
-        return not is_full and now - file.born <= self._max_age / 7 and not file.is_gone
+        # A file is removed as a whole, so it must not grow forever.
+        return not is_full and now - file.created <= self._max_age / 7 and not file.is_gone
 
     def _next_file(self, needed: int) -> OwnedFile:
         folder, _ = self.folder()
@@ -204,11 +228,11 @@ class FileOutputCache(OutputCache):
         header = os.pread(descriptor.number, HEADER_BYTES, ref.offset)
         if len(header) < HEADER_BYTES:
             return None
-        spoken = os.pread(descriptor.number, words_bytes(header), ref.offset + HEADER_BYTES)
-        facts = sealer.opened(ref, session_id, header, spoken)
+        labels_data = os.pread(descriptor.number, labels_bytes(header), ref.offset + HEADER_BYTES)
+        facts = sealer.open(ref, session_id, header, labels_data)
         if facts is None or facts.created < time.time() - self._max_age:
             return None
-        start = ref.offset + HEADER_BYTES + len(spoken)
+        start = ref.offset + HEADER_BYTES + len(labels_data)
         end = start + facts.size
         if os.fstat(descriptor.number).st_size < end + facts.marks_bytes:
             return None
@@ -223,30 +247,22 @@ class FileOutputCache(OutputCache):
         return CachedOutput(facts, marks, read)
 
 
-class _FileWriter(OutputWriter):
-    """In memory while the output is small, then in a file of its own."""
+class _FileWriter(CountingWriter):
+    """Holds a small output in memory, and writes a large one to a file of its own."""
 
     def __init__(self, cache: FileOutputCache, session_id: str, tool: str, media_type: str | None) -> None:
+        super().__init__()
         self._cache = cache
         self._session_id = session_id
         self._tool = tool
         self._media_type = media_type
-        self._words = Words.of(tool, media_type)
-        self._index = LineIndex()
+        self._labels = RecordLabels.encode(tool, media_type)
         self._held = bytearray()
         self._file: OwnedFile | None = None
         self._is_open = True
 
-    @property
-    def size(self) -> int:
-        return self._index.size
-
-    @property
-    def lines(self) -> int:
-        return self._index.lines
-
     def write(self, data: bytes) -> None:
-        self._index.feed(data)
+        super().write(data)
         if not self._is_open:
             return
         try:
@@ -262,7 +278,7 @@ class _FileWriter(OutputWriter):
         folder.reserve(len(self._held) + len(data))
         if self._file is None:
             self._file = folder.create_unfinished()
-            self._file.position = HEADER_BYTES + self._words.size
+            self._file.position = HEADER_BYTES + self._labels.size
         self._file.append(bytes(self._held), data)
         self._held.clear()
 
@@ -286,12 +302,12 @@ class _FileWriter(OutputWriter):
         file.append(marks)
         created, size, lines = time.time(), self.size, self.lines
 
-        def published(file_id: bytes) -> Ref | None:
+        def publish(file_id: bytes) -> Ref | None:
             ref = Ref.new(file_id, 0)
             head = sealer.header(
                 ref,
                 self._session_id,
-                self._words,
+                self._labels,
                 created=created,
                 size=size,
                 lines=lines,
@@ -300,10 +316,10 @@ class _FileWriter(OutputWriter):
             file.write(0, head)
             return ref if file.publish(file_id) else None
 
-        return str(next(filter(None, map(published, folder.new_ids()))))
+        return str(next(filter(None, map(publish, folder.new_ids()))))
 
     def _lose(self, error: OSError) -> None:
-        _tell_lost(self._tool, error)
+        _log_lost(self._tool, error)
         self.discard()
 
     def discard(self) -> None:
@@ -315,13 +331,13 @@ class _FileWriter(OutputWriter):
                 file.remove()
 
 
-def _tell_lost(tool: str, error: OSError) -> None:
-    """The log line for an output that could not be kept."""
-    logger.warning("an output of %r is not kept: %s", tool, error.strerror or error)
+def _log_lost(tool: str, error: OSError) -> None:
+    """Logs that an output could not be kept."""
+    logger.warning("an output of %r could not be kept: %s", tool, error.strerror or error)
 
 
 def _unreadable(error: OSError) -> ToolFailed:
-    # The system's own text may name a host path.
+    # The error's own text may name a host path.
     words = os.strerror(error.errno or errno.EIO).lower()
     return ToolFailed("IO", f"the output cache cannot be read: {words}")
 
@@ -329,10 +345,10 @@ def _unreadable(error: OSError) -> ToolFailed:
 _caches: Final[WeakSet[FileOutputCache]] = WeakSet()
 
 
-def _start_anew_in_child() -> None:
-    """A forked child leaves the files it inherited to its parent, and a lock that was held at that moment is free."""
+def _reset_in_child() -> None:
+    """A forked child must not use the files of its parent, nor a lock that was held during the fork."""
     for cache in _caches:
-        cache._forget()
+        cache._reset()
 
 
-os.register_at_fork(after_in_child=_start_anew_in_child)
+os.register_at_fork(after_in_child=_reset_in_child)

@@ -1,4 +1,4 @@
-"""What becomes of long answers: kept whole, shown by head and tail, and to be had again by their ref."""
+"""Long answers are kept whole, shown by head and tail, and can be read by their ref."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call's road: every way in, every code, in the order of the road, under both toolkits."""
+"""The path of one call: every entry point and every error code, under both toolkits."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_outputs_are_checked(make_door: MakeDoor, how: str, caplog: pytest.LogCa
     assert (error.reason, error.tool_name) == ("INVALID_OUTPUT", "fail")
     with caplog.at_level(logging.WARNING, logger="toolkit"):
         warned = make_door(output_check="warn").invoke("fail", {"how": how})
-    assert "output schema refuses" in caplog.text
+    assert "does not match the tool's output schema" in caplog.text
     caplog.clear()
     unchecked = make_door(output_check="off").invoke("fail", {"how": how})
     assert not caplog.text
@@ -238,7 +238,7 @@ def test_rules_deny_first_then_ask_then_allow_then_tools_then_default(make_door:
         door = make_door(SecurityPolicy(default="deny", tools={"count-words": "allow"}, rules=order))
         assert [tool.name for tool in door.get_allowed_tools()] == ["add", "count-words"]
         assert "no files today" in caught(door, by_invoke, "fail", {"how": "expected"}).message
-        assert "nobody is there to approve" in caught(door, by_invoke, "shout", {"text": "x"}).message
+        assert "no approver is configured" in caught(door, by_invoke, "shout", {"text": "x"}).message
 
 
 def test_policy_naming_no_tool_is_refused_when_the_toolkit_is_built(make_door: MakeDoor) -> None:

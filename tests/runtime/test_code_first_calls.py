@@ -1,4 +1,4 @@
-"""Code-first tools on the road of a toolkit: policy, permissions, approval, and how they join its catalog."""
+"""Code-first tools in a toolkit: policy, permissions, approval, and how they join its catalog."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ ANSWERS: dict[str, tuple[Any, object]] = {
     "respond": (Respond(7), 7),
     "respond with nonsense": (
         Respond("7"),
-        "TOOL_FAILED: INVALID_OUTPUT: the approver answered in the tool's place what its output schema refuses: the answer: Input should be a valid integer",
+        "TOOL_FAILED: INVALID_OUTPUT: the answer of the approver does not match the tool's output schema: the answer: Input should be a valid integer",
     ),
 }
 
@@ -261,10 +261,10 @@ CLASHES: dict[str, tuple[Any, str]] = {
         r"one of acme\.generated \(from acme\.functions\)",
     ),
     "no list": (twice, r"write packs=\[...\]"),
-    "a bare function": ([other_twice], "function is no pack: give packs, registries or tools"),
+    "a bare function": ([other_twice], "function is not a pack: give packs, registries or tools"),
     "no module": (["acme.nothing:*"], "cannot be loaded: No module named 'acme.nothing'"),
-    "a module without tools": (["acme.tools.gates:*"], "'acme.tools.gates' holds no tool"),
-    "something else of a module": (["acme.functions:Currency"], "is no pack of handlers"),
+    "a module without tools": (["acme.tools.gates:*"], "'acme.tools.gates' has no tools"),
+    "something else of a module": (["acme.functions:Currency"], "is not a pack of handlers"),
 }
 
 
@@ -300,7 +300,7 @@ def test_what_could_never_be_injected_is_refused_when_the_toolkit_is_built(make_
     def needs(database: Annotated[object, Depends(missing_database)]) -> int:
         return 1
 
-    with pytest.raises(SetupError, match=r"the parameter 'name' of .*missing_database gets no value"):
+    with pytest.raises(SetupError, match=r"the parameter 'name' of .*missing_database has no value"):
         make_door(packs=[define_tool(needs)])
 
 
@@ -424,7 +424,7 @@ def test_a_standalone_context_has_what_its_context_grants(tmp_path: Path) -> Non
         assert first_line("a.txt", ctx) == "hello"
     with ToolContext.standalone(DynamicContext(tmp_path, DynamicPolicy(default="allow"), permissions=[])) as ctx:
         assert ctx.granted == frozenset()
-        with pytest.raises(SetupError, match="asks for no permission"):
+        with pytest.raises(SetupError, match="does not ask for the permission"):
             first_line("a.txt", ctx)
         assert str(first_line.execute_raw('{"path": "a.txt"}', ctx).value).startswith("TOOL_NOT_ALLOWED: ")
 

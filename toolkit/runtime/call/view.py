@@ -1,0 +1,85 @@
+"""The common base of the sync and the async runner: a core, and the options of this view of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from toolkit.runtime.call.core import Core
+from toolkit.runtime.catalog.catalog import Catalog
+from toolkit.runtime.catalog.pack import PackSource
+from toolkit.runtime.context.progress import OnProgress, make_harmless
+from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadline
+from toolkit.runtime.output.message import ToolMessage
+from toolkit.wire.call import ToolCall
+from toolkit.wire.definition import ToolDefinition
+
+if TYPE_CHECKING:
+    from toolkit.runtime.audit.log import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one view of a toolkit."""
+
+    deadline: float | None
+    signal: CancelSignal | None
+    notify: OnProgress | None
+
+
+class View:
+    """The common base of ``Runner`` and ``AsyncRunner``."""
+
+    _own_loop: ClassVar[bool] = True
+
+    def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[PackSource | str]) -> None:
+        self._start(Core(catalog, context, packs, own_loop=self._own_loop))
+
+    @classmethod
+    def over(cls, core: Core) -> Self:
+        """A view of an existing toolkit."""
+        view = cls.__new__(cls)
+        view._start(core)
+        return view
+
+    def _start(self, core: Core) -> None:
+        self._core = core
+        context = core.context
+        notify = context.on_progress
+        self._options = Options(
+            context.deadline, None, None if notify is None else make_harmless(notify, "on_progress")
+        )
+        self._on_result = context.on_result and make_harmless(context.on_result, "on_result")
+
+    def get_allowed_tools(self) -> list[ToolDefinition]:
+        """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
+        return self._core.allowed_tools()
+
+    def with_options(self, *, deadline: float | None = None, signal: CancelSignal | None = None) -> Self:
+        """A view of this toolkit whose calls have a deadline in seconds or can be cancelled; other options stay.
+
+        The view shares everything with its toolkit: closing one closes the other.
+        """
+        check_deadline(deadline)
+        options = self._options
+        return self._with(Options(deadline or options.deadline, signal or options.signal, options.notify))
+
+    def _with(self, options: Options) -> Self:
+        view = copy(self)
+        view._options = options
+        return view
+
+    def _deliver(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
+        """Passes a message to ``on_result`` and to the audit log, then returns it."""
+        if self._on_result is not None:
+            self._on_result(message)
+        if record is not None:
+            record.end_succeeded(message)
+        return message
+
+    def _is_parallel(self, call: ToolCall) -> bool:
+        info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None
+        return info is not None and info.parallel

@@ -1,0 +1,258 @@
+"""The context that a handler gets in addition to its arguments."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from toolkit.errors import SetupError, ToolNotAllowed
+from toolkit.guard.permission import Permission
+from toolkit.guard.policy.preview import Preview
+from toolkit.inject.key import DependencyKey
+from toolkit.inject.scope import Dependencies, DependencyScope
+from toolkit.runtime.context.progress import OnProgress, Progress
+from toolkit.runtime.context.signals import NEVER, CallSignal
+from toolkit.wire.content import ContentBlock
+
+if TYPE_CHECKING:
+    import os
+
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.git import GitGuard
+    from toolkit.guard.net.guard import NetGuard
+    from toolkit.guard.process.guard import ProcessGuard
+    from toolkit.runtime.call.core import Core
+    from toolkit.runtime.catalog.pack import PackSource
+    from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.signals import CancelSignal
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
+    from toolkit.runtime.functions.standalone import StandaloneContext
+    from toolkit.runtime.output.cache.store import OutputWriter
+
+T = TypeVar("T")
+
+logger: Final = logging.getLogger("toolkit")
+
+
+class ToolContext:
+    """The context of one call. It holds only what the tool's permissions grant.
+
+    A handler reaches the system only through this object.
+    """
+
+    __slots__ = (
+        "_attachments",
+        "_core",
+        "_metadata",
+        "_notify",
+        "_scope",
+        "_title",
+        "_tool",
+        "_writer",
+        "call_id",
+        "signal",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        tool: Tool,
+        core: Core,
+        call_id: str | None = None,
+        signal: CallSignal = NEVER,
+        notify: OnProgress | None = None,
+    ) -> None:
+        self.call_id: Final = call_id
+        self.signal: Final = signal
+        self._tool = tool
+        self._core = core
+        self._notify = notify
+        self._title: str | None = None
+        self._metadata: dict[str, object] | None = None
+        self._attachments: tuple[ContentBlock, ...] = ()
+        self._scope: DependencyScope | None = None
+        self._writer: OutputWriter | None = None
+
+    @staticmethod
+    def standalone(
+        context: ToolkitContext[Any] | str | os.PathLike[str] = ".",
+        *,
+        packs: Iterable[PackSource | str] = (),
+        call_id: str | None = None,
+        signal: CancelSignal | None = None,
+    ) -> StandaloneContext:
+        """A context to call tools with in a unit test, or for a registry. Close it, or use ``with``.
+
+        It collects what tools report: ``title``, ``collected``, ``attachments``.
+
+        :param context: workspace, policy, permissions and so on; a path means a context that allows everything.
+        :param packs: the tools that the policy may name.
+        :param signal: cancels the calls that are made with the context.
+
+        >>> def count(ctx: ToolContext, path: str = ".") -> int:
+        ...     ctx.metadata(title="counting")
+        ...     return len(path)
+        >>> with ToolContext.standalone(".") as ctx:
+        ...     count(ctx), ctx.title
+        (1, 'counting')
+        """
+        from toolkit.runtime.functions.standalone import standalone
+
+        return standalone(context, packs, call_id, signal)
+
+    @property
+    def tool_name(self) -> str:
+        return self._tool.name
+
+    # -- the system, as far as the permissions go ----------------------------------------------------------------------
+
+    @property
+    def granted(self) -> frozenset[Permission]:
+        """The permissions this call has: those its tool requires, and the optional ones the context grants."""
+        return self._tool.granted
+
+    @property
+    def fs(self) -> SandboxFS:
+        """The workspace's files, for tools with the permission ``read`` or ``write``.
+
+        Here and below: None if the spec asks for the permission as an optional one and it is not granted (see
+        ``granted``); an error if the spec does not ask for it.
+        """
+        fs = self._tool.fs
+        if fs is None:
+            return cast("SandboxFS", self._require_optional("read", "write"))
+        return fs if self.signal is NEVER else fs.bound(self.signal.check)
+
+    @property
+    def process(self) -> ProcessGuard:
+        """Programs, for tools with the permission ``execute``."""
+        if "execute" not in self.granted:
+            return cast("ProcessGuard", self._require_optional("execute"))
+        process = self._core.guards.process
+        return process if self.signal is NEVER else process.bound(self.signal.check)
+
+    @property
+    def net(self) -> NetGuard:
+        """The network, for tools with the permission ``network``; the policy also judges redirects to other hosts."""
+        if "network" not in self.granted:
+            return cast("NetGuard", self._require_optional("network"))
+        net = self._core.guards.net
+        if self._tool.always is None:
+            net = net.with_redirect_judge(self._judge_redirect)
+        return net if self.signal is NEVER else net.bound(self.signal.check)
+
+    def _judge_redirect(self, url: str) -> None:
+        """Judges a redirect: the call was allowed for the host it named, not for others."""
+        policy, info = self._core.context.policy, self._tool.info
+        verdict = policy.judge(info.name, info.required, Preview(url=url))
+        if verdict.decision != "allow":
+            way_out = "" if verdict.decision == "deny" else "; call the tool with that URL itself, to have it approved"
+            raise ToolNotAllowed(f"the page redirects to {url}, which is not allowed: {verdict.because}{way_out}")
+
+    @property
+    def git(self) -> GitGuard:
+        """``git status``, hardened, for tools with the permission ``read``; it hides what a deny rule covers."""
+        if "read" not in self.granted:
+            return cast("GitGuard", self._require_optional("read"))
+        git = self._core.guards.git.with_deny_of(self.fs)
+        return git if self.signal is NEVER else git.bound(self.signal.check)
+
+    def _require_optional(self, *permissions: Permission) -> None:
+        if not any(word in self._tool.info.optional for word in permissions):
+            words = " or ".join(map(repr, permissions))
+            raise SetupError(
+                f"the spec of {self.tool_name!r} does not ask for the permission {words}, so its handler does not have it"
+            )
+
+    @property
+    def output_check(self) -> str:
+        """What happens to an output that the tool's schema refuses: ``enforce``, ``warn`` or ``off``."""
+        return self._tool.output_check
+
+    # -- the session ---------------------------------------------------------------------------------------------------
+
+    @property
+    def session_id(self) -> str:
+        return self._core.context.session_id
+
+    @property
+    def message_id(self) -> str | None:
+        return self._core.context.message_id
+
+    @property
+    def agent(self) -> str:
+        return self._core.context.agent
+
+    @property
+    def logger(self) -> logging.Logger:
+        """A logger for people; models never see it."""
+        return logger.getChild(self.tool_name)
+
+    def now(self) -> datetime:
+        """The current time, in UTC."""
+        return datetime.now(UTC)
+
+    # -- what the caller gets ------------------------------------------------------------------------------------------
+
+    def metadata(self, *, title: str | None = None, **data: object) -> None:
+        """Sets the message's title and adds to its metadata; a later value replaces an earlier one.
+
+        Listeners get it immediately, as progress.
+        """
+        if title is not None:
+            self._title = title
+        if data:
+            self._metadata = {**(self._metadata or {}), **data}
+        self.progress(title=title, **data)
+
+    def progress(self, *, title: str | None = None, **data: object) -> None:
+        """Reports something to the listeners of the call; it does not become part of the message."""
+        if self._notify is not None:
+            self._notify(Progress(self.tool_name, self.call_id, title, data))
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody listens to ``progress``, so that a tool can skip the work."""
+        return self._notify is not None
+
+    def attach(self, *blocks: ContentBlock) -> None:
+        """Adds media to the answer."""
+        self._attachments = (*self._attachments, *blocks)
+
+    @property
+    def output(self) -> OutputWriter:
+        """Streams an output that is too long for an answer into the output cache; the message then refers to it.
+
+        The model can read only what is written here, so write the whole output, from its first byte.
+        """
+        if self._writer is None:
+            self._writer = self._core.output_cache().writer(self.session_id, tool=self.tool_name)
+        return self._writer
+
+    def _drop_output(self) -> None:
+        """Discards what a failed call streamed."""
+        if self._writer is not None:
+            self._writer.discard()
+
+    # -- dependencies --------------------------------------------------------------------------------------------------
+
+    def resolve(self, key: DependencyKey[T]) -> T:
+        """The value of a dependency, made at its first use in this call or run, and released when that ends."""
+        value: T = self._open_scope().resolve(self._core.planner.node(key))
+        return value
+
+    async def resolve_async(self, key: DependencyKey[T]) -> T:
+        """Like ``resolve``, for async handlers; keys with an async factory need it."""
+        value: T = await self._open_scope().resolve_async(self._core.planner.node(key))
+        return value
+
+    @property
+    def deps(self) -> Mapping[str, Any]:
+        """Dependencies by id: the context's overrides, and the keys that handlers of this toolkit use."""
+        return Dependencies(self._open_scope(), self._core.planner)
+
+    def _open_scope(self) -> DependencyScope:
+        if self._scope is None:
+            self._scope = DependencyScope(self, self._core.scope)
+        return self._scope
