@@ -22,8 +22,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from toolkit.codegen.imports.subset.document import TYPES, canonical
 from toolkit.codegen.imports.subset.prove import Gap, gaps
+from toolkit.jsonschema.types import TYPES
+from toolkit.jsonschema.values import json_key, same_json
 
 ChangeKind: TypeAlias = Literal["compatible", "widening", "breaking"]
 KINDS: Final[tuple[ChangeKind, ...]] = ("compatible", "widening", "breaking")
@@ -73,7 +74,7 @@ def _tool_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[_T
     yield from _permission_changes(old.get("permissions"), new.get("permissions"))
     yield from _request_changes(old.get("request"), new.get("request"))
     for key in dict.fromkeys([*old, *new]):
-        if key not in _JUDGED and canonical(old.get(key)) != canonical(new.get(key)):
+        if key not in _JUDGED and not same_json(old.get(key), new.get(key)):
             kind: ChangeKind = "breaking" if key in _BINDING else "compatible"
             yield (
                 kind,
@@ -97,7 +98,7 @@ def _input_changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[_Told]:
     for gap in gained:
         if gap.pointer not in told:
             yield "widening", f"/inputSchema{gap.pointer}", _sentence(gap, gap.right, gap.left, _INPUT_GAINED)
-    if not lost and not gained and canonical(old) != canonical(new):
+    if not lost and not gained and not same_json(old, new):
         yield "compatible", "/inputSchema", "it is written otherwise and takes the same"
 
 
@@ -117,7 +118,7 @@ def _output_changes(old: dict[str, Any] | None, new: dict[str, Any] | None) -> I
             # A closed object that lost a property fits the old type, and yet gives less.
             kind: ChangeKind = "breaking" if gap.word == "properties" and gap.name is not None else "widening"
             yield kind, f"/outputSchema{gap.pointer}", _sentence(gap, gap.left, gap.right, _OUTPUT_GAINED)
-    if not lost and not gained and canonical(old) != canonical(new):
+    if not lost and not gained and not same_json(old, new):
         yield "compatible", "/outputSchema", "it is written otherwise and gives the same"
 
 
@@ -179,8 +180,8 @@ def _values_sentence(left: list[Any] | None, right: list[Any], words: _Words) ->
 
 
 def _missing(values: list[Any], others: list[Any]) -> list[Any]:
-    known = {canonical(value) for value in others}
-    return [value for value in values if canonical(value) not in known]
+    known = {json_key(value) for value in others}
+    return [value for value in values if json_key(value) not in known]
 
 
 def _values(values: list[Any]) -> str:
@@ -194,7 +195,7 @@ def _shown_value(value: Any) -> str:
 
 def _types(words: Any) -> str:
     given = [words] if isinstance(words, str) else list(words)
-    if set(given) >= TYPES:
+    if set(given) >= set(TYPES):
         return "anything"
     return " or ".join(word for word in given if word != "integer" or "number" not in given)
 
@@ -223,7 +224,7 @@ def _annotation_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Itera
             yield "compatible", f"/annotations/{hint}", f"{hint!r} was {_shown(before)}, is {_shown(after)}"
     known = {hint for hint, _, _ in _HINTS}
     for key in dict.fromkeys([*old, *new]):
-        if key not in known and canonical(old.get(key)) != canonical(new.get(key)):
+        if key not in known and not same_json(old.get(key), new.get(key)):
             yield "compatible", f"/annotations/{key}", f"{key!r} is another now"
 
 
@@ -255,8 +256,8 @@ def _request_changes(old: Any, new: Any) -> Iterator[_Told]:
     before, after = old or {}, new or {}
     for key in dict.fromkeys([*before, *after]):
         one, other = before.get(key), after.get(key)
-        if canonical(one) == canonical(other):
+        if same_json(one, other):
             continue
-        kept = isinstance(one, list) and isinstance(other, list) and {*map(canonical, one)} <= {*map(canonical, other)}
+        kept = isinstance(one, list) and isinstance(other, list) and {*map(json_key, one)} <= {*map(json_key, other)}
         if not kept:
             yield "breaking", f"/request/{key}", "the operation is called otherwise now"

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from toolkit.jsonschema.keywords import ANNOTATIONS, ASSERTIONS, TYPE_WORDS, Schema
+
 TYPED: Final = frozenset(
     {
         "$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "default", "definitions", "enum",
@@ -28,13 +30,11 @@ ENFORCED: Final = frozenset(
     }
 )  # fmt: skip
 
-ANNOTATION: Final = frozenset(
-    {
-        "$comment", "$id", "$schema", "$vocabulary", "contentEncoding", "contentMediaType", "contentSchema", "deprecated",
-        "description", "discriminator", "example", "examples", "externalDocs", "format", "nullable", "readOnly", "title",
-        "writeOnly", "xml",
-    }
-)  # fmt: skip
+ANNOTATION: Final = (
+    (ANNOTATIONS - {"default"})
+    | {"$comment", "$id", "$schema", "$vocabulary"}
+    | {"discriminator", "externalDocs", "nullable", "xml"}
+)
 
 _RUNS_CODE: Final = "it can name Python code to import, and a spec is data"
 
@@ -45,31 +45,9 @@ REFUSED: Final[dict[str, str]] = {
 }
 
 LIMITS: Final[dict[str, tuple[str, ...]]] = {
-    "string": ("minLength", "maxLength", "pattern"),
-    "integer": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "array": ("items", "minItems", "maxItems"),
-    "object": ("properties", "required", "additionalProperties"),
-    "boolean": (),
-    "null": (),
+    name: tuple(word for word in words if word in TYPED) for name, words in TYPE_WORDS.items()
 }
-"""Which typed words say something about which type; beside another type they have no effect, as in JSON Schema."""
-
-_DEFINITIONS: Final = frozenset({"$defs", "definitions"})
-ASSERTIONS: Final = (TYPED | ENFORCED) - {"default", "$anchor", "$dynamicAnchor", "$recursiveAnchor"} - _DEFINITIONS
-"""The words that can refuse a value."""
-
-SUBSCHEMAS: Final = frozenset(
-    {
-        "additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
-        "unevaluatedItems", "unevaluatedProperties",
-    }
-)  # fmt: skip
-"""The words whose value is a schema (``items`` may also be a list of them)."""
-SUBSCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
-SUBSCHEMA_MAPS: Final = frozenset(
-    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
-)
+"""Which typed words say something about which type; next to another type they have no effect, as in JSON Schema."""
 
 
 def refusal(keyword: str) -> str | None:
@@ -77,7 +55,7 @@ def refusal(keyword: str) -> str | None:
     return _RUNS_CODE if keyword.startswith("x-python") else REFUSED.get(keyword)
 
 
-def has_effect(word: str, schema: dict[str, object]) -> bool:
+def has_effect(word: str, schema: Schema) -> bool:
     """Whether an enforced word can refuse anything where it stands.
 
     >>> has_effect("uniqueItems", {"uniqueItems": False}), has_effect("then", {"then": {"type": "null"}})

@@ -1,17 +1,60 @@
-"""A union of objects that must be one class: the arguments of a tool, say, which are given as keywords."""
+"""What the words of arrays and objects come to, whichever of them say it; and a union of objects as one object."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from toolkit.codegen.schema.references import Schema
+from toolkit.codegen.schema.report import Notes
+from toolkit.jsonschema.keywords import UNIONS, Schema
+from toolkit.jsonschema.types import types_of
 
 
-def loosened(base: Schema, branches: Sequence[Schema]) -> Schema:
+def takes_only_objects(schema: Schema) -> bool:
+    """Whether a schema takes objects only, and no choice among them."""
+    return types_of(schema) == ["object"] and not any(word in schema for word in (*UNIONS, "enum", "const"))
+
+
+def schema_of_items(schema: Schema, pointer: str, notes: Notes) -> object | None:
+    """The schema that every item of an array fits, whatever its place; None where none is known."""
+    items, first = schema.get("items"), schema.get("prefixItems")
+    if isinstance(items, list):
+        notes.enforce("items", pointer)
+        first, items = items, schema.get("additionalItems")
+    if not isinstance(first, list):
+        return items
+    if items is None or items is True:
+        return None
+    return {"anyOf": [*first, *([items] if items is not False else [])]} if first or items else items
+
+
+def schema_of_extra_properties(schema: Schema) -> object:
+    """What properties without a name of their own may hold: by their patterns, else by ``additionalProperties``."""
+    extra, patterns = schema.get("additionalProperties", True), schema.get("patternProperties")
+    if not isinstance(patterns, dict) or not patterns or extra is True:
+        return extra
+    return {"anyOf": [*patterns.values(), *([extra] if extra is not False else [])]}
+
+
+def required_names(schema: Schema, properties: Schema, pointer: str, notes: Notes) -> list[str]:
+    """The required properties, declared or not."""
+    names = schema.get("required", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        notes.problem("'required' must be a list of property names", f"{pointer}/required")
+        return []
+    for name in (name for name in names if name not in properties):
+        notes.finding(f"'required' names {name!r}, which 'properties' does not declare", f"{pointer}/required")
+        if schema.get("additionalProperties", True) is not True:
+            notes.enforce("additionalProperties", pointer)
+    return list(dict.fromkeys(names))
+
+
+def loosen(base: Schema, branches: Sequence[Schema]) -> Schema:
     """One object that takes what ``base`` with any of the branches takes; the union itself is judged at run time.
 
-    >>> loosened({"type": "object"}, [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"required": ["a"]}])
+    The arguments of a tool, which are given as keywords, must be one class.
+
+    >>> loosen({"type": "object"}, [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"required": ["a"]}])
     {'type': 'object', 'properties': {'a': {}}, 'required': ['a']}
     """
     properties: dict[str, Any] = dict(base.get("properties", {}))

@@ -18,13 +18,15 @@ OURS = ("toolkit", "codegen", "generated")
 # For each part of the house: what of ours it may import when its modules are loaded.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/errors.py": (),
-    "toolkit/models": ("toolkit.errors", "toolkit.models", "toolkit.wire.json_types"),
-    "toolkit/wire": ("toolkit.errors", "toolkit.lazy_exports", "toolkit.models", "toolkit.wire"),
+    "toolkit/jsonschema": ("toolkit.errors", "toolkit.jsonschema", "toolkit.lazy_exports"),
+    "toolkit/models": ("toolkit.errors", "toolkit.jsonschema", "toolkit.models", "toolkit.wire.json_types"),
+    "toolkit/wire": ("toolkit.errors", "toolkit.jsonschema", "toolkit.lazy_exports", "toolkit.models", "toolkit.wire"),
     "toolkit/guard": ("toolkit.errors", "toolkit.guard", "toolkit.lazy_exports"),
     "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
-    "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.spec"),
+    "toolkit/spec": ("toolkit.errors", "toolkit.guard.permission", "toolkit.jsonschema", "toolkit.spec"),
     "toolkit/runtime": (
         "toolkit.errors",
+        "toolkit.jsonschema",
         "toolkit.models",
         "toolkit.wire",
         "toolkit.spec.beside",
@@ -57,11 +59,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime",
         "toolkit.packs",
     ),
-    "toolkit/adapters": ("toolkit.errors", "toolkit.models", "toolkit.wire", "toolkit.adapters"),
+    "toolkit/adapters": ("toolkit.errors", "toolkit.jsonschema", "toolkit.models", "toolkit.wire", "toolkit.adapters"),
     "toolkit/cli": ("toolkit.errors", "toolkit.cli"),
     "toolkit/__init__.py": ("toolkit.lazy_exports",),
     "toolkit/__main__.py": ("toolkit.cli",),
-    "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.spec", "toolkit.models.enforce", "toolkit.models.exact"),
+    "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.jsonschema", "toolkit.spec", "toolkit.models.enforce"),
     # reads what adapters read already
     "codegen/imports/importers/provider_json.py": (
         "toolkit.codegen",

@@ -128,7 +128,7 @@ def lint(
 def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str, str], Finding]]:
     """What a provider does to one tool: the tool's name and the effect, and where."""
     from toolkit.adapters.lint import lint_for
-    from toolkit.adapters.pointer import steps
+    from toolkit.jsonschema.pointer import split_pointer
     from toolkit.spec.problems import Finding, below
     from toolkit.wire.definition import ToolDefinition
     from toolkit.wire.json_types import JsonObject
@@ -136,7 +136,7 @@ def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str,
     schema = JsonObject(dict[str, object](spec.input_schema))
     for remark in lint_for(target, ToolDefinition(spec.wire_name, spec.long_description or spec.description, schema)):
         # Told as the spec has it: its pointers are fit to be printed.
-        pointer = reduce(below, steps(remark.pointer), spec.pointer)
+        pointer = reduce(below, split_pointer(remark.pointer), spec.pointer)
         yield {"tool": spec.wire_name, "effect": remark.effect}, Finding(remark.message, spec.source, pointer)
 
 
@@ -162,7 +162,7 @@ def tools(package: Package = None, as_json: AsJson = False) -> None:
 def describe(name: str, package: Package = None, as_json: AsJson = False) -> None:
     """Show one tool: what it does, what it takes and gives."""
     from toolkit.guard.policy.hints import told_hints
-    from toolkit.spec.outline import outline
+    from toolkit.jsonschema.outline import outline
 
     with _told(as_json):
         row = _row(_package(package), name)

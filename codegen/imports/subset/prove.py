@@ -12,18 +12,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from toolkit.codegen.imports.subset.document import (
+from toolkit.codegen.imports.subset.compared import (
     TYPES,
-    Document,
+    ComparedSchema,
     Named,
     Node,
-    bare,
-    canonical,
     declared_types,
     is_well_formed,
-    type_of,
+    without_annotations,
 )
-from toolkit.codegen.imports.subset.limits import APPLIES, CHECKS, LENGTHS, LIMITS, OBJECT_WORDS
+from toolkit.codegen.imports.subset.limits import CHECKS, OBJECT_WORDS
+from toolkit.jsonschema.accepts import CHECKS as VALUE_CHECKS
+from toolkit.jsonschema.keywords import APPLIES_TO, DEFINITIONS, UNIONS
+from toolkit.jsonschema.values import json_key, json_type, same_json
+from toolkit.jsonschema.walk import subschemas
 from toolkit.spec.problems import below
 
 MAX_STEPS: Final = 20_000
@@ -41,6 +43,12 @@ _GROUPED: Final = {
     )
     for word in group
 }
+
+
+# Words by which a single value is judged.
+_JUDGED: Final = frozenset(
+    {"type", "enum", "minLength", "maxLength", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +73,19 @@ def gaps(left: Node, right: Node, *, only_named: bool) -> list[Gap]:
     >>> [gap.word for gap in gaps({"type": "string"}, {"enum": ["a", "b"]}, only_named=True)]
     ['enum']
     """
-    if canonical(bare(left)) == canonical(bare(right)) and _definitions(left) == _definitions(right):
+    if same_json(without_annotations(left), without_annotations(right)) and _have_same_definitions(left, right):
         return []
     if not is_well_formed(left) or not is_well_formed(right):
         return [Gap("", "schema")]
     proof = _Proof(left, right, only_named=only_named)
     try:
         found = proof.gaps([left], right, "")
-    except _TooLarge:
+    except _ProofTooLong:
         return [Gap("", "schema")]
     return list({(gap.pointer, gap.word, gap.name): gap for gap in found}.values())
 
 
-class _TooLarge(Exception):
+class _ProofTooLong(Exception):
     pass
 
 
@@ -94,11 +102,9 @@ class _Left:
 
 class _Proof:
     def __init__(self, left: Node, right: Node, *, only_named: bool) -> None:
-        self._left, self._right = Document(left), Document(right)
+        self._left, self._right = ComparedSchema(left), ComparedSchema(right)
         self._only_named = only_named
-        self._same_definitions = (
-            self._left.is_plain and self._right.is_plain and _definitions(left) == _definitions(right)
-        )
+        self._same_definitions = self._left.is_plain and self._right.is_plain and _have_same_definitions(left, right)
         self._assumed: set[tuple[frozenset[int], int]] = set()
         self._steps = 0
         self._of_type: dict[str, Node] = {word: {"type": word} for word in TYPES}
@@ -108,7 +114,7 @@ class _Proof:
         are only a part of what was said of it."""
         self._steps += 1
         if self._steps > MAX_STEPS:
-            raise _TooLarge
+            raise _ProofTooLong
         if right is True or len(left) == 1 and self._same(left[0], right):
             return []
         parts = self._left.parts(left)
@@ -150,7 +156,7 @@ class _Proof:
     def _divisions(self, left: _Left) -> Iterator[list[list[Node]]]:
         """Ways to divide the left into cases that together are all of it."""
         for part in left.parts:
-            for word in ("anyOf", "oneOf"):
+            for word in UNIONS:
                 if word in part:
                     others = [other for other in left.parts if other is not part]
                     yield [[*others, self._left.without(part, word), branch] for branch in part[word]]
@@ -165,7 +171,7 @@ class _Proof:
             yield Gap(below(pointer, "type"), "type", sorted(left.types), right["type"])
         groups = {next(iter(_GROUPED.get(word, (word,)))): word for word in right if word != "type"}
         for group, word in groups.items():
-            if word in APPLIES and left.types.isdisjoint(APPLIES[word]):
+            if word in APPLIES_TO and left.types.isdisjoint(APPLIES_TO[word]):
                 continue
             if group == "properties":
                 yield from self._properties(left, right, pointer)
@@ -195,8 +201,8 @@ class _Proof:
         value = right.get(word)
         if word == "enum":
             values = self._left.values(left.parts)
-            known = {canonical(item) for item in right["enum"]}
-            return values is not None and all(canonical(item) in known for item in values)
+            known = set(map(json_key, right["enum"]))
+            return values is not None and all(json_key(item) in known for item in values)
         if word == "$ref":
             # Local ones have been resolved: this one is remote, or nobody can tell what it means.
             remote = not str(value).startswith("#") and self._left.is_plain and self._right.is_plain
@@ -209,7 +215,7 @@ class _Proof:
             or self._is_same_word(left.parts, right, _GROUPED.get(word, (word,)))
         ):
             return True
-        return word in ("anyOf", "oneOf") and self._some_branch(word, left, right[word], pointer)
+        return word in UNIONS and self._some_branch(word, left, right[word], pointer)
 
     def _some_branch(self, word: str, left: _Left, branches: list[Node], pointer: str) -> bool:
         if word == "oneOf" and not self._are_apart(branches):
@@ -227,7 +233,7 @@ class _Proof:
             return True
         ours, theirs = self._right.values(a), self._right.values(b)
         if ours is not None and theirs is not None:
-            return not {canonical(value) for value in ours} & {canonical(value) for value in theirs}
+            return set(map(json_key, ours)).isdisjoint(map(json_key, theirs))
         if shared != {"object"} or depth:
             return False
         one, other = ([part for part in side if isinstance(part, dict)] for side in (a, b))
@@ -320,8 +326,8 @@ class _Proof:
         )
 
     def _same(self, left: Any, right: Any) -> bool:
-        one, other = canonical(_bare_value(left)), canonical(_bare_value(right))
-        return one == other and ('"$ref"' not in one or self._same_definitions)
+        one, other = _without_annotations(left), _without_annotations(right)
+        return same_json(one, other) and (self._same_definitions or not _mentions_references(one))
 
     def _fits(self, value: Any, right: Node, depth: int = 0) -> bool:
         """Whether a value that is neither a list nor an object is certainly accepted."""
@@ -333,46 +339,43 @@ class _Proof:
         return True
 
     def _fits_part(self, value: Any, part: dict[str, Any], depth: int) -> bool:
-        kind = type_of(value)
-        if kind not in declared_types(part):
-            return False
+        kind = json_type(value)
         for word, wanted in part.items():
-            if word == "type" or kind not in APPLIES.get(word, (kind,)):
-                continue
-            if word == "enum":
-                fits = any(canonical(item) == canonical(value) for item in wanted)
-            elif word == "anyOf":
+            if word == "anyOf":
                 fits = any(self._fits(value, branch, depth + 1) for branch in wanted)
-            elif word in LENGTHS:
-                fits = LENGTHS[word](len(value), wanted)
-            elif word in LIMITS:
-                fits = LIMITS[word](value, wanted)
+            elif kind not in APPLIES_TO.get(word, (kind,)):
+                fits = True
             else:
-                fits = False
+                fits = word in _JUDGED and VALUE_CHECKS[word](value, wanted)
             if not fits:
                 return False
         return True
 
 
-def _definitions(root: Node) -> str:
-    """What references may point to: all of the schema, if they point elsewhere than to its definitions."""
+def _have_same_definitions(left: Node, right: Node) -> bool:
+    """Whether references mean the same: by all of the schemas, if some lead elsewhere than to their definitions."""
+    return same_json(_definitions(left), _definitions(right))
+
+
+def _definitions(root: Node) -> Any:
     if isinstance(root, bool):
-        return canonical(root)
-    known = {word: {name: bare(node) for name, node in root.get(word, {}).items()} for word in ("$defs", "definitions")}
-    text = canonical(bare(root)) + canonical(known)
-    pointers = text.split('"$ref": "')[1:]
-    inside = all(pointer.startswith(("#/$defs/", "#/definitions/")) for pointer in pointers)
-    return (
-        canonical([known, root.get("$schema", "")])
-        if inside
-        else canonical([known, bare(root), root.get("$schema", "")])
-    )
+        return root
+    sections = {word: root.get(word, {}) for word in DEFINITIONS}
+    known = {word: {name: without_annotations(one) for name, one in each.items()} for word, each in sections.items()}
+    references = [str(node["$ref"]) for _, node in subschemas(root) if "$ref" in node]
+    inside = all(ref.startswith(("#/$defs/", "#/definitions/")) for ref in references)
+    return [known, root.get("$schema", ""), None if inside else without_annotations(root)]
 
 
-def _bare_value(value: Any) -> Any:
-    if isinstance(value, list):
-        return [bare(item) for item in value]
-    return bare(value)
+def _without_annotations(value: Any) -> Any:
+    return [without_annotations(item) for item in value] if isinstance(value, list) else without_annotations(value)
+
+
+def _mentions_references(value: Any) -> bool:
+    """Whether there is a ``$ref`` anywhere inside, also where no keyword leads."""
+    if isinstance(value, dict):
+        return "$ref" in value or any(map(_mentions_references, value.values()))
+    return isinstance(value, list) and any(map(_mentions_references, value))
 
 
 def _first(parts: Parts, word: str) -> Any:

@@ -190,7 +190,7 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str, str]] = {
     "patternProperties beside names": (in_a({"type": "object", "properties": {"b": TEXT}, "patternProperties": {"x": TEXT}}), "/properties/a/patternProperties", "'patternProperties'"),
     "a place each, and more": (in_a({"type": "array", "prefixItems": [TEXT, NUMBER]}), "/properties/a/prefixItems", "how many"),
     "allOf of two patterns": (in_a({"type": "string", "allOf": [{"pattern": "a"}, {"pattern": "b"}]}), "/properties/a", "two different 'pattern'"),
-    "allOf of closed objects": (in_a({"allOf": [closed(b=TEXT), closed(c=TEXT)]}), "/properties/a", "without knowing all properties"),
+    "allOf of closed objects": (in_a({"allOf": [closed(b=TEXT), closed(c=TEXT)]}), "/properties/a", "does not know all properties"),
     "allOf of contradictions": (in_a({"allOf": [TEXT, NUMBER]}), "/properties/a", "no value fits"),
     "anyOf beside oneOf": (in_a({"anyOf": [TEXT], "oneOf": [TEXT]}), "/properties/a", "'anyOf' and 'oneOf'"),
     "a reference to nowhere": (in_a({"$ref": "#/$defs/no"}), "/properties/a", "leads nowhere"),

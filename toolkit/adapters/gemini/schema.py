@@ -19,14 +19,15 @@ from typing import Any, Final, TypeAlias
 
 from toolkit.adapters.argument_text import compact
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
+from toolkit.jsonschema.keywords import DEFINITIONS, IDENTIFIERS, UNIONS
+from toolkit.jsonschema.pointer import join_pointer
+from toolkit.jsonschema.references import References
 
 _KEPT: Final = frozenset({
     "format", "title", "description", "nullable", "minItems", "maxItems", "required", "minProperties", "maxProperties",
     "minLength", "maxLength", "pattern", "example", "propertyOrdering", "default", "minimum", "maximum",
 })  # fmt: skip
-_SILENT: Final = frozenset({"$schema", "$id", "$comment", "$defs", "definitions", "$anchor", "examples"})
-_CHOICES: Final = ("anyOf", "oneOf")
+_SILENT: Final = IDENTIFIERS | DEFINITIONS | {"examples"}
 # The keyword that includes its bound, the step to it, and which of two bounds holds.
 _EXCLUSIVE: Final[dict[str, tuple[str, int, Any]]] = {
     "exclusiveMinimum": ("minimum", 1, max),
@@ -76,7 +77,7 @@ class _Conversion:
     """One schema on its way. ``trail`` is the references that led to a place: each is followed once on a way."""
 
     def __init__(self, root: JsonDict, tell: Tell) -> None:
-        self._root = root
+        self._references = References(root)
         self._tell = tell
         self._nodes = 0
 
@@ -84,34 +85,37 @@ class _Conversion:
         self._nodes += 1
         if not isinstance(schema, dict):
             return {}
-        if depth > _MAX_DEPTH or self._nodes > _MAX_NODES or schema.get("$ref") in trail:
+        if depth > _MAX_DEPTH or self._nodes > _MAX_NODES or self._is_in(trail, schema.get("$ref")):
             self._tell(pointer, "", "lost")
         if depth > _MAX_DEPTH or self._nodes > _MAX_NODES:
             return {}
         schema, trail, pointer = self._followed(schema, trail, pointer)
-        node = _Node(schema, lambda keyword, effect: self._tell(pointer, keyword, effect))
+        node = _OpenApiNode(schema, lambda keyword, effect: self._tell(pointer, keyword, effect))
         for key, value in schema.items():
-            place = below(pointer, key)
+            place = join_pointer(pointer, key)
             if key == "properties" and isinstance(value, dict):
                 node.made[key] = {
-                    name: self.converted(item, trail, below(place, name), depth + 1) for name, item in value.items()
+                    name: self.converted(item, trail, join_pointer(place, name), depth + 1)
+                    for name, item in value.items()
                 }
             elif key == "items" and (isinstance(value, dict) or value is True):
                 node.made[key] = self.converted(value, trail, place, depth + 1)
-            elif key not in _CHOICES:
+            elif key not in UNIONS:
                 node.take(key, value)
-        for key in _CHOICES:
+        for key in UNIONS:
             if key in schema:
-                self._choice(key, schema[key], node, trail, below(pointer, key), depth)
+                self._choice(key, schema[key], node, trail, join_pointer(pointer, key), depth)
         return node.done()
 
-    def _choice(self, key: str, options: Any, node: _Node, trail: tuple[str, ...], pointer: str, depth: int) -> None:
+    def _choice(
+        self, key: str, options: Any, node: _OpenApiNode, trail: tuple[str, ...], pointer: str, depth: int
+    ) -> None:
         if not isinstance(options, list) or "anyOf" in node.made:
             node.say(key, options)
             return
         if key == "oneOf":
             node.tell(key, "loosened")
-        placed = [(option, below(pointer, at)) for at, option in enumerate(options)]
+        placed = [(option, join_pointer(pointer, at)) for at, option in enumerate(options)]
         real = [(one, at) for one, at in placed if not (isinstance(one, dict) and one.get("type") == "null")]
         if len(real) < len(options):
             node.made["nullable"] = True
@@ -124,26 +128,22 @@ class _Conversion:
         self, schema: JsonDict, trail: tuple[str, ...], pointer: str
     ) -> tuple[JsonDict, tuple[str, ...], str]:
         """What a local reference leads to, with what stands beside it. One that leads nowhere stays, to be told."""
-        while isinstance(ref := schema.get("$ref"), str):
-            beside = {key: value for key, value in schema.items() if key != "$ref"}
-            if ref in trail:
-                return beside, trail, pointer
-            found = self._target(ref)
-            if not isinstance(found, dict):
+        while "$ref" in schema:
+            siblings = {key: value for key, value in self._references.without_ignored(schema).items() if key != "$ref"}
+            target = self._references.find(schema["$ref"])
+            if target is None or not isinstance(target.schema, dict):
                 return schema, trail, pointer
-            schema, trail, pointer = {**found, **beside}, (*trail, ref), ref[1:]
+            if target.pointer in trail:
+                return siblings, trail, pointer
+            schema, trail, pointer = {**target.schema, **siblings}, (*trail, target.pointer), target.pointer
         return schema, trail, pointer
 
-    def _target(self, ref: str) -> Any:
-        if not ref.startswith("#"):
-            return None
-        found: Any = self._root
-        for part in ref[1:].strip("/").split("/") if ref != "#" else ():
-            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        return found
+    def _is_in(self, trail: tuple[str, ...], ref: object) -> bool:
+        target = self._references.find(ref)
+        return target is not None and target.pointer in trail
 
 
-class _Node:
+class _OpenApiNode:
     """One subschema: what is made of it, and what can only be said in words."""
 
     def __init__(self, schema: JsonDict, tell: Callable[[str, str], None]) -> None:

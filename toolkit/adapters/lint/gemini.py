@@ -7,7 +7,7 @@ from typing import Final
 from toolkit.adapters.gemini.parts import sent_name
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.lint.remark import SCHEMA, Effect, Remark, shown
-from toolkit.adapters.pointer import below
+from toolkit.jsonschema.pointer import join_pointer
 from toolkit.wire.definition import ToolDefinition
 
 _WORDS: Final[dict[str, tuple[Effect, str]]] = {
@@ -25,7 +25,7 @@ def lint_gemini(definition: ToolDefinition) -> list[Remark]:
 
     def tell(pointer: str, keyword: str, effect: str) -> None:
         word, what = _WORDS[effect]
-        place = below(pointer, keyword) if keyword else pointer
+        place = join_pointer(pointer, keyword) if keyword else pointer
         text = f"{shown(keyword)} is {what}" if keyword else f"what is inside a schema that holds itself is {what}"
         remarks.append(Remark(word, f"{SCHEMA}{place}", text))
 

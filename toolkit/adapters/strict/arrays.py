@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
 from toolkit.adapters.strict import rules
-from toolkit.adapters.strict.judge import has_type
-from toolkit.adapters.strict.restore import KEEP, Each, Places, Plan
-from toolkit.adapters.strict.transform_state import Converted, Words, Work
+from toolkit.adapters.strict.restore import KEEP, Each, Places, RestorePlan
+from toolkit.adapters.strict.transform_state import Converted, DescriptionText, Work
+from toolkit.jsonschema.pointer import join_pointer
+from toolkit.jsonschema.values import has_type
 
 
 def convert_array(work: Work, schema: JsonDict, pointer: str, depth: int) -> Converted:
@@ -20,16 +20,16 @@ def convert_array(work: Work, schema: JsonDict, pointer: str, depth: int) -> Con
     if "items" not in schema:
         return work.fail(pointer, "a list of any values, and strict mode knows no such schema")
     if schema.get("unevaluatedItems", True) not in (True, False):
-        return work.fail(below(pointer, "unevaluatedItems"), "strict mode has nothing like 'unevaluatedItems'")
-    inner = work.convert(schema["items"], below(pointer, "items"), depth + 1)
+        return work.fail(join_pointer(pointer, "unevaluatedItems"), "strict mode has nothing like 'unevaluatedItems'")
+    inner = work.convert(schema["items"], join_pointer(pointer, "items"), depth + 1)
     limits = {word: schema[word] for word in ("minItems", "maxItems") if has_type(schema.get(word), "integer")}
-    words = Words(work, schema, pointer)
+    words = DescriptionText(work, schema, pointer)
     words.move_all_but((*rules.ANYWHERE, "items", "prefixItems", "additionalItems", "unevaluatedItems", *limits))
     strict = words.on({"type": "array", "items": inner.schema, **limits})
     return Converted(strict, _each(inner.plan))
 
 
-def _each(plan: Plan) -> Plan:
+def _each(plan: RestorePlan) -> RestorePlan:
     return KEEP if plan == KEEP else Each(plan)
 
 
@@ -42,11 +42,12 @@ def _convert_places(work: Work, schema: JsonDict, pointer: str, depth: int) -> C
     count, most = len(parts), schema.get("maxItems")
     if schema.get("minItems") != count or not (rest is False or most == count):
         return work.fail(
-            below(pointer, word), "a list with a schema for each place must say with 'minItems' and 'maxItems' how many"
+            join_pointer(pointer, word),
+            "a list with a schema for each place must say with 'minItems' and 'maxItems' how many",
         )
-    place = below(pointer, word)
-    inner = [work.convert(part, below(place, at), depth + 1) for at, part in enumerate(parts)]
-    words = Words(work, schema, pointer)
+    place = join_pointer(pointer, word)
+    inner = [work.convert(part, join_pointer(place, at), depth + 1) for at, part in enumerate(parts)]
+    words = DescriptionText(work, schema, pointer)
     words.move_all_but((*rules.ANYWHERE, "items", "prefixItems", "additionalItems", "minItems", "maxItems"))
     if all(one == inner[0] for one in inner):
         strict = {"type": "array", "items": inner[0].schema, "minItems": count, "maxItems": count}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
 from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.arrays import closed
-from toolkit.adapters.strict.judge import has_type
-from toolkit.adapters.strict.merge import constrains
 from toolkit.adapters.strict.restore import NOTHING, Member, Members, Pairs
 from toolkit.adapters.strict.scalars import convert_scalar, nullable
-from toolkit.adapters.strict.transform_state import FAILED, Converted, Words, Work
+from toolkit.adapters.strict.transform_state import FAILED, Converted, DescriptionText, Work
+from toolkit.jsonschema.keywords import ASSERTIONS, has_assertions
+from toolkit.jsonschema.pointer import join_pointer
+from toolkit.jsonschema.values import has_type
 
 _SERVED: Final = (*rules.ANYWHERE, *rules.KEYWORDS["object"], "unevaluatedProperties", "patternProperties")
 _KEY_WORDS: Final = frozenset({"type", "pattern", "format", "enum", "const", "minLength", "maxLength"})
@@ -22,7 +22,7 @@ _OPEN: Final = "properties of any name and any value may be given, and strict mo
 def is_map(schema: JsonDict) -> bool:
     """Whether properties may be given whose names the schema does not know, but whose values it describes."""
     extra = schema.get("additionalProperties")
-    return (isinstance(extra, dict) and any(map(constrains, extra))) or bool(schema.get("patternProperties"))
+    return (isinstance(extra, dict) and has_assertions(extra)) or bool(schema.get("patternProperties"))
 
 
 def convert_object(work: Work, schema: JsonDict, pointer: str, depth: int) -> Converted:
@@ -36,10 +36,10 @@ def convert_object(work: Work, schema: JsonDict, pointer: str, depth: int) -> Co
     word = "additionalProperties" if "additionalProperties" in schema else "unevaluatedProperties"
     if is_map(schema):
         if not names:
-            return _convert_map(work, schema, pointer, depth, (schema[word], below(pointer, word)), {})
+            return _convert_map(work, schema, pointer, depth, (schema[word], join_pointer(pointer, word)), {})
     elif word in schema:
         if schema[word] is not False:
-            return work.fail(below(pointer, word), _OPEN)
+            return work.fail(join_pointer(pointer, word), _OPEN)
     elif not names and pointer:  # arguments without properties are those of a tool that takes none
         return work.fail(pointer, _OPEN)
     return _convert_members(work, schema, pointer, depth)
@@ -54,7 +54,7 @@ def _convert_members(work: Work, schema: JsonDict, pointer: str, depth: int) -> 
     properties: JsonDict = {}
     members: dict[str, Member] = {}
     for name, inner in names.items():
-        place = below(below(pointer, "properties"), name)
+        place = join_pointer(pointer, "properties", name)
         if inner is False and name not in required:
             work.note(place, "", "dropped", "no value fits here, so it is not asked for")
             continue
@@ -63,7 +63,7 @@ def _convert_members(work: Work, schema: JsonDict, pointer: str, depth: int) -> 
             properties[name], members[name] = made.schema, Member(made.plan)
         else:
             properties[name], members[name] = _optional(work, inner, made, place)
-    words = Words(work, schema, pointer)
+    words = DescriptionText(work, schema, pointer)
     rest = _add_rest(work, schema, pointer, depth, properties, members) if is_map(schema) else None
     words.move_all_but((*_SERVED, *_satisfied(work, schema)))
     strict = words.on(closed(properties))
@@ -110,7 +110,7 @@ def _add_rest(
         name += "_"
     # What is said of all properties is not to be said of the others alone.
     bare: JsonDict = {word: schema[word] for word in ("additionalProperties", "propertyNames") if word in schema}
-    place = (schema["additionalProperties"], below(pointer, "additionalProperties"))
+    place = (schema["additionalProperties"], join_pointer(pointer, "additionalProperties"))
     made = _convert_map(work, bare, pointer, depth, place, {})
     properties[name], members[name] = made.schema, Member(made.plan)
     return name
@@ -121,10 +121,11 @@ def _convert_pattern_map(work: Work, schema: JsonDict, pointer: str, depth: int)
     extra = schema.get("additionalProperties", schema.get("unevaluatedProperties", False))
     if not isinstance(patterns, dict) or len(patterns) > 1 or schema.get("properties") or extra is not False:
         return work.fail(
-            below(pointer, "patternProperties"), "strict mode has nothing like 'patternProperties' beside other properties"
-        )  # fmt: skip
+            join_pointer(pointer, "patternProperties"),
+            "strict mode has nothing like 'patternProperties' next to other properties",
+        )
     [(pattern, inner)] = patterns.items()
-    place = below(below(pointer, "patternProperties"), pattern)
+    place = join_pointer(pointer, "patternProperties", pattern)
     return _convert_map(work, schema, pointer, depth, (inner, place), {"pattern": pattern})
 
 
@@ -133,13 +134,13 @@ def _convert_map(
 ) -> Converted:
     """A map as a list of pairs; what is said of names is said of keys, what is said of their number of the list."""
     inner = work.convert(*values, depth + 1)
-    words = Words(work, schema, pointer)
+    words = DescriptionText(work, schema, pointer)
     served = {*_SERVED} - {"required"}
     names = schema.get("propertyNames")
-    if isinstance(names, dict) and not key_rule and _KEY_WORDS.issuperset(word for word in names if constrains(word)):
+    if isinstance(names, dict) and not key_rule and _KEY_WORDS.issuperset(ASSERTIONS.intersection(names)):
         key_rule = names
         served.add("propertyNames")
-    key = convert_scalar(work, {**key_rule, "type": "string"}, below(pointer, "propertyNames"), "string")
+    key = convert_scalar(work, {**key_rule, "type": "string"}, join_pointer(pointer, "propertyNames"), "string")
     limits = {}
     for word, limit in (("minProperties", "minItems"), ("maxProperties", "maxItems")):
         if has_type(schema.get(word), "integer"):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict.judge import Judge
-from toolkit.adapters.strict.restore import KEEP, Plan, Reading
+from toolkit.adapters.strict.restore import KEEP, Reading, RestorePlan
+from toolkit.jsonschema.accepts import Judge
 
 Effect: TypeAlias = Literal["moved", "reshaped", "loosened", "dropped"]
 """``moved``: said in the description, no longer enforced by the provider. ``reshaped``: asked for in another form, which
@@ -42,8 +42,8 @@ class StrictReceipt:
     schema: JsonDict
     problems: tuple[Problem, ...] = ()
     notes: tuple[Note, ...] = ()
-    plan: Plan = KEEP
-    plans: Mapping[str, Plan] = field(default_factory=dict)
+    plan: RestorePlan = KEEP
+    plans: Mapping[str, RestorePlan] = field(default_factory=dict)
 
     @property
     def is_strict(self) -> bool:

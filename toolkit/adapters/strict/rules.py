@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.strict.judge import compiled
+from toolkit.jsonschema.accepts import compiled
 
-TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null")
 _NUMBERS: Final = ("multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum")
 KEYWORDS: Final[dict[str, tuple[str, ...]]] = {
     "string": ("pattern", "format"),

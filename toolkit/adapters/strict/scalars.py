@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict import rules
-from toolkit.adapters.strict.judge import has_type
-from toolkit.adapters.strict.transform_state import Converted, Words, Work
-from toolkit.models.exact import same_json
+from toolkit.adapters.strict.transform_state import Converted, DescriptionText, Work
+from toolkit.jsonschema.types import TYPES, as_types
+from toolkit.jsonschema.values import has_type, same_json
 
 MAX_LENGTH: Final = 1_000
 """How long a text may be for a pattern to say so: patterns grow with it."""
@@ -26,13 +26,12 @@ def types_of(work: Work, schema: JsonDict, pointer: str) -> list[str]:
     """The types a value may have; none after a problem. An untyped schema has the type it is written for."""
     values = listed_values(schema)
     if "type" in schema:
-        given = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        types = [name for name in given if isinstance(name, str) and name in rules.TYPES]
-        if not types or len(types) < len(given):
+        types = as_types(schema["type"]) or []
+        if not types or not all(name in TYPES for name in types):
             work.fail(pointer, "'type' must be one of the seven types, or a list of them")
             return []
     elif values is not None:
-        types = [name for name in rules.TYPES if name != "number" or any(isinstance(value, float) for value in values)]
+        types = [name for name in TYPES if name != "number" or any(isinstance(value, float) for value in values)]
     else:
         types = [name for name, words in _SHOWN_BY.items() if any(word in schema for word in words)][:1]
         if not types:
@@ -60,7 +59,7 @@ def listed_values(schema: JsonDict) -> list[Any] | None:
 
 def convert_scalar(work: Work, schema: JsonDict, pointer: str, type: str) -> Converted:
     """A text, a number, a boolean or null."""
-    words = Words(work, schema, pointer)
+    words = DescriptionText(work, schema, pointer)
     strict: JsonDict = {"type": type}
     values = listed_values(schema)
     if values is not None:

@@ -12,17 +12,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
 from toolkit.adapters.strict.arrays import closed, convert_array
 from toolkit.adapters.strict.check import check_strict
-from toolkit.adapters.strict.merge import Unmergeable, constrains
 from toolkit.adapters.strict.objects import convert_object, is_map
 from toolkit.adapters.strict.receipt import Problem, StrictReceipt
 from toolkit.adapters.strict.restore import Wrapped
 from toolkit.adapters.strict.rules import ANNOTATIONS
 from toolkit.adapters.strict.scalars import convert_scalar, nullable, types_of
-from toolkit.adapters.strict.transform_state import FAILED, Converted, TooLarge, Words, Work
+from toolkit.adapters.strict.transform_state import FAILED, Converted, DescriptionText, TransformTooLarge, Work
 from toolkit.adapters.strict.unions import check_choices, convert_types, convert_union
+from toolkit.jsonschema.keywords import ASSERTIONS, has_assertions
+from toolkit.jsonschema.merge import NotMergeable
+from toolkit.jsonschema.pointer import join_pointer
 
 WRAPPER: Final = "arguments"
 # They say what goes together; nothing in strict mode does.
@@ -45,7 +46,7 @@ def to_strict(schema: Mapping[str, object]) -> StrictReceipt:
         return StrictReceipt(root)
     try:
         return _transformed(root)
-    except TooLarge as error:
+    except TransformTooLarge as error:
         return StrictReceipt(root, (Problem("", str(error)),))
 
 
@@ -74,7 +75,7 @@ def _as_object(root: JsonDict, work: Work) -> Any:
     """The root as arguments are: an object, whatever else it allows. Merged here, so that an object stays one."""
     try:
         whole = work.flat(root)
-    except Unmergeable:
+    except NotMergeable:
         return root  # told where it is met
     types = whole.get("type", "object") if whole is not False else ()
     if "object" not in (types if isinstance(types, list | tuple) else [types]):
@@ -85,21 +86,22 @@ def _as_object(root: JsonDict, work: Work) -> Any:
 def _convert(work: Work, schema: Any, pointer: str, depth: int) -> Converted:
     if schema is False:
         return work.fail(pointer, "no value fits here")
-    if schema is True or (isinstance(schema, dict) and not any(map(constrains, schema))):
+    if schema is True or (isinstance(schema, dict) and not has_assertions(schema)):
         return work.fail(pointer, "any value fits here, and strict mode knows no such schema")
     if not isinstance(schema, dict):
         return work.fail(pointer, "is no schema")
-    try:
-        if "$ref" in schema and not any(constrains(word) for word in schema if word != "$ref"):
-            return _convert_reference(work, schema, pointer)
-        whole = work.flat(schema) if "$ref" in schema or "allOf" in schema else schema
-    except Unmergeable as error:
-        return work.fail(pointer, str(error))
-    if whole is not schema:
+    schema = work.references.without_ignored(schema)
+    if "$ref" in schema or "allOf" in schema:
+        try:
+            if ASSERTIONS.intersection(schema) == {"$ref"}:
+                return _convert_reference(work, schema, pointer)
+            whole = work.flat(schema)
+        except NotMergeable as error:
+            return work.fail(pointer, str(error))
         return work.convert(whole, pointer, depth + 1)
     unserved = [word for word in _UNSERVED if word in schema]
     for word in unserved:
-        work.fail(below(pointer, word), f"strict mode has nothing like {word!r}")
+        work.fail(join_pointer(pointer, word), f"strict mode has nothing like {word!r}")
     if unserved:
         return FAILED
     if "anyOf" in schema or "oneOf" in schema:
@@ -109,7 +111,7 @@ def _convert(work: Work, schema: Any, pointer: str, depth: int) -> Converted:
 
 def _convert_reference(work: Work, schema: JsonDict, pointer: str) -> Converted:
     made = work.defined(schema["$ref"])
-    words = Words(work, schema, pointer)
+    words = DescriptionText(work, schema, pointer)
     words.move_all_but(("$ref", *ANNOTATIONS))
     return Converted(words.on(made.schema), made.plan)
 

@@ -7,42 +7,31 @@ from itertools import combinations, permutations
 from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below, found_at, steps
 from toolkit.adapters.strict import rules
-from toolkit.adapters.strict.merge import Unmergeable, constrains
 from toolkit.adapters.strict.objects import is_map
-from toolkit.adapters.strict.restore import KEEP, Choice, Defined, Plan
+from toolkit.adapters.strict.restore import KEEP, Choice, Defined, RestorePlan
 from toolkit.adapters.strict.scalars import listed_values
-from toolkit.adapters.strict.transform_state import Converted, Words, Work
-from toolkit.models.exact import same_json
+from toolkit.adapters.strict.transform_state import Converted, DescriptionText, Work
+from toolkit.jsonschema.keywords import APPLIES_TO, ASSERTIONS, TYPE_WORDS
+from toolkit.jsonschema.merge import NotMergeable
+from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
+from toolkit.jsonschema.types import types_of
+from toolkit.jsonschema.values import same_json
 
 # More forms than this are not compared with each other.
 _MAX_COMPARED: Final = 40
-# What JSON Schema says of values of one type only.
-_OF_TYPE: Final = {
-    **rules.KEYWORDS,
-    "string": ("pattern", "format", "minLength", "maxLength", "contentEncoding", "contentMediaType", "contentSchema"),
-    "object": (
-        *rules.KEYWORDS["object"], "patternProperties", "propertyNames", "minProperties", "maxProperties",
-        "unevaluatedProperties",
-    ),
-    "array": (
-        *rules.KEYWORDS["array"], "prefixItems", "additionalItems", "uniqueItems", "contains", "minContains",
-        "maxContains", "unevaluatedItems",
-    ),
-}  # fmt: skip
 
 
 def convert_types(work: Work, schema: JsonDict, types: list[str], pointer: str, depth: int) -> Converted:
     """A schema of several types: one form for each, with what is said of that type."""
-    typed = {word for words in _OF_TYPE.values() for word in words}
     common = {word: schema[word] for word in ("enum", "const") if word in schema}
     forms = [
-        {"type": name, **common, **{word: schema[word] for word in _OF_TYPE[name] if word in schema}} for name in types
+        {"type": name, **common, **{word: schema[word] for word in TYPE_WORDS[name] if word in schema}}
+        for name in types
     ]
     made = [work.convert(form, pointer, depth + 1) for form in forms]
-    words = Words(work, schema, pointer)
-    words.move_all_but((*rules.ANYWHERE, *typed))
+    words = DescriptionText(work, schema, pointer)
+    words.move_all_but((*rules.ANYWHERE, *APPLIES_TO))
     return _joined(work, words, "type", made, pointer)
 
 
@@ -54,13 +43,13 @@ def convert_union(work: Work, schema: JsonDict, pointer: str, depth: int) -> Con
         return work.fail(pointer, "'anyOf' and 'oneOf' beside each other cannot be said as one")
     if not isinstance(branches, list) or not branches:
         return work.fail(pointer, f"{word!r} must be a list of schemas")
-    base = {key: value for key, value in schema.items() if key != word and constrains(key)}
+    base = {key: value for key, value in schema.items() if key != word and key in ASSERTIONS}
     forms: list[tuple[Any, str]] = []
     for at, branch in enumerate(branches):
-        place = below(below(pointer, word), at)
+        place = join_pointer(pointer, word, at)
         try:
             whole = work.with_base(base, branch)
-        except Unmergeable as error:
+        except NotMergeable as error:
             work.fail(place, str(error))
             continue
         if whole is not False:
@@ -70,12 +59,12 @@ def convert_union(work: Work, schema: JsonDict, pointer: str, depth: int) -> Con
     if word == "oneOf" and not _exclude_each_other(work, [form for form, _ in forms]):
         work.note(pointer, word, "loosened", "said as 'anyOf': an answer that fits several branches is refused later")
     made = [work.convert(form, place, depth + 1) for form, place in forms]
-    words = Words(work, schema, pointer)
+    words = DescriptionText(work, schema, pointer)
     words.move_all_but((word, *base, *rules.ANNOTATIONS))
     return _joined(work, words, word, made, pointer)
 
 
-def _joined(work: Work, words: Words, word: str, made: list[Converted], pointer: str) -> Converted:
+def _joined(work: Work, words: DescriptionText, word: str, made: list[Converted], pointer: str) -> Converted:
     if len(made) == 1:
         # Its own description stays: what is said outside goes around it.
         outside = words.on({})
@@ -94,7 +83,7 @@ def _exclude_each_other(work: Work, forms: list[Any]) -> bool:
         return False
     try:
         whole = [work.flat(form) for form in forms]
-    except Unmergeable:
+    except NotMergeable:
         return False
     return all(_never_fits(work, one, other) for one, other in permutations(whole, 2))
 
@@ -125,7 +114,7 @@ def _is_object(schema: JsonDict) -> bool:
 def _told_apart(work: Work, one: Any, other: Any) -> bool:
     try:
         mine, theirs = work.flat(one), work.flat(other)
-    except Unmergeable:
+    except NotMergeable:
         return False
     if mine is False or theirs is False:
         return True
@@ -143,8 +132,7 @@ def _types_apart(one: JsonDict, other: JsonDict) -> bool:
 
 
 def _types(schema: JsonDict) -> set[str]:
-    types = schema.get("type", [])
-    named = {name for name in (types if isinstance(types, list) else [types]) if isinstance(name, str)}
+    named = set(types_of(schema) or ())
     return named | {"integer"} if "number" in named else named
 
 
@@ -152,13 +140,13 @@ def _texts(value: Any) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
-def check_choices(work: Work, strict: JsonDict, plans: Mapping[str, Plan]) -> None:
+def check_choices(work: Work, strict: JsonDict, plans: Mapping[str, RestorePlan]) -> None:
     """Notes where an answer can have two forms that are read in different ways."""
 
-    def followed(form: tuple[JsonDict, Plan]) -> tuple[JsonDict, Plan]:
+    def followed(form: tuple[JsonDict, RestorePlan]) -> tuple[JsonDict, RestorePlan]:
         schema, plan = form
         if "$ref" in schema:
-            schema = found_at(strict, steps(schema["$ref"][1:]))[0]
+            schema = find_at(strict, split_pointer(schema["$ref"][1:]))[0]
         return schema, plans.get(plan.name, KEEP) if isinstance(plan, Defined) else plan
 
     for pointer, word, choice in work.choices:
