@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolkit.jsonschema.keywords import ASSERTIONS, DEFINITIONS, Schema
+from toolkit.jsonschema.keywords import APPLIED_IN_PLACE, ASSERTIONS, DEFINITIONS, Schema
 from toolkit.jsonschema.references import References, Target
 from toolkit.jsonschema.types import as_types
 from toolkit.jsonschema.values import is_number, json_key, same_json
@@ -127,6 +127,11 @@ def _combine(merged: Merged, word: str, value: Any) -> None:
 
 # -- words whose meaning depends on the words next to them -------------------------------------------------------------
 
+_EVALUATING: Final = {
+    "unevaluatedProperties": ("additionalProperties", *APPLIED_IN_PLACE),
+    "unevaluatedItems": ("items", "prefixItems", "additionalItems", "contains", *APPLIED_IN_PLACE),
+}
+"""Words that change what is left for the ``unevaluated`` words next to them."""
 _GROUPS: Final = (
     ("if", "then", "else"),
     ("contains", "minContains", "maxContains"),
@@ -139,6 +144,10 @@ def _find_changed_meaning(one: Schema, other: Schema) -> str | None:
     for word in ("additionalProperties", "unevaluatedProperties"):
         if _misses_properties(one, other, word) or _misses_properties(other, one, word):
             return f"{word!r} does not know all properties"
+    for word, evaluating in _EVALUATING.items():
+        for part, adding in ((one, other), (other, one)):
+            if part.get(word, True) is not True and any(each in adding for each in evaluating):
+                return f"{word!r} does not know what other schemas evaluate"
     for group in _GROUPS:
         if not _keep_their_meaning(one, other, group):
             return f"{group[0]!r} and the words read with it are in several schemas"
