@@ -12,7 +12,7 @@ from toolkit.codegen.schema.report import Notes
 from toolkit.jsonschema.keywords import ASSERTIONS, UNIONS, Schema
 from toolkit.jsonschema.merge import NotMergeable, conjuncts, merge
 from toolkit.jsonschema.pointer import join_pointer
-from toolkit.jsonschema.references import References, Target
+from toolkit.jsonschema.references import References, ReferenceTarget
 from toolkit.jsonschema.types import types_of
 
 _OF_ITS_PLACE: Final = frozenset({"default", "description", "title"})
@@ -55,7 +55,7 @@ class Conjunctions:
         """A schema with its references and ``allOf`` merged in; None where they lead in a circle or cannot be typed."""
         places: set[str] = set()
 
-        def follow(ref: object, place: str) -> Target:
+        def follow(ref: object, place: str) -> ReferenceTarget:
             target = self.find(ref, place)
             if target is None:
                 raise NotMergeable("leads nowhere")
@@ -114,7 +114,7 @@ class Conjunctions:
             if word in ENFORCED and has_effect(word, schema):
                 self._notes.enforce(word, pointer)
 
-    def find(self, ref: object, pointer: str) -> Target | None:
+    def find(self, ref: object, pointer: str) -> ReferenceTarget | None:
         """Where a reference leads; None, and a note, for one that types cannot follow."""
         place = self._references.pointer_of(ref)
         target = None if place is None else self._references.find(ref)

@@ -127,11 +127,11 @@ def test_a_merged_schema_accepts_what_all_parts_accept_and_an_exact_one_nothing_
         assert accepts_merged == accepts_all
 
 
-MALFORMED = [
+MALFORMED: list[dict[str, Any]] = [
     {"type": 1}, {"properties": []}, {"properties": "ab"}, {"required": "ab"}, {"enum": 5}, {"minimum": "1"},
     {"items": [{}]}, {"allOf": []}, {"allOf": {}}, {"$ref": []},
 ]  # fmt: skip
-SOUND = [
+SOUND: list[dict[str, Any]] = [
     {"type": "string"}, {"properties": {"a": {}}}, {"required": ["a"]}, {"enum": [1]}, {"minimum": 1},
     {"items": {"type": "null"}}, {"additionalProperties": {"type": "null"}}, {"const": 1},
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolkit.jsonschema.keywords import APPLIED_IN_PLACE, ASSERTIONS, DEFINITIONS, Schema
-from toolkit.jsonschema.references import References, Target
+from toolkit.jsonschema.references import References, ReferenceTarget
 from toolkit.jsonschema.types import as_types
 from toolkit.jsonschema.values import is_number, json_key, same_json
 
@@ -35,7 +35,7 @@ class Conjunct:
 def conjuncts(
     schema: object,
     references: References,
-    follow: Callable[[object, str], Target],
+    follow: Callable[[object, str], ReferenceTarget],
     visit: Callable[[str, int], None],
     pointer: str = "",
     seen: frozenset[str] = frozenset(),

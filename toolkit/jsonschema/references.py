@@ -18,7 +18,7 @@ _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
 _IDS: Final = ("$id", "id")
 
 
-class Target(NamedTuple):
+class ReferenceTarget(NamedTuple):
     """A place in the document, and what stands there."""
 
     pointer: str
@@ -44,18 +44,18 @@ class References:
             return None
         return unquote(ref[1:])
 
-    def find(self, ref: object) -> Target | None:
+    def find(self, ref: object) -> ReferenceTarget | None:
         """Where a reference leads, by pointer or by anchor; None where that is nowhere in this document.
 
         >>> References({"$defs": {"a b": {"type": "null"}}}).find("#/$defs/a%20b")
-        Target(pointer='/$defs/a b', schema={'type': 'null'})
+        ReferenceTarget(pointer='/$defs/a b', schema={'type': 'null'})
         """
         pointer = self.pointer_of(ref)
         if pointer is None:
             return self._anchors.get(ref[1:]) if isinstance(ref, str) and ref.startswith("#") else None
         keys = split_pointer(pointer)
         schema, count = find_at(self.root, keys)
-        return Target(pointer, schema) if count == len(keys) else None
+        return ReferenceTarget(pointer, schema) if count == len(keys) else None
 
     def follow(self, schema: object) -> Any:
         """The schema itself, or what its reference leads to in the end; None where that is nowhere, or a circle."""
@@ -86,15 +86,15 @@ class References:
         return any(_is_base(schema.get("$id")) for pointer, schema in subschemas(self.root) if pointer)
 
     @cached_property
-    def _anchors(self) -> dict[str, Target]:
-        found: dict[str, Target] = {}
+    def _anchors(self) -> dict[str, ReferenceTarget]:
+        found: dict[str, ReferenceTarget] = {}
         for pointer, schema in () if self._has_bases else subschemas(self.root):
             names = [schema.get(word) for word in _ANCHORS]
             # Up to draft-07 an identifier of this form is an anchor.
             names += [_anchor_in(schema.get(word)) for word in _IDS]
             for name in names:
                 if isinstance(name, str):
-                    found.setdefault(name, Target(pointer, schema))
+                    found.setdefault(name, ReferenceTarget(pointer, schema))
         return found
 
 

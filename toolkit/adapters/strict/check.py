@@ -1,6 +1,6 @@
 """The checker of strict schemas: what OpenAI would refuse, and where.
 
-It shares nothing with the transform but the list of what OpenAI takes, so that each can find the other out.
+It shares nothing with the transform but the list of what OpenAI takes, so that each can reveal mistakes of the other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DEFINITIONS: Final = ("$defs", "definitions")
 
 
 def check_strict(schema: object) -> list[Problem]:
-    """Everything strict mode would refuse, at most a hundred; an empty list for a schema it takes.
+    """Everything that strict mode would refuse, at most a hundred problems; an empty list for a schema it takes.
 
     >>> check_strict({"type": "object", "properties": {}, "required": [], "additionalProperties": False})
     []
@@ -78,7 +78,7 @@ class _Checker:
         if depth > MAX_DEPTH:
             self._say(pointer, f"nested deeper than {MAX_DEPTH} schemas")
         elif not isinstance(node, dict):
-            self._say(pointer, "is no schema strict mode knows: it must be an object")
+            self._say(pointer, "must be an object: strict mode supports no other schema")
         elif "$ref" in node:
             self._check_reference(node, pointer)
         elif "anyOf" in node:
@@ -87,9 +87,9 @@ class _Checker:
             self._check_typed(node, pointer, depth, level)
 
     def _check_reference(self, node: JsonDict, pointer: str) -> None:
-        beside = sorted(set(node) - {"$ref"} - (set(_DEFINITIONS) if pointer == "" else set()))
-        if beside:
-            self._say(pointer, f"'$ref' must stand alone, not beside {', '.join(map(repr, beside))}")
+        siblings = sorted(set(node) - {"$ref"} - (set(_DEFINITIONS) if pointer == "" else set()))
+        if siblings:
+            self._say(pointer, f"'$ref' must stand alone, not next to {', '.join(map(repr, siblings))}")
         ref = node["$ref"]
         place = self._references.pointer_of(ref)
         # Nothing is known of how percent encoding is read.
@@ -140,7 +140,7 @@ class _Checker:
             self._say(join_pointer(pointer, "type"), "must be a type, or a type and 'null'")
             return None
         if len([name for name in known if name != "null"]) > 1:
-            self._say(join_pointer(pointer, "type"), "may have 'null' beside one type; more types are an 'anyOf'")
+            self._say(join_pointer(pointer, "type"), "may be one type and 'null'; write more types as an 'anyOf'")
         return known
 
     def _check_keywords(self, node: JsonDict, pointer: str, allowed: tuple[str, ...]) -> None:
@@ -151,7 +151,7 @@ class _Checker:
     def _check_texts(self, node: JsonDict, pointer: str) -> None:
         for word in rules.ANNOTATIONS:
             if word in node and not isinstance(node[word], str):
-                self._say(join_pointer(pointer, word), "must be a text")
+                self._say(join_pointer(pointer, word), "must be text")
 
     def _check_values(self, node: JsonDict, pointer: str, types: list[str]) -> None:
         values = node.get("enum", [])
@@ -162,7 +162,7 @@ class _Checker:
         if any(isinstance(value, dict | list) for value in given):
             self._say(pointer, "listed values must be texts, numbers, booleans or null")
         elif not all(any(has_type(value, name) for name in types) for value in given):
-            self._say(pointer, "a listed value is not of the type beside it")
+            self._say(pointer, "a listed value is not of the schema's type")
         texts = [value for value in values if isinstance(value, str)]
         self._listed += len(values)
         self._characters += sum(len(str(value)) for value in given)
@@ -192,7 +192,7 @@ class _Checker:
     def _check_string(self, node: JsonDict, pointer: str) -> None:
         word = node.get("format", "uuid")
         if not isinstance(word, str) or word not in rules.FORMATS:
-            self._say(join_pointer(pointer, "format"), f"{str(word)[:40]!r} is no format strict mode knows")
+            self._say(join_pointer(pointer, "format"), f"{str(word)[:40]!r} is not a format that strict mode supports")
         pattern = node.get("pattern", "")
         if not isinstance(pattern, str) or not rules.takes_pattern(pattern):
             self._say(join_pointer(pointer, "pattern"), "a pattern must do without lookaround and back references")

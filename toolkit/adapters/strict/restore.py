@@ -1,6 +1,6 @@
 """How to turn an answer in strict form back into what the tool's own schema wants, one small step per form.
 
-A value that does not have the form it was asked for in stays as it is: the tool's own check will say what is wrong.
+A value that does not have the requested form stays as it is: the tool's own check will report what is wrong.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ NOTHING: Final = _Nothing()
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What all steps of one decoding share: the plans of definitions, and who says which form a value has."""
+    """What all steps of one decoding share: the plans of definitions, and the judge of which form a value has."""
 
     plans: Mapping[str, RestorePlan]
     judge: Judge
 
 
 class RestorePlan(Protocol):
-    """One step of the way back."""
+    """How to turn one form back."""
 
     def read(self, value: Any, reading: Reading) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The value is what was asked for."""
+    """The value is in the requested form already."""
 
     def read(self, value: Any, reading: Reading) -> Any:
         return value

@@ -1,4 +1,4 @@
-"""What all parts of one transform share: what was found out so far, and the ways to say it."""
+"""What all parts of one transform share: what was found so far, references and merging, and descriptions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from toolkit.jsonschema.accepts import Judge
 from toolkit.jsonschema.keywords import DEFINITIONS, IDENTIFIERS
 from toolkit.jsonschema.merge import NotMergeable, conjuncts, merge
 from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
-from toolkit.jsonschema.references import References, Target
+from toolkit.jsonschema.references import References, ReferenceTarget
 
 _SILENT: Final = IDENTIFIERS | DEFINITIONS
 MAX_NODES: Final = 20_000
 MAX_DEPTH: Final = 64
 MAX_PROBLEMS: Final = 100
-MAX_WORDS: Final = 500
+MAX_VALUE_TEXT: Final = 500
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 MAX_MERGED: Final = 32
 ROOT: Final = "#"
@@ -36,23 +36,25 @@ class Converted(NamedTuple):
     plan: RestorePlan = KEEP
 
 
-# With a problem the whole is not sent, so anything may stand in the place.
+# With a problem the whole is not sent, so anything may take the place.
 FAILED: Final = Converted({"type": "null"})
 
 
 class TransformTooLarge(Exception):
-    """More to do than any tool's schema needs."""
+    """More work than any tool's schema needs."""
 
 
 class _WaitingDefinition(NamedTuple):
     name: str
-    target: Target
+    target: ReferenceTarget
 
 
-class Work:
+class TransformState:
     """One transform of one schema. ``convert`` turns any schema below the root."""
 
-    def __init__(self, root: JsonDict, root_stays: bool, convert: Callable[[Work, Any, str, int], Converted]) -> None:
+    def __init__(
+        self, root: JsonDict, root_stays: bool, convert: Callable[[TransformState, Any, str, int], Converted]
+    ) -> None:
         self.root = root
         # Each once, in the order they were found.
         self.problems: dict[Problem, None] = {}
@@ -79,7 +81,7 @@ class Work:
             raise TransformTooLarge(f"more than {MAX_NODES} schemas to look at")
 
     def fail(self, pointer: str, why: str) -> Converted:
-        """Keeps why strict mode cannot carry this."""
+        """Records why strict mode cannot carry this."""
         if len(self.problems) < MAX_PROBLEMS:
             self.problems[Problem(self._existing(pointer), why)] = None
         return FAILED
@@ -91,15 +93,15 @@ class Work:
         self.notes[Note(pointer, keyword, effect, what)] = None
 
     def _existing(self, pointer: str) -> str:
-        """The pointer, as the schema really has it: what was merged into a branch stands beside the union, or nowhere."""
+        """The pointer to a place the schema has: what was merged into a branch is next to the union, or nowhere."""
         path = split_pointer(pointer)
         count = find_at(self.root, path)[1]
         if count == len(path):
             return pointer
         if count > 1 and path[count - 2] in ("anyOf", "oneOf") and path[count - 1].isdecimal():
-            beside = [*path[: count - 2], *path[count:]]
-            if find_at(self.root, beside)[1] > count - 2:
-                return self._existing(join_pointer("", *beside))
+            around = [*path[: count - 2], *path[count:]]
+            if find_at(self.root, around)[1] > count - 2:
+                return self._existing(join_pointer("", *around))
         return join_pointer("", *path[:count])
 
     def fits(self, value: Any, schema: Any) -> bool:
@@ -129,7 +131,7 @@ class Work:
         if depth > MAX_MERGED:
             raise NotMergeable(f"'allOf' and '$ref' lead through more than {MAX_MERGED} schemas")
 
-    def _follow(self, ref: Any, pointer: str = "") -> Target:
+    def _follow(self, ref: Any, pointer: str = "") -> ReferenceTarget:
         self.spend()
         target = self.references.find(ref)
         if target is None:
@@ -154,7 +156,7 @@ class Work:
             made[definition.name] = self.convert(definition.target.schema, definition.target.pointer, 1)
         return made
 
-    def _end_of(self, ref: Any) -> Target:
+    def _end_of(self, ref: Any) -> ReferenceTarget:
         """Where a reference leads in the end, when it leads to a mere reference."""
         seen = set()
         target = self._follow(ref)
@@ -169,35 +171,35 @@ class Work:
         path = split_pointer(pointer)
         stem = (_ODD.sub("_", path[-1])[:60] if path else "root") or "schema"
         self._names[stem] += 1
-        # A dash never ends a stem and a number, so that made names meet no others.
+        # No stem ends with two dashes and a number, so that made names differ from all others.
         return stem if self._names[stem] == 1 else f"{stem}--{self._names[stem]}"
 
 
 class DescriptionText:
-    """What a schema says beside its strict form: kept as title and description, the rest moved into the latter."""
+    """The title and description of a strict schema; keywords that strict mode does not have are written into the latter."""
 
-    def __init__(self, work: Work, schema: JsonDict, pointer: str) -> None:
-        self._work, self._schema, self._pointer = work, schema, pointer
+    def __init__(self, state: TransformState, schema: JsonDict, pointer: str) -> None:
+        self._state, self._schema, self._pointer = state, schema, pointer
         self._said: list[str] = []
 
     def move(self, keyword: str) -> None:
-        """Says a keyword in words."""
+        """Writes a keyword into the description."""
         text = compact(self._schema[keyword])
-        if len(text) > MAX_WORDS:
-            text = f"{text[:MAX_WORDS]}…"
-        self.say(f"{keyword}: {text}", keyword, "moved", "said in the description")
+        if len(text) > MAX_VALUE_TEXT:
+            text = f"{text[:MAX_VALUE_TEXT]}…"
+        self.say(f"{keyword}: {text}", keyword, "moved", "written in the description")
 
     def say(self, text: str, keyword: str, effect: Effect, what: str) -> None:
         self._said.append(text)
-        self._work.note(self._pointer, keyword, effect, what)
+        self._state.note(self._pointer, keyword, effect, what)
 
     def move_all_but(self, served: tuple[str, ...]) -> None:
-        """Says every keyword in words that is neither served nor silent."""
+        """Writes every keyword into the description that is neither served nor about the document."""
         for word in self._schema:
             if word not in served and word not in _SILENT and not word.startswith("x-"):
                 self.move(word)
 
-    def on(self, strict: JsonDict) -> JsonDict:
+    def add_to(self, strict: JsonDict) -> JsonDict:
         """The strict schema with title and description."""
         title, description = self._schema.get("title"), self._schema.get("description")
         text = description if isinstance(description, str) else ""

@@ -11,7 +11,7 @@ from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.objects import is_map
 from toolkit.adapters.strict.restore import KEEP, Choice, Defined, RestorePlan
 from toolkit.adapters.strict.scalars import listed_values
-from toolkit.adapters.strict.transform_state import Converted, DescriptionText, Work
+from toolkit.adapters.strict.transform_state import Converted, DescriptionText, TransformState
 from toolkit.jsonschema.keywords import APPLIES_TO, ASSERTIONS, TYPE_WORDS
 from toolkit.jsonschema.merge import NotMergeable
 from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
@@ -22,73 +22,75 @@ from toolkit.jsonschema.values import same_json
 _MAX_COMPARED: Final = 40
 
 
-def convert_types(work: Work, schema: JsonDict, types: list[str], pointer: str, depth: int) -> Converted:
-    """A schema of several types: one form for each, with what is said of that type."""
+def convert_types(state: TransformState, schema: JsonDict, types: list[str], pointer: str, depth: int) -> Converted:
+    """A schema of several types: one form for each, with the keywords of that type."""
     common = {word: schema[word] for word in ("enum", "const") if word in schema}
     forms = [
         {"type": name, **common, **{word: schema[word] for word in TYPE_WORDS[name] if word in schema}}
         for name in types
     ]
-    made = [work.convert(form, pointer, depth + 1) for form in forms]
-    words = DescriptionText(work, schema, pointer)
-    words.move_all_but((*rules.ANYWHERE, *APPLIES_TO))
-    return _joined(work, words, "type", made, pointer)
+    made = [state.convert(form, pointer, depth + 1) for form in forms]
+    text = DescriptionText(state, schema, pointer)
+    text.move_all_but((*rules.ANYWHERE, *APPLIES_TO))
+    return _join(state, text, "type", made, pointer)
 
 
-def convert_union(work: Work, schema: JsonDict, pointer: str, depth: int) -> Converted:
-    """``anyOf`` and ``oneOf``; what stands beside them holds in every branch."""
+def convert_union(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
+    """``anyOf`` and ``oneOf``; the words next to them hold in every branch."""
     word = "anyOf" if "anyOf" in schema else "oneOf"
     branches = schema[word]
     if "anyOf" in schema and "oneOf" in schema:
-        return work.fail(pointer, "'anyOf' and 'oneOf' beside each other cannot be said as one")
+        return state.fail(pointer, "'anyOf' and 'oneOf' next to each other cannot be written as one")
     if not isinstance(branches, list) or not branches:
-        return work.fail(pointer, f"{word!r} must be a list of schemas")
+        return state.fail(pointer, f"{word!r} must be a list of schemas")
     base = {key: value for key, value in schema.items() if key != word and key in ASSERTIONS}
     forms: list[tuple[Any, str]] = []
     for at, branch in enumerate(branches):
         place = join_pointer(pointer, word, at)
         try:
-            whole = work.with_base(base, branch)
+            whole = state.with_base(base, branch)
         except NotMergeable as error:
-            work.fail(place, str(error))
+            state.fail(place, str(error))
             continue
         if whole is not False:
             forms.append((whole, place))
     if not forms:
-        return work.fail(pointer, "no value fits here")
-    if word == "oneOf" and not _exclude_each_other(work, [form for form, _ in forms]):
-        work.note(pointer, word, "loosened", "said as 'anyOf': an answer that fits several branches is refused later")
-    made = [work.convert(form, place, depth + 1) for form, place in forms]
-    words = DescriptionText(work, schema, pointer)
-    words.move_all_but((word, *base, *rules.ANNOTATIONS))
-    return _joined(work, words, word, made, pointer)
+        return state.fail(pointer, "no value fits here")
+    if word == "oneOf" and not _exclude_each_other(state, [form for form, _ in forms]):
+        state.note(
+            pointer, word, "loosened", "written as 'anyOf': an answer that fits several branches is refused later"
+        )
+    made = [state.convert(form, place, depth + 1) for form, place in forms]
+    text = DescriptionText(state, schema, pointer)
+    text.move_all_but((word, *base, *rules.ANNOTATIONS))
+    return _join(state, text, word, made, pointer)
 
 
-def _joined(work: Work, words: DescriptionText, word: str, made: list[Converted], pointer: str) -> Converted:
+def _join(state: TransformState, text: DescriptionText, word: str, made: list[Converted], pointer: str) -> Converted:
     if len(made) == 1:
-        # Its own description stays: what is said outside goes around it.
-        outside = words.on({})
+        # Its own description stays: the outer one goes around it.
+        outside = text.add_to({})
         return Converted({"anyOf": [made[0].schema], **outside} if outside else made[0].schema, made[0].plan)
-    strict = words.on({"anyOf": [one.schema for one in made]})
+    strict = text.add_to({"anyOf": [one.schema for one in made]})
     if all(one.plan == KEEP for one in made):
         return Converted(strict)
     choice = Choice(tuple((one.schema, one.plan) for one in made))
-    work.choices.append((pointer, word, choice))
+    state.choices.append((pointer, word, choice))
     return Converted(strict, choice)
 
 
-def _exclude_each_other(work: Work, forms: list[Any]) -> bool:
+def _exclude_each_other(state: TransformState, forms: list[Any]) -> bool:
     """Whether no answer to one form ever fits another; only what is plain counts."""
     if len(forms) > _MAX_COMPARED:
         return False
     try:
-        whole = [work.flat(form) for form in forms]
+        whole = [state.flat(form) for form in forms]
     except NotMergeable:
         return False
-    return all(_never_fits(work, one, other) for one, other in permutations(whole, 2))
+    return all(_never_fits(state, one, other) for one, other in permutations(whole, 2))
 
 
-def _never_fits(work: Work, answered: Any, schema: Any) -> bool:
+def _never_fits(state: TransformState, answered: Any, schema: Any) -> bool:
     """Whether what is answered to the strict form of ``answered`` cannot fit ``schema``."""
     if answered is False or schema is False or _types_apart(answered, schema):
         return True
@@ -103,17 +105,17 @@ def _never_fits(work: Work, answered: Any, schema: Any) -> bool:
         return _is_object(schema)
     if schema.get("additionalProperties") is False and any(name not in theirs for name in given):
         return _is_object(schema)
-    return any(_told_apart(work, mine[name], theirs[name]) for name in given if name in theirs)
+    return any(_told_apart(state, mine[name], theirs[name]) for name in given if name in theirs)
 
 
 def _is_object(schema: JsonDict) -> bool:
-    """Whether what is said of properties is said of every value."""
+    """Whether a schema's words about properties apply to every value it takes."""
     return bool(schema.get("type", "object") == "object")
 
 
-def _told_apart(work: Work, one: Any, other: Any) -> bool:
+def _told_apart(state: TransformState, one: Any, other: Any) -> bool:
     try:
-        mine, theirs = work.flat(one), work.flat(other)
+        mine, theirs = state.flat(one), state.flat(other)
     except NotMergeable:
         return False
     if mine is False or theirs is False:
@@ -140,7 +142,7 @@ def _texts(value: Any) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
-def check_choices(work: Work, strict: JsonDict, plans: Mapping[str, RestorePlan]) -> None:
+def check_choices(state: TransformState, strict: JsonDict, plans: Mapping[str, RestorePlan]) -> None:
     """Notes where an answer can have two forms that are read in different ways."""
 
     def followed(form: tuple[JsonDict, RestorePlan]) -> tuple[JsonDict, RestorePlan]:
@@ -149,13 +151,13 @@ def check_choices(work: Work, strict: JsonDict, plans: Mapping[str, RestorePlan]
             schema = find_at(strict, split_pointer(schema["$ref"][1:]))[0]
         return schema, plans.get(plan.name, KEEP) if isinstance(plan, Defined) else plan
 
-    for pointer, word, choice in work.choices:
+    for pointer, word, choice in state.choices:
         forms = [followed(form) for form in choice.forms]
-        # Many forms are compared with the first alone, and taken for mixed up if they are read otherwise.
+        # Many forms are compared with the first only, and count as ambiguous if they are read differently.
         few = len(forms) <= _MAX_COMPARED
         pairs = combinations(forms, 2) if few else ((forms[0], form) for form in forms[1:])
         if any(plan != its and not (few and _forms_apart(one, other)) for (one, plan), (other, its) in pairs):
-            work.note(pointer, word, "reshaped", "an answer that has several of the forms is read as the first of them")
+            state.note(pointer, word, "reshaped", "an answer that fits several forms is read as the first of them")
 
 
 def _forms_apart(one: JsonDict, other: JsonDict) -> bool:
