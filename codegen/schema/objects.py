@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from toolkit.codegen.schema.report import Notes
 from toolkit.jsonschema.keywords import UNIONS, Schema
@@ -57,12 +56,11 @@ def loosen(base: Schema, branches: Sequence[Schema]) -> Schema:
     >>> loosen({"type": "object"}, [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"required": ["a"]}])
     {'type': 'object', 'properties': {'a': {}}, 'required': ['a']}
     """
-    properties: dict[str, Any] = dict(base.get("properties", {}))
-    names = dict.fromkeys(name for branch in branches for name in branch.get("properties", {}))
-    for name in (name for name in names if name not in properties):
-        schemas = [branch["properties"][name] for branch in branches if name in branch.get("properties", {})]
+    properties = dict(_properties(base))
+    for name in dict.fromkeys(name for branch in branches for name in _properties(branch) if name not in properties):
+        schemas = [_properties(branch)[name] for branch in branches if name in _properties(branch)]
         # A branch that does not name it and is open takes anything there.
-        free = any(name not in branch.get("properties", {}) and not _is_closed(branch) for branch in branches)
+        free = any(name not in _properties(branch) and not _is_closed(branch) for branch in branches)
         distinct = [schema for index, schema in enumerate(schemas) if schema not in schemas[:index]]
         properties[name] = {} if free else distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
     always = (
@@ -80,6 +78,11 @@ def loosen(base: Schema, branches: Sequence[Schema]) -> Schema:
 
 def _is_closed(branch: Schema) -> bool:
     return branch.get("additionalProperties", True) is False and not branch.get("patternProperties")
+
+
+def _properties(schema: Schema) -> Schema:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def _required(schema: Schema) -> list[str]:
