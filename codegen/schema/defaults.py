@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from toolkit.jsonschema.accepts import Judge
 from toolkit.jsonschema.keywords import Schema
 from toolkit.jsonschema.values import same_json
+
+MAX_STEPS: Final = 2_000_000
+"""For one default; a lookup that counts steps as well ends sooner, with a mistake of the schema."""
 
 Lookup: TypeAlias = Callable[[str], Schema | None]
 """What a reference of a flat schema leads to; None while that is still being read."""
@@ -15,7 +18,7 @@ Lookup: TypeAlias = Callable[[str], Schema | None]
 
 def accepts(flat: Schema, value: Any, lookup: Lookup) -> bool:
     """Whether a flat schema accepts a value; what is still being read accepts anything."""
-    return Judge(flat, lambda ref: lookup(ref) or {}).fits(value, flat)
+    return Judge(flat, lambda ref: lookup(ref) or {}, max_steps=MAX_STEPS).fits(value, flat)
 
 
 def settle_default(flat: Schema, value: Any, lookup: Lookup) -> Any:

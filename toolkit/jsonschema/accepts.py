@@ -34,9 +34,12 @@ class Judge:
     :param lookup: returns the schema that a reference leads to, in place of the document.
     """
 
-    def __init__(self, root: object, lookup: Callable[[Any], object] | None = None) -> None:
+    def __init__(
+        self, root: object, lookup: Callable[[Any], object] | None = None, *, max_steps: int = MAX_STEPS
+    ) -> None:
         self._references = References(root)
         self._lookup = lookup or self._find
+        self._max_steps = max_steps
         self._steps = 0
 
     def fits(self, value: Any, schema: object) -> bool:
@@ -51,7 +54,7 @@ class Judge:
 
     def _fits(self, value: Any, schema: Any, depth: int) -> bool:
         self._steps += 1
-        if self._steps > MAX_STEPS or depth > MAX_DEPTH:
+        if self._steps > self._max_steps or depth > MAX_DEPTH:
             raise _CannotJudge
         if not isinstance(schema, dict):
             return schema is True
