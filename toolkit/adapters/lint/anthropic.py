@@ -1,4 +1,4 @@
-"""Anthropic, which takes JSON Schema of draft 2020-12 but for a few things."""
+"""Anthropic, which takes JSON Schema of draft 2020-12 with a few exceptions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lint_anthropic(definition: ToolDefinition) -> list[Remark]:
 
 
 def _not_of_2020(node: JsonDict) -> Iterator[tuple[str, str]]:
-    """Keywords as older drafts write them, which make the schema invalid in the draft that is asked for."""
+    """Keywords as older drafts write them, which make the schema invalid in draft 2020-12."""
     old: dict[str, Any] = {
         "items": list,
         "exclusiveMinimum": bool,
@@ -51,4 +51,4 @@ def _not_of_2020(node: JsonDict) -> Iterator[tuple[str, str]]:
     }
     for word, kind in old.items():
         if isinstance(node.get(word), kind):
-            yield word, f"{word!r} is written as in an older draft; draft 2020-12 is asked for"
+            yield word, f"{word!r} is written as in an older draft; draft 2020-12 is required"

@@ -1,4 +1,4 @@
-"""Ollama. Its client puts parameters into types of its own and leaves out what they have no field for."""
+"""Ollama. Its client copies parameters into its own types and drops what they have no field for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolkit.wire.definition import ToolDefinition
 ROOT_FIELDS: Final = frozenset({"type", "$defs", "items", "required", "properties"})
 PROPERTY_FIELDS: Final = frozenset({"type", "items", "description", "enum"})
 """What the client's types have; below ``items`` and ``$defs`` everything is kept."""
-# What says nothing about values.
+# Words that say nothing about values.
 _SILENT: Final = frozenset({"$schema", "$id", "$comment", "title"})
 
 
@@ -39,7 +39,7 @@ def lint_ollama(definition: ToolDefinition) -> list[Remark]:
 
 def _lost(schema: JsonDict, pointer: str, fields: frozenset[str]) -> list[Remark]:
     def is_said(word: str, value: Any) -> bool:
-        # Objects are taken for closed anyway.
+        # Objects count as closed anyway.
         return word not in _SILENT and not word.startswith("x-") and (word, value) != ("additionalProperties", False)
 
     return [

@@ -1,4 +1,4 @@
-"""OpenAI, with strict mode and where that cannot be had."""
+"""OpenAI, with strict mode and without."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lint_openai(definition: ToolDefinition) -> list[Remark]:
 
 
 def _without_strict(schema: JsonDict) -> list[Remark]:
-    """What is refused of a schema that goes out as it is."""
+    """What is refused in a schema that is sent as it is."""
     remarks = [
         Remark("refused", f"{SCHEMA}/{word}", f"the root must not have {word!r}")
         for word in _NOT_AT_THE_ROOT

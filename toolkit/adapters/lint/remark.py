@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Effect: TypeAlias = Literal["refused", "renamed", "not strict", "moved", "lost", "reshaped", "loosened"]
-"""``refused``: a request with it fails. ``renamed``: another name is sent, which the toolkit knows again. ``not strict``:
-strict mode cannot carry it, so it is sent without. ``moved``: said in the description alone. ``lost``: not said at all.
-``reshaped``: asked for in another form, and turned back. ``loosened``: more passes than the schema allows, until the tool
-itself checks."""
+"""``refused``: a request with it fails. ``renamed``: another name is sent, which the toolkit maps back. ``not strict``:
+strict mode cannot carry it, so it is sent without. ``moved``: only in the description. ``lost``: not sent at all.
+``reshaped``: requested in another form, and turned back. ``loosened``: the provider lets more pass than the schema allows,
+until the tool itself checks."""
 
 SCHEMA: Final = "/inputSchema"
 
 
 class Remark(NamedTuple):
-    """What becomes of one place of a definition; ``pointer`` leads into the tool as its spec has it."""
+    """What becomes of one place of a definition; ``pointer`` leads into the tool's spec."""
 
     effect: Effect
     pointer: str
