@@ -1,10 +1,10 @@
-"""What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A word that stands in no row is an annotation.
+"""What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A word in no row is an annotation.
 
-``TYPED`` words shape the generated types and are enforced by them. ``ENFORCED`` words say what types cannot: they are
-judged at run time by ``toolkit.models.enforce``, over the wire form of a value that its types have accepted already.
-``ANNOTATION`` words are kept in the definition the model reads and have no other effect. ``REFUSED`` words stop generation
-with their sentence. Nothing is dropped silently: where a typed word stands in a place that its type cannot show (a limit
-without a type, say), it is enforced there.
+``TYPED`` words shape the generated types and are enforced by them. ``ENFORCED`` words express what types cannot: they are
+judged at run time by ``toolkit.models.enforce``, on the wire form of a value that its types have accepted already.
+``ANNOTATION`` words are kept in the definition that the model reads and have no other effect. ``REFUSED`` words stop
+generation with their sentence. Nothing is dropped silently: a typed word in a place where its type cannot show it, such as
+a limit without a type, is enforced there.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def refusal(keyword: str) -> str | None:
 
 
 def has_effect(word: str, schema: Schema) -> bool:
-    """Whether an enforced word can refuse anything where it stands.
+    """Whether an enforced word can refuse anything in its schema.
 
     >>> has_effect("uniqueItems", {"uniqueItems": False}), has_effect("then", {"then": {"type": "null"}})
     (False, False)

@@ -24,7 +24,7 @@ from toolkit.jsonschema.walk import children, map_children, subschemas
 Node: TypeAlias = dict[str, Any] | bool
 
 TYPES: Final = frozenset(_TYPES)
-# What says nothing of which values are accepted; `format` is not asserted here.
+# Words that never refuse a value.
 _SILENT: Final = ANNOTATIONS | IDENTIFIERS | DEFINITIONS | {"id"}
 _DESCRIBES_OTHERS: Final = frozenset({"additionalProperties", "patternProperties", "unevaluatedProperties"})
 _BASE_CHANGING: Final = ("$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor")
@@ -33,11 +33,11 @@ _MAX_DEPTH: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The properties of one object."""
+    """The properties that are named for one object."""
 
     names: frozenset[str]
-    says_more: bool
-    """Whether anything is said of properties without a name."""
+    describes_others: bool
+    """Whether anything is said about properties without a name."""
 
 
 class ComparedSchema:
@@ -60,12 +60,12 @@ class ComparedSchema:
         found = self._normal.get(id(node))
         if found is None:
             made = node if isinstance(node, bool) else _normal(node)
-            # The node is kept, so that its id stays its own.
+            # The node is kept, so that no other object gets its id.
             found = self._normal[id(node)] = (made, node)
         return found[0]
 
     def without(self, node: dict[str, Any], word: str) -> Node:
-        """The node less one word; the same object each time."""
+        """The node without one word; the same object each time."""
         key = (id(node), word)
         if key not in self._less:
             self._less[key] = {key: value for key, value in node.items() if key != word}
@@ -95,9 +95,9 @@ class ComparedSchema:
         return found
 
     def named(self, given: Iterable[Node]) -> Named:
-        """The properties these schemas name for one object, in whatever alternative."""
+        """The properties these schemas name for one object, in any alternative."""
         found: set[str] = set()
-        says = False
+        describes = False
         seen: set[int] = set()
         pending = list(given)
         while pending:
@@ -106,12 +106,12 @@ class ComparedSchema:
                     continue
                 seen.add(id(part))
                 found.update(part.get("properties", ()))
-                says = says or not _DESCRIBES_OTHERS.isdisjoint(part)
+                describes = describes or not _DESCRIBES_OTHERS.isdisjoint(part)
                 pending += [child for (word, *_), child in children(part) if word in APPLIED_IN_PLACE]
-        return Named(frozenset(found), says)
+        return Named(frozenset(found), describes)
 
     def types(self, parts: Sequence[Node], depth: int = 0) -> frozenset[str]:
-        """The JSON types a value of all these can have; ``number`` here means one that is no integer."""
+        """The JSON types of the values that fit all of these; ``number`` here means one that is not an integer."""
         found = TYPES
         for part in parts:
             if part is False:
@@ -128,7 +128,7 @@ class ComparedSchema:
         return found
 
     def values(self, parts: Sequence[Node]) -> list[Any] | None:
-        """All values these schemas can accept, where one of them lists them."""
+        """All values these schemas can accept, if one of them lists its values."""
         lists = [part["enum"] for part in parts if isinstance(part, dict) and "enum" in part]
         if not lists:
             return None
@@ -199,7 +199,7 @@ def declared_types(part: dict[str, Any]) -> frozenset[str]:
 
 
 def without_annotations(node: Any, pointer: str = "") -> Any:
-    """A schema without the words that say nothing of values."""
+    """A schema without the words that never refuse a value."""
     if not isinstance(node, dict):
         return node
     kept = {word: value for word, value in node.items() if word not in _SILENT and not word.startswith("x-")}

@@ -1,4 +1,4 @@
-"""Words with a number or a text: whether one schema's implies another's."""
+"""Limits: whether the one of a schema implies the one of another."""
 
 from __future__ import annotations
 

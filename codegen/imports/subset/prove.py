@@ -1,8 +1,8 @@
 """The proof that a schema accepts everything another one does.
 
-A schema is taken as many conditions that all must hold. Each condition of the right side needs something on the left that
-implies it; where nothing does, the left is divided into its alternatives, its values or its types, and each is proven for
-itself. Words that are not understood, or that turn the meaning around (``not``, ``if``), must be the same on both sides.
+A schema is a set of conditions that must all hold. Each condition of the right side needs something on the left that
+implies it; where nothing does, the left is divided into its alternatives, its values or its types, and each is proven
+separately. Words that are not understood, or that invert the meaning (``not``, ``if``), must be the same on both sides.
 What is proven is true; what is true is not always proven.
 """
 
@@ -32,7 +32,7 @@ MAX_STEPS: Final = 20_000
 
 Parts: TypeAlias = Sequence[dict[str, Any]]
 
-# Words that only mean something together; the first speaks for all.
+# Words that only have a meaning together; the first represents all.
 _GROUPED: Final = {
     word: group
     for group in (
@@ -66,7 +66,7 @@ class Gap:
 def gaps(left: Node, right: Node, *, only_named: bool) -> list[Gap]:
     """Why ``right`` may refuse what ``left`` accepts; empty if it never does.
 
-    ``only_named``: an object that names properties and says nothing of others is meant to have those and no others.
+    ``only_named``: an object that names properties and does not mention others has those and no others.
 
     >>> gaps({"type": "integer", "minimum": 1}, {"type": "number"}, only_named=True)
     []
@@ -91,13 +91,13 @@ class _ProofTooLong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """A value's schemas on the left side, and what they come to."""
+    """The schemas of a value on the left side, and what follows from them."""
 
     given: Sequence[Node]
     parts: Parts
     types: frozenset[str]
     named: Named
-    """By everything that is said of the value, not only in the case at hand."""
+    """By all schemas of the value, not only in the case at hand."""
 
 
 class _Proof:
@@ -123,7 +123,7 @@ class _Proof:
             return []
         if right is False:
             return [Gap(pointer, "properties")]
-        # A schema that contains itself: what is being proven holds for the smaller value inside.
+        # A schema that contains itself: what is being proven is assumed for the smaller value inside.
         key = (frozenset(map(id, left)), id(right))
         if key in self._assumed:
             return []
@@ -204,7 +204,7 @@ class _Proof:
             known = set(map(json_key, right["enum"]))
             return values is not None and all(json_key(item) in known for item in values)
         if word == "$ref":
-            # Local ones have been resolved: this one is remote, or nobody can tell what it means.
+            # Local ones have been resolved: this one is remote, or its meaning is unknown.
             remote = not str(value).startswith("#") and self._left.is_plain and self._right.is_plain
             return remote and any(part.get(word) == value for part in left.parts)
         if word.startswith("unevaluated"):
@@ -223,7 +223,7 @@ class _Proof:
         return any(not self.gaps(left.given, branch, pointer, left.named) for branch in branches)
 
     def _are_apart(self, branches: list[Node]) -> bool:
-        """Whether no value can satisfy two of the branches, as their types or a listed property tell."""
+        """Whether no value can satisfy two of the branches, as their types or a listed property show."""
         parts = [self._right.parts([branch]) for branch in branches]
         return all(self._apart(a, b) for index, a in enumerate(parts) for b in parts[index + 1 :])
 
@@ -249,7 +249,7 @@ class _Proof:
     def _properties(self, left: _Left, right: dict[str, Any], pointer: str) -> list[Gap]:
         parts = left.parts
         properties, patterns = right.get("properties", {}), right.get("patternProperties", {})
-        counted = self._only_named and left.named.names and not left.named.says_more
+        counted = self._only_named and left.named.names and not left.named.describes_others
         only = left.named.names if counted else None
         found: list[Gap] = []
         for name, node in properties.items():
@@ -277,7 +277,7 @@ class _Proof:
         pointer: str,
         only: frozenset[str] | None,
     ) -> list[Gap]:
-        """Every value of the left object, some names apart, against one schema; any part may prove it."""
+        """Every value of the left object, except some names, against one schema; any part may prove it."""
         attempts: list[list[Gap]] = []
         for part in parts or [{}]:
             names = part.get("properties", {}) if only is None else sorted(only)
@@ -298,9 +298,9 @@ class _Proof:
         return min(attempts, key=len)
 
     def _unknown_names(self, named: Named, right: Node, pointer: str) -> list[Gap]:
-        """Properties the left object names and the right one, which names some and says nothing of others, does not."""
+        """Properties that the left object names and the right one does not, which names some and does not mention others."""
         known = self._right.named([right])
-        lost = sorted(named.names - known.names) if known.names and not known.says_more else ()
+        lost = sorted(named.names - known.names) if known.names and not known.describes_others else ()
         return [Gap(below(below(pointer, "properties"), name), "properties", name=name) for name in lost]
 
     def _items(self, parts: Parts, right: dict[str, Any], pointer: str) -> list[Gap]:
@@ -319,7 +319,7 @@ class _Proof:
     # -- sameness, and single values ---------------------------------------------------------------------------------
 
     def _is_same_word(self, parts: Parts, right: dict[str, Any], words: Sequence[str]) -> bool:
-        """Whether some part says the same with these words, present or absent."""
+        """Whether some part has the same values for these words, or lacks the same words."""
         return any(
             all((word in part) == (word in right) and self._same(part.get(word), right.get(word)) for word in words)
             for part in parts
@@ -383,7 +383,7 @@ def _first(parts: Parts, word: str) -> Any:
 
 
 def _given(parts: Parts, name: str) -> list[Node]:
-    """What all parts together say of one property; a pattern may match its name, and then says more than this."""
+    """The schemas that all parts have for one property; a pattern that matches its name may add to them."""
     found: list[Node] = []
     for part in parts:
         if name in part.get("properties", {}):
