@@ -48,12 +48,7 @@ class ComparedSchema:
         self._normal: dict[int, tuple[Node, Node]] = {}
         self._less: dict[tuple[int, str], Node] = {}
         self._references = References(root)
-        self.is_plain = not any(
-            word in node
-            for pointer, node in subschemas(root)
-            for word in (*_BASE_CHANGING, *(["$id"] if pointer else []))
-        )
-        """Whether a reference such as ``#/$defs/X`` means that place of this document, wherever it is."""
+        self.is_plain = is_plain(root)
 
     def normal(self, node: Node) -> Node:
         """The node as 2020-12 would write it; the same object for the same node."""
@@ -137,6 +132,13 @@ class ComparedSchema:
         return [v for v in lists[0] if json_type(v) in types and all(json_key(v) in other for other in others)]
 
 
+def is_plain(root: Node) -> bool:
+    """Whether a reference such as ``#/$defs/X`` means that place of the document, wherever it is, and none is dynamic."""
+    return not any(
+        word in node for pointer, node in subschemas(root) for word in (*_BASE_CHANGING, *(["$id"] if pointer else []))
+    )
+
+
 def is_well_formed(root: Node) -> bool:
     """Whether the value of every known word has the right type, so that nothing below needs to check again."""
     return all(_has_right_values(node) for _, node in subschemas(root))
@@ -198,9 +200,9 @@ def declared_types(part: dict[str, Any]) -> frozenset[str]:
     return frozenset(names) | ({"integer"} if "number" in names else frozenset())
 
 
-def without_annotations(node: Any, pointer: str = "") -> Any:
+def without_annotations(node: Any, *, silent: frozenset[str] = _SILENT) -> Any:
     """A schema without the words that never refuse a value."""
     if not isinstance(node, dict):
         return node
-    kept = {word: value for word, value in node.items() if word not in _SILENT and not word.startswith("x-")}
-    return map_children(kept, without_annotations)
+    kept = {word: value for word, value in node.items() if word not in silent and not word.startswith("x-")}
+    return map_children(kept, lambda child, _: without_annotations(child, silent=silent))

@@ -18,12 +18,13 @@ from toolkit.codegen.imports.subset.compared import (
     Named,
     Node,
     declared_types,
+    is_plain,
     is_well_formed,
     without_annotations,
 )
 from toolkit.codegen.imports.subset.limits import CHECKS, OBJECT_WORDS
 from toolkit.jsonschema.accepts import CHECKS as VALUE_CHECKS
-from toolkit.jsonschema.keywords import APPLIES_TO, DEFINITIONS, UNIONS
+from toolkit.jsonschema.keywords import ANNOTATIONS, APPLIES_TO, DEFINITIONS, REFERENCES, UNIONS
 from toolkit.jsonschema.values import json_key, json_type, same_json
 from toolkit.jsonschema.walk import subschemas
 from toolkit.spec.problems import below
@@ -203,7 +204,7 @@ class _Proof:
             values = self._left.values(left.parts)
             known = set(map(json_key, right["enum"]))
             return values is not None and all(json_key(item) in known for item in values)
-        if word == "$ref":
+        if word in REFERENCES:
             # Local ones have been resolved: this one is remote, or its meaning is unknown.
             remote = not str(value).startswith("#") and self._left.is_plain and self._right.is_plain
             return remote and any(part.get(word) == value for part in left.parts)
@@ -363,8 +364,9 @@ def _definitions(root: Node) -> Any:
     sections = {word: root.get(word, {}) for word in DEFINITIONS}
     known = {word: {name: without_annotations(one) for name, one in each.items()} for word, each in sections.items()}
     references = [str(node["$ref"]) for _, node in subschemas(root) if "$ref" in node]
-    inside = all(ref.startswith(("#/$defs/", "#/definitions/")) for ref in references)
-    return [known, root.get("$schema", ""), None if inside else without_annotations(root)]
+    inside = is_plain(root) and all(ref.startswith(("#/$defs/", "#/definitions/")) for ref in references)
+    # What identifies a schema decides what the other references mean.
+    return [known, root.get("$schema", ""), None if inside else without_annotations(root, silent=ANNOTATIONS)]
 
 
 def _without_annotations(value: Any) -> Any:
@@ -372,9 +374,9 @@ def _without_annotations(value: Any) -> Any:
 
 
 def _mentions_references(value: Any) -> bool:
-    """Whether there is a ``$ref`` anywhere inside, also where no keyword leads."""
+    """Whether there is a reference anywhere inside, also where no keyword leads."""
     if isinstance(value, dict):
-        return "$ref" in value or any(map(_mentions_references, value.values()))
+        return any(word in value for word in REFERENCES) or any(map(_mentions_references, value.values()))
     return isinstance(value, list) and any(map(_mentions_references, value))
 
 
