@@ -160,3 +160,22 @@ def test_the_proof_follows(spelling: str) -> None:
     ref, definitions = SPELLINGS[spelling]
     left = {"$ref": ref, "$defs": with_target(definitions, INTEGER)}
     assert gaps(left, {"type": "number"}, only_named=True) == []
+
+
+@pytest.mark.parametrize(("dialect", "minimum"), [("draft-07/schema#", None), ("draft/2020-12/schema", 5)])
+def test_only_old_drafts_ignore_the_words_next_to_a_reference(dialect: str, minimum: int | None) -> None:
+    document = {
+        "$schema": f"http://json-schema.org/{dialect}",
+        "type": "object",
+        "properties": {"v": {"$ref": "#/definitions/n", "minimum": 5, "description": "D"}},
+        "required": ["v"],
+        "definitions": {"n": INTEGER},
+    }
+    receipt = to_strict(document)
+    assert receipt.is_strict
+    sent = receipt.schema["properties"]["v"]
+    assert (sent.get("minimum"), sent["description"]) == (minimum, "D")
+    gemini = to_openapi(document)["properties"]["v"]
+    assert (gemini.get("minimum"), gemini["description"]) == (minimum, "D")
+    taken = {"type": "object", "properties": {"v": {"type": "integer", "minimum": 5}}}
+    assert bool(gaps(document, taken, only_named=True)) == (minimum is None)

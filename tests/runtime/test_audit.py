@@ -29,7 +29,7 @@ from toolkit import (
     ToolkitError,
 )
 from toolkit.runtime.audit.log import BEGINNING, AuditHead, verify
-from toolkit.runtime.audit.redact import redacted
+from toolkit.runtime.audit.redact import redact
 
 
 def records(log: Path) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ def test_the_digest_is_of_the_arguments_and_not_of_secrets(make_door: MakeDoor, 
     ],
 )  # fmt: skip
 def test_leaves_out_what_is_secret(schema: Any, value: Any, expected: Any) -> None:
-    assert redacted(value, schema) == expected
+    assert redact(value, schema) == expected
 
 
 # What happens when the log is in the way

@@ -11,7 +11,7 @@ from toolkit.adapters.lossless import own, residue
 from toolkit.adapters.openai_chat.encode import PROVIDER, encode_call, encode_message, encode_tools, sent_name
 from toolkit.adapters.openai_chat.parts import decode_parts, text_of
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
-from toolkit.adapters.strict.adapter import marked_as_sent, original_calls
+from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
@@ -45,7 +45,7 @@ def _definition(tool: JsonDict) -> AnyDefinition:
         JsonObject(function.get("parameters") or {}),
         function.get("strict"),
     )
-    made = marked_as_sent(made, PROVIDER)
+    made = mark_as_sent(made, PROVIDER)
     left = residue(tool, encode_tools([made])[0])
     return (
         made if left is None else replace(made, metadata={PROVIDER: {**own(made.metadata, PROVIDER), "residue": left}})

@@ -18,7 +18,7 @@ from toolkit.adapters.openai_responses.encode import (
 )
 from toolkit.adapters.openai_responses.parts import decode_parts, text_of
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
-from toolkit.adapters.strict.adapter import marked_as_sent, original_calls
+from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
@@ -42,7 +42,7 @@ def _definition(tool: JsonDict) -> AnyDefinition:
         return NativeTool(PROVIDER, JsonObject(tool))
     parameters = JsonObject(tool.get("parameters") or {})
     made = ToolDefinition(tool["name"], tool.get("description") or "", parameters, tool.get("strict"))
-    made = marked_as_sent(made, PROVIDER)
+    made = mark_as_sent(made, PROVIDER)
     left = residue(tool, encode_tools([made])[0])
     if left is None:
         return made

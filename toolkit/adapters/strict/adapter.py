@@ -29,7 +29,7 @@ def strict_receipt(definition: ToolDefinition, strict: bool | None, provider: st
     return to_strict(definition.parameters)
 
 
-def marked_as_sent(definition: ToolDefinition, provider: str) -> ToolDefinition:
+def mark_as_sent(definition: ToolDefinition, provider: str) -> ToolDefinition:
     """A decoded definition, marked so that a strict schema that we would change is sent unchanged."""
     if not definition.strict or not check_strict(definition.parameters):
         return definition
@@ -58,11 +58,12 @@ def original_calls(
             if receipt is not None and receipt.is_strict:
                 receipts[sent_name(definition.name)] = receipt
     return [
-        _decoded(call, receipts[call.name], encode_call, provider) if call.name in receipts else call for call in calls
+        _decode_call(call, receipts[call.name], encode_call, provider) if call.name in receipts else call
+        for call in calls
     ]
 
 
-def _decoded(
+def _decode_call(
     call: ToolCall, receipt: StrictReceipt, encode_call: Callable[[ToolCall], JsonDict], provider: str
 ) -> ToolCall:
     given = call.arguments if call.unread_text is None else _object(call.unread_text)
@@ -80,18 +81,18 @@ def _decoded(
 def _object(text: str) -> JsonDict | None:
     """The JSON object in a text; None for what the call path would refuse: repeated keys, NaN, anything else."""
     try:
-        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refused)
+        value = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> JsonDict:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> JsonDict:
     made = dict(pairs)
     if len(made) < len(pairs):
         raise ValueError("a key is duplicated")
     return made
 
 
-def _refused(word: str) -> Any:
+def _refuse_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")

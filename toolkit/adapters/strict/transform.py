@@ -51,19 +51,19 @@ def to_strict(schema: Mapping[str, object]) -> StrictReceipt:
     if not check_strict(root):
         return StrictReceipt(root)
     try:
-        return _transformed(root)
+        return _transform(root)
     except TransformTooLarge as error:
         return StrictReceipt(root, (Problem("", str(error)),))
 
 
-def _transformed(root: JsonDict) -> StrictReceipt:
+def _transform(root: JsonDict) -> StrictReceipt:
     stays = not is_map(root) and not root.keys() & {"anyOf", "oneOf", "allOf", "$ref"}
     state = TransformState(root, stays, _convert)
     strict, plan = state.convert(_as_object(root, state), "", 0)
     if strict.get("type") != "object":
         strict, plan = closed({WRAPPER: strict}), Wrapped(WRAPPER, plan)
         state.note("", "type", "reshaped", f"requested as the property {WRAPPER!r}: the root must be a plain object")
-    made = state.definitions()
+    made = state.convert_definitions()
     if made:
         strict = {**strict, "$defs": {name: definition.schema for name, definition in made.items()}}
     plans = {"#": plan, **{name: definition.plan for name, definition in made.items()}}
@@ -80,7 +80,7 @@ def _transformed(root: JsonDict) -> StrictReceipt:
 def _as_object(root: JsonDict, state: TransformState) -> Any:
     """The root as an object, as arguments are, whatever else it allows; merged here, so that an object stays one."""
     try:
-        whole = state.flat(root)
+        whole = state.flatten(root)
     except NotMergeable:
         return root  # reported where it is met
     types = whole.get("type", "object") if whole is not False else ()
@@ -101,7 +101,7 @@ def _convert(state: TransformState, schema: Any, pointer: str, depth: int) -> Co
         try:
             if ASSERTIONS.intersection(schema) == {"$ref"}:
                 return _convert_reference(state, schema, pointer)
-            whole = state.flat(schema)
+            whole = state.flatten(schema)
         except NotMergeable as error:
             return state.fail(pointer, str(error))
         return state.convert(whole, pointer, depth + 1)
@@ -116,7 +116,7 @@ def _convert(state: TransformState, schema: Any, pointer: str, depth: int) -> Co
 
 
 def _convert_reference(state: TransformState, schema: JsonDict, pointer: str) -> Converted:
-    made = state.defined(schema["$ref"])
+    made = state.refer_to_definition(schema["$ref"])
     text = DescriptionText(state, schema, pointer)
     text.move_all_but(("$ref", *ANNOTATIONS))
     return Converted(text.add_to(made.schema), made.plan)

@@ -83,16 +83,16 @@ class TransformState:
     def fail(self, pointer: str, why: str) -> Converted:
         """Records why strict mode cannot carry this."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems[Problem(self._existing(pointer), why)] = None
+            self.problems[Problem(self._existing_pointer(pointer), why)] = None
         return FAILED
 
     def note(self, pointer: str, keyword: str, effect: Effect, what: str) -> None:
-        place = self._existing(join_pointer(pointer, keyword)) if keyword else ""
+        place = self._existing_pointer(join_pointer(pointer, keyword)) if keyword else ""
         last = join_pointer("", keyword)
-        pointer = place.removesuffix(last) if keyword and place.endswith(last) else self._existing(pointer)
+        pointer = place.removesuffix(last) if keyword and place.endswith(last) else self._existing_pointer(pointer)
         self.notes[Note(pointer, keyword, effect, what)] = None
 
-    def _existing(self, pointer: str) -> str:
+    def _existing_pointer(self, pointer: str) -> str:
         """The pointer to a place the schema has: what was merged into a branch is next to the union, or nowhere."""
         path = split_pointer(pointer)
         count = find_at(self.root, path)[1]
@@ -101,13 +101,13 @@ class TransformState:
         if count > 1 and path[count - 2] in ("anyOf", "oneOf") and path[count - 1].isdecimal():
             around = [*path[: count - 2], *path[count:]]
             if find_at(self.root, around)[1] > count - 2:
-                return self._existing(join_pointer("", *around))
+                return self._existing_pointer(join_pointer("", *around))
         return join_pointer("", *path[:count])
 
     def fits(self, value: Any, schema: Any) -> bool:
         return self._judge.fits(value, schema)
 
-    def flat(self, schema: Any) -> Merged:
+    def flatten(self, schema: Any) -> Merged:
         """The schema with ``allOf`` and ``$ref`` merged into it; raises ``NotMergeable``."""
         return self._merge(self._conjuncts(schema))
 
@@ -139,16 +139,16 @@ class TransformState:
             raise NotMergeable(f"the reference {str(ref)[:80]!r} leads {where}")
         return target
 
-    def defined(self, ref: Any) -> Converted:
+    def refer_to_definition(self, ref: Any) -> Converted:
         """A reference to a definition, which is made when all else is done; raises ``NotMergeable``."""
-        target = self._end_of(ref)
+        target = self._follow_to_end(ref)
         name = self._by_place.get(target.pointer)
         if name is None:
-            name = self._by_place[target.pointer] = self._named(target.pointer)
+            name = self._by_place[target.pointer] = self._choose_name(target.pointer)
             self._waiting.append(_WaitingDefinition(name, target))
         return Converted({"$ref": ROOT if name == ROOT else f"#/$defs/{name}"}, Defined(name))
 
-    def definitions(self) -> dict[str, Converted]:
+    def convert_definitions(self) -> dict[str, Converted]:
         """All definitions that something leads to."""
         made: dict[str, Converted] = {}
         while self._waiting:
@@ -156,7 +156,7 @@ class TransformState:
             made[definition.name] = self.convert(definition.target.schema, definition.target.pointer, 1)
         return made
 
-    def _end_of(self, ref: Any) -> ReferenceTarget:
+    def _follow_to_end(self, ref: Any) -> ReferenceTarget:
         """Where a reference leads in the end, when it leads to a mere reference."""
         seen = set()
         target = self._follow(ref)
@@ -167,7 +167,7 @@ class TransformState:
             target = self._follow(target.schema["$ref"])
         return target
 
-    def _named(self, pointer: str) -> str:
+    def _choose_name(self, pointer: str) -> str:
         path = split_pointer(pointer)
         stem = (_ODD.sub("_", path[-1])[:60] if path else "root") or "schema"
         self._names[stem] += 1
@@ -180,7 +180,7 @@ class DescriptionText:
 
     def __init__(self, state: TransformState, schema: JsonDict, pointer: str) -> None:
         self._state, self._schema, self._pointer = state, schema, pointer
-        self._said: list[str] = []
+        self._moved: list[str] = []
 
     def move(self, keyword: str) -> None:
         """Writes a keyword into the description."""
@@ -190,7 +190,7 @@ class DescriptionText:
         self.say(f"{keyword}: {text}", keyword, "moved", "written in the description")
 
     def say(self, text: str, keyword: str, effect: Effect, what: str) -> None:
-        self._said.append(text)
+        self._moved.append(text)
         self._state.note(self._pointer, keyword, effect, what)
 
     def move_all_but(self, served: tuple[str, ...]) -> None:
@@ -203,8 +203,8 @@ class DescriptionText:
         """The strict schema with title and description."""
         title, description = self._schema.get("title"), self._schema.get("description")
         text = description if isinstance(description, str) else ""
-        if self._said:
-            text = f"{text} ({'; '.join(self._said)})".strip()
+        if self._moved:
+            text = f"{text} ({'; '.join(self._moved)})".strip()
         spoken = {"title": title if isinstance(title, str) else "", "description": text}
         added = {word: value for word, value in spoken.items() if value}
         if added and "$ref" in strict:

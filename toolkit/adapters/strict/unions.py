@@ -84,7 +84,7 @@ def _exclude_each_other(state: TransformState, forms: list[Any]) -> bool:
     if len(forms) > _MAX_COMPARED:
         return False
     try:
-        whole = [state.flat(form) for form in forms]
+        whole = [state.flatten(form) for form in forms]
     except NotMergeable:
         return False
     return all(_never_fits(state, one, other) for one, other in permutations(whole, 2))
@@ -115,7 +115,7 @@ def _is_object(schema: JsonDict) -> bool:
 
 def _told_apart(state: TransformState, one: Any, other: Any) -> bool:
     try:
-        mine, theirs = state.flat(one), state.flat(other)
+        mine, theirs = state.flatten(one), state.flatten(other)
     except NotMergeable:
         return False
     if mine is False or theirs is False:

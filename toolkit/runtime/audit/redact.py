@@ -11,13 +11,13 @@ from toolkit.jsonschema.references import References
 from toolkit.jsonschema.walk import children
 
 
-def redacted(value: object, schema: Mapping[str, Any]) -> object:
+def redact(value: object, schema: Mapping[str, Any]) -> object:
     """A copy in which null stands for every value that some schema which may apply to it marks as ``x-secret``.
 
     All branches of a schema may apply. A value whose schema is behind a reference that cannot be followed is taken for a
     secret.
 
-    >>> redacted({"user": "me", "key": "k"}, {"properties": {"key": {"x-secret": True}}})
+    >>> redact({"user": "me", "key": "k"}, {"properties": {"key": {"x-secret": True}}})
     {'user': 'me', 'key': None}
     """
     return _redact(value, [schema], References(schema))

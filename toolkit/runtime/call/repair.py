@@ -37,7 +37,7 @@ Schema: TypeAlias = dict[str, Any]
 Candidate: TypeAlias = tuple[Any, list[Repair]]
 
 
-def repaired(
+def repair_arguments(
     arguments: dict[str, Any], schema: Mapping[str, Any], failing: Failing
 ) -> tuple[dict[str, Any], list[Repair]]:
     """A repaired copy of the arguments, and the repairs; what is accepted as it is stays as it is."""

@@ -26,7 +26,7 @@ from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.call.approval import ApprovalRequest, Deny, refused
 from toolkit.runtime.call.argument_text import parse_arguments
 from toolkit.runtime.call.reader import refused_places
-from toolkit.runtime.call.repair import Repair, repaired
+from toolkit.runtime.call.repair import Repair, repair_arguments
 from toolkit.runtime.catalog.catalog import Tool
 from toolkit.runtime.context.toolkit_context import ToolContext, logger
 from toolkit.runtime.output.keep_text import Kept
@@ -90,7 +90,7 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
 def _validate_repaired(
     tool: Tool, schema: Mapping[str, object], arguments: dict[str, Any], error: ValidationError
 ) -> tuple[BaseModel, list[Repair]]:
-    mended, repairs = repaired(arguments, schema, lambda trial: _failing(tool, trial))
+    mended, repairs = repair_arguments(arguments, schema, lambda trial: _failing(tool, trial))
     try:
         return tool.input.from_wire(mended), repairs
     except ValidationError:
