@@ -17,7 +17,7 @@ from typing import Final
 from toolkit.codegen.package import naming
 from toolkit.codegen.schema.conjunction import Conjunction, Conjunctions, sole_part
 from toolkit.codegen.schema.defaults import accepts, settle_default
-from toolkit.codegen.schema.disjoint import disjoint
+from toolkit.codegen.schema.disjoint import exclude_each_other
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in
 from toolkit.codegen.schema.enums import flat_enum
@@ -263,7 +263,7 @@ class _Flattener:
             )
             for i, branch in enumerate(branches)
         ]
-        if word == "oneOf" and not disjoint(flat, self.lookup):
+        if word == "oneOf" and not exclude_each_other(flat, self.lookup):
             self.notes.enforce("oneOf", pointer)
         if {} in flat:
             return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from typing import Any, Final
 
@@ -83,6 +83,11 @@ def json_key(value: Any) -> Hashable:
         return list, tuple(map(json_key, value))
     assert isinstance(value, Hashable)
     return value
+
+
+def are_disjoint(values: Iterable[Any], others: Iterable[Any]) -> bool:
+    """Whether no value of one list is equal to a value of the other."""
+    return set(map(json_key, values)).isdisjoint(map(json_key, others))
 
 
 def is_multiple(value: float, step: float) -> bool:

@@ -25,7 +25,7 @@ from toolkit.codegen.imports.subset.compared import (
 from toolkit.codegen.imports.subset.limits import CHECKS, OBJECT_WORDS
 from toolkit.jsonschema.accepts import CHECKS as VALUE_CHECKS
 from toolkit.jsonschema.keywords import ANNOTATIONS, APPLIES_TO, DEFINITIONS, REFERENCES, UNIONS
-from toolkit.jsonschema.values import json_key, json_type, same_json
+from toolkit.jsonschema.values import are_disjoint, json_key, json_type, same_json
 from toolkit.jsonschema.walk import subschemas
 from toolkit.spec.problems import below
 
@@ -234,7 +234,7 @@ class _Proof:
             return True
         ours, theirs = self._right.values(a), self._right.values(b)
         if ours is not None and theirs is not None:
-            return set(map(json_key, ours)).isdisjoint(map(json_key, theirs))
+            return are_disjoint(ours, theirs)
         if shared != {"object"} or depth:
             return False
         one, other = ([part for part in side if isinstance(part, dict)] for side in (a, b))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import combinations, permutations
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from toolkit.jsonschema.keywords import APPLIES_TO, ASSERTIONS, TYPE_WORDS
 from toolkit.jsonschema.merge import NotMergeable
 from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
 from toolkit.jsonschema.types import types_of
-from toolkit.jsonschema.values import same_json
+from toolkit.jsonschema.values import are_disjoint
 
 # More forms than this are not compared with each other.
 _MAX_COMPARED: Final = 40
@@ -96,7 +96,7 @@ def _never_fits(state: TransformState, answered: Any, schema: Any) -> bool:
         return True
     values, others = listed_values(answered), listed_values(schema)
     if values is not None and others is not None:
-        return _values_apart(values, others)
+        return are_disjoint(values, others)
     mine, theirs = answered.get("properties"), schema.get("properties", {})
     if not isinstance(mine, dict) or not isinstance(theirs, dict):
         return False
@@ -105,7 +105,7 @@ def _never_fits(state: TransformState, answered: Any, schema: Any) -> bool:
         return _is_object(schema)
     if schema.get("additionalProperties") is False and any(name not in theirs for name in given):
         return _is_object(schema)
-    return any(_told_apart(state, mine[name], theirs[name]) for name in given if name in theirs)
+    return any(_properties_apart(state, mine[name], theirs[name]) for name in given if name in theirs)
 
 
 def _is_object(schema: JsonDict) -> bool:
@@ -113,7 +113,7 @@ def _is_object(schema: JsonDict) -> bool:
     return bool(schema.get("type", "object") == "object")
 
 
-def _told_apart(state: TransformState, one: Any, other: Any) -> bool:
+def _properties_apart(state: TransformState, one: Any, other: Any) -> bool:
     try:
         mine, theirs = state.flatten(one), state.flatten(other)
     except NotMergeable:
@@ -121,11 +121,7 @@ def _told_apart(state: TransformState, one: Any, other: Any) -> bool:
     if mine is False or theirs is False:
         return True
     values, others = listed_values(mine), listed_values(theirs)
-    return _types_apart(mine, theirs) or (values is not None and others is not None and _values_apart(values, others))
-
-
-def _values_apart(values: Iterable[Any], others: list[Any]) -> bool:
-    return not any(same_json(value, other) for value in values for other in others)
+    return _types_apart(mine, theirs) or (values is not None and others is not None and are_disjoint(values, others))
 
 
 def _types_apart(one: JsonDict, other: JsonDict) -> bool:
@@ -168,5 +164,5 @@ def _forms_apart(one: JsonDict, other: JsonDict) -> bool:
     if mine is None or theirs is None:
         return False
     shared = [(listed_values(mine[name]), listed_values(theirs[name])) for name in mine.keys() & theirs.keys()]
-    told = any(a is not None and b is not None and _values_apart(a, b) for a, b in shared)
-    return mine.keys() != theirs.keys() or told
+    differ = any(a is not None and b is not None and are_disjoint(a, b) for a, b in shared)
+    return mine.keys() != theirs.keys() or differ
