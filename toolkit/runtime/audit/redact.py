@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from toolkit.jsonschema.accepts import compiled, matches
 from toolkit.jsonschema.keywords import APPLIED_IN_PLACE, REFERENCES, Schema
 from toolkit.jsonschema.references import References
 from toolkit.jsonschema.walk import children
+
+_EXPANDING: Final = frozenset((*REFERENCES, *APPLIED_IN_PLACE))
 
 
 def redact(value: object, schema: Mapping[str, Any]) -> object:
@@ -23,55 +25,58 @@ def redact(value: object, schema: Mapping[str, Any]) -> object:
     return _redact(value, [schema], References(schema))
 
 
-def _redact(value: object, schemas: Iterable[object], references: References) -> object:
+def _redact(value: object, schemas: list[Any], references: References) -> object:
     found = _all_in_place(schemas, references)
     if found is None or any(schema.get("x-secret") for schema in found):
         return None
-    if isinstance(value, dict):
+    if isinstance(value, dict) and found:
         return {key: _redact(item, _for_property(found, key), references) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list) and found:
         return [_redact(item, _for_item(found, at), references) for at, item in enumerate(value)]
     return value
 
 
-def _all_in_place(schemas: Iterable[object], references: References) -> list[Schema] | None:
+def _all_in_place(schemas: list[Any], references: References) -> list[Schema] | None:
     """Every schema that may apply to the same value; None if a reference among them cannot be followed."""
     found: dict[int, Schema] = {}
-    pending = list(schemas)
-    while pending:
-        schema = pending.pop()
+    for schema in schemas:  # grows on the way
         if not isinstance(schema, dict) or id(schema) in found:
             continue
         found[id(schema)] = schema
+        if _EXPANDING.isdisjoint(schema):
+            continue
         for word in REFERENCES:
             if word in schema:
                 target = references.find(schema[word])
                 if target is None:
                     return None
-                pending.append(target.schema)
-        pending += [child for (word, *_), child in children(schema) if word in APPLIED_IN_PLACE]
+                schemas.append(target.schema)
+        schemas += [child for (word, *_), child in children(schema) if word in APPLIED_IN_PLACE]
     return list(found.values())
 
 
-def _for_property(schemas: list[Schema], key: str) -> Iterator[object]:
+def _for_property(schemas: list[Schema], key: str) -> list[Any]:
+    found: list[Any] = []
     for schema in schemas:
         named, patterns = schema.get("properties"), schema.get("patternProperties")
         fitting = [named[key]] if isinstance(named, dict) and key in named else []
         if isinstance(patterns, dict):
             fitting += [inner for pattern, inner in patterns.items() if _may_match(pattern, key)]
-        yield from fitting or [schema.get("additionalProperties")]
-        yield schema.get("unevaluatedProperties")
+        found += fitting or [schema.get("additionalProperties")]
+        found.append(schema.get("unevaluatedProperties"))
+    return found
 
 
 def _may_match(pattern: str, key: str) -> bool:
     return compiled(pattern) is None or matches(pattern, key)
 
 
-def _for_item(schemas: list[Schema], at: int) -> Iterator[object]:
+def _for_item(schemas: list[Schema], at: int) -> list[Any]:
+    found: list[Any] = []
     for schema in schemas:
-        items = schema.get("items")
-        first, rest = schema.get("prefixItems"), items
-        if isinstance(items, list):  # as drafts up to 2019-09 write ``prefixItems``
-            first, rest = items, schema.get("additionalItems")
-        yield first[at] if isinstance(first, list) and at < len(first) else rest
-        yield from (schema.get("contains"), schema.get("unevaluatedItems"))
+        first, rest = schema.get("prefixItems"), schema.get("items")
+        if isinstance(rest, list):  # as drafts up to 2019-09 write ``prefixItems``
+            first, rest = rest, schema.get("additionalItems")
+        found.append(first[at] if isinstance(first, list) and at < len(first) else rest)
+        found += (schema.get("contains"), schema.get("unevaluatedItems"))
+    return found
