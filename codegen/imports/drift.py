@@ -21,8 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from toolkit.codegen.imports.subset.document import TYPES, canonical
 from toolkit.codegen.imports.subset.prove import Gap, gaps
+from toolkit.jsonschema.types import TYPES
+from toolkit.jsonschema.values import json_key, same_json
 
 ChangeKind: TypeAlias = Literal["compatible", "widening", "breaking"]
 CHANGE_KINDS: Final[tuple[ChangeKind, ...]] = ("compatible", "widening", "breaking")
@@ -75,7 +76,7 @@ def _tool_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[_D
     yield from _permission_changes(old.get("permissions"), new.get("permissions"))
     yield from _request_changes(old.get("request"), new.get("request"))
     for key in dict.fromkeys([*old, *new]):
-        if key not in _JUDGED and canonical(old.get(key)) != canonical(new.get(key)):
+        if key not in _JUDGED and not same_json(old.get(key), new.get(key)):
             kind: ChangeKind = "breaking" if key in _BINDING else "compatible"
             yield kind, f"/{key}", _BINDING.get(key, f"{key!r} changed")
 
@@ -95,7 +96,7 @@ def _input_changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[_Differ
     for gap in gained:
         if gap.pointer not in reported:
             yield "widening", f"/inputSchema{gap.pointer}", _sentence(gap, gap.right, gap.left, _INPUT_GAINED)
-    if not lost and not gained and canonical(old) != canonical(new):
+    if not lost and not gained and not same_json(old, new):
         yield "compatible", "/inputSchema", "it is written differently and accepts the same values"
 
 
@@ -115,7 +116,7 @@ def _output_changes(old: dict[str, Any] | None, new: dict[str, Any] | None) -> I
             # A closed object without one of its properties still fits the old type, but returns less.
             kind: ChangeKind = "breaking" if gap.word == "properties" and gap.name is not None else "widening"
             yield kind, f"/outputSchema{gap.pointer}", _sentence(gap, gap.left, gap.right, _OUTPUT_GAINED)
-    if not lost and not gained and canonical(old) != canonical(new):
+    if not lost and not gained and not same_json(old, new):
         yield "compatible", "/outputSchema", "it is written differently and allows the same values"
 
 
@@ -177,8 +178,8 @@ def _values_sentence(left: list[Any] | None, right: list[Any], words: _Phrases) 
 
 
 def _missing(values: list[Any], others: list[Any]) -> list[Any]:
-    known = {canonical(value) for value in others}
-    return [value for value in values if canonical(value) not in known]
+    known = {json_key(value) for value in others}
+    return [value for value in values if json_key(value) not in known]
 
 
 def _values(values: list[Any]) -> str:
@@ -192,7 +193,7 @@ def _shown_value(value: Any) -> str:
 
 def _types(words: Any) -> str:
     given = [words] if isinstance(words, str) else list(words)
-    if set(given) >= TYPES:
+    if set(given) >= set(TYPES):
         return "anything"
     return " or ".join(word for word in given if word != "integer" or "number" not in given)
 
@@ -221,7 +222,7 @@ def _annotation_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Itera
             yield "compatible", f"/annotations/{hint}", f"{hint!r} was {_shown(before)}, is now {_shown(after)}"
     known = {hint for hint, _, _ in _HINTS}
     for key in dict.fromkeys([*old, *new]):
-        if key not in known and canonical(old.get(key)) != canonical(new.get(key)):
+        if key not in known and not same_json(old.get(key), new.get(key)):
             yield "compatible", f"/annotations/{key}", f"{key!r} changed"
 
 
@@ -253,8 +254,8 @@ def _request_changes(old: Any, new: Any) -> Iterator[_Difference]:
     before, after = old or {}, new or {}
     for key in dict.fromkeys([*before, *after]):
         one, other = before.get(key), after.get(key)
-        if canonical(one) == canonical(other):
+        if same_json(one, other):
             continue
-        kept = isinstance(one, list) and isinstance(other, list) and {*map(canonical, one)} <= {*map(canonical, other)}
+        kept = isinstance(one, list) and isinstance(other, list) and {*map(json_key, one)} <= {*map(json_key, other)}
         if not kept:
             yield "breaking", f"/request/{key}", "the operation is called in another way now"

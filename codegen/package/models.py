@@ -18,10 +18,10 @@ from toolkit.codegen.package import naming
 from toolkit.codegen.package.render.literal import docstring, literal, text_literal
 from toolkit.codegen.package.render.typed_dicts import render_args
 from toolkit.codegen.package.safety import check_module
-from toolkit.codegen.schema.accepts import branch_for
+from toolkit.codegen.schema.defaults import branch_for
 from toolkit.codegen.schema.document import Document
-from toolkit.codegen.schema.references import Schema
 from toolkit.errors import GenerationError
+from toolkit.jsonschema.keywords import Schema
 
 if TYPE_CHECKING:
     from datamodel_code_generator.config import GenerateConfig

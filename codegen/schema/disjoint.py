@@ -1,50 +1,43 @@
-"""Whether branches of a union can accept one value, as far as types and constants tell."""
+"""Whether two branches of a union can accept the same value, as far as types and constants show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
 
-from toolkit.codegen.schema.accepts import json_type
-from toolkit.codegen.schema.keywords import LIMITS
-from toolkit.models.exact import json_key
-
-Flat: TypeAlias = dict[str, Any]
-Lookup: TypeAlias = Callable[[str], Flat | None]
+from toolkit.codegen.schema.defaults import Lookup
+from toolkit.jsonschema.keywords import Schema
+from toolkit.jsonschema.types import TYPES
+from toolkit.jsonschema.values import are_disjoint, json_type
 
 
-def disjoint(branches: list[Flat], lookup: Lookup) -> bool:
+def exclude_each_other(branches: list[Schema], lookup: Lookup) -> bool:
     """Whether no value can be accepted by two of the branches, which are flat; ``lookup`` finds their references."""
-    return all(_apart(one, other, lookup) for index, one in enumerate(branches) for other in branches[:index])
+    return all(_excludes(one, other, lookup) for index, one in enumerate(branches) for other in branches[:index])
 
 
-def _apart(one: Flat, other: Flat, lookup: Lookup) -> bool:
-    if set(_kinds(one, lookup)).isdisjoint(_kinds(other, lookup)):
+def _excludes(one: Schema, other: Schema, lookup: Lookup) -> bool:
+    if set(_types(one, lookup)).isdisjoint(_types(other, lookup)):
         return True
     if "enum" in one and "enum" in other:
-        return _none_in_common(one["enum"], other["enum"])
+        return are_disjoint(one["enum"], other["enum"])
     mine, theirs = _constants(one, lookup), _constants(other, lookup)
-    return any(_none_in_common(mine[key], theirs[key]) for key in mine.keys() & theirs.keys())
+    return any(are_disjoint(mine[key], theirs[key]) for key in mine.keys() & theirs.keys())
 
 
-def _none_in_common(one: list[object], other: list[object]) -> bool:
-    return set(map(json_key, one)).isdisjoint(map(json_key, other))
-
-
-def _kinds(flat: Flat, lookup: Lookup) -> Iterator[str]:
+def _types(flat: Schema, lookup: Lookup) -> Iterator[str]:
     node = (lookup(flat["$ref"]) or {"type": "object"}) if "$ref" in flat else flat
     if "enum" in node:
         yield from ("number" if json_type(v) == "integer" else json_type(v) for v in node["enum"])
     elif "anyOf" in node:
         for branch in node["anyOf"]:
-            yield from _kinds(branch, lookup)
+            yield from _types(branch, lookup)
     elif "type" in node:
         yield "number" if node["type"] == "integer" else node["type"]
     else:
-        yield from LIMITS
+        yield from TYPES
 
 
-def _constants(flat: Flat, lookup: Lookup) -> dict[str, list[object]]:
+def _constants(flat: Schema, lookup: Lookup) -> dict[str, list[object]]:
     node = (lookup(flat["$ref"]) or {}) if "$ref" in flat else flat
     properties = node.get("properties", {})
     return {key: properties[key]["enum"] for key in node.get("required", ()) if "enum" in properties.get(key, {})}

@@ -1,10 +1,10 @@
-"""A flat schema: what lies between reading a spec's schema and writing its classes."""
+"""The flat form of a schema, from which its classes are written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolkit.codegen.schema.references import Schema
+from toolkit.jsonschema.keywords import Schema
 
 
 @dataclass(slots=True)
@@ -18,7 +18,7 @@ class Document:
     enforced: str | None = None
     """The schema as JSON text, where the types alone would accept more than it does."""
     findings: list[tuple[str, str]] = field(default_factory=list)
-    """What the schema says wrongly of itself, each with its pointer."""
+    """The schema's inconsistencies, each with its pointer."""
 
     def nodes(self) -> dict[str, Schema]:
         """Everything that has a name."""

@@ -1,4 +1,4 @@
-"""The schema that is judged at run time: the spec's own, without prose, proved to be one that the validator takes."""
+"""The schema that is judged at run time: the spec's own, without prose, checked to be one that the validator takes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from toolkit.codegen.schema.keywords import SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS
 from toolkit.codegen.schema.patterns import for_validator
-from toolkit.codegen.schema.references import Schema
 from toolkit.errors import GenerationError
+from toolkit.jsonschema.keywords import Schema
+from toolkit.jsonschema.walk import map_children
 from toolkit.models.enforce import new_validator
 
 _PROSE: Final = frozenset(
@@ -24,25 +24,25 @@ _ELSEWHERE: Final = re.compile(r"Resource ('.*?') is not present in a registry")
 
 def enforced_text(schema: Schema) -> str:
     """The schema as JSON text for ``toolkit.models.enforce``."""
-    return json.dumps(_bare(schema), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_without_prose(schema), ensure_ascii=False, separators=(",", ":"))
 
 
 def mistake_in(schema: Schema) -> str | None:
-    """Why the validator takes no such schema, or None: a reference to elsewhere, a pattern that is not linear, …"""
+    """Why the validator does not take a schema, or None: a reference to elsewhere, a pattern that is not linear, …"""
     patterns = set(_patterns(schema))
     if len(patterns) > MAX_PATTERNS:
         return f"it has {len(patterns)} different patterns, more than {MAX_PATTERNS}"
     try:
-        new_validator(_bare(schema))
+        new_validator(_without_prose(schema))
     except ImportError:
         raise GenerationError("generation needs jsonschema-rs: pip install 'typed-toolkit[codegen]'") from None
     except ValueError as error:
-        return _told(error)
+        return _explain(error)
     return None
 
 
 def _patterns(node: object) -> Iterator[str]:
-    """All patterns, also where no keyword leads: a reference may."""
+    """All patterns, also in places that only a reference leads to."""
     if isinstance(node, list):
         for item in node:
             yield from _patterns(item)
@@ -55,7 +55,7 @@ def _patterns(node: object) -> Iterator[str]:
             yield from _patterns(value)
 
 
-def _told(error: ValueError) -> str:
+def _explain(error: ValueError) -> str:
     message = str(error).splitlines()[0][:300]
     away = _ELSEWHERE.match(message)
     if away is not None:
@@ -65,30 +65,21 @@ def _told(error: ValueError) -> str:
 
 
 def is_valid(schema: object, root: Schema, value: object) -> bool:
-    """Whether a value fits a part of a schema, its references meant as they stand in the whole."""
+    """Whether a value fits a part of a schema, whose references lead into the whole."""
     whole: Schema = {word: root[word] for word in ("$defs", "definitions", "$schema") if word in root}
     try:
-        return new_validator({**whole, "allOf": [_bare(schema)]}).is_valid(value)
+        return new_validator({**whole, "allOf": [_without_prose(schema)]}).is_valid(value)
     except ValueError:
         return False
 
 
-def _bare(node: Any) -> Any:
-    """A schema without its prose; a pointer into a schema never leads through prose."""
+def _without_prose(node: Any, pointer: str = "") -> Any:
+    """A schema without its prose, patterns as the validator reads them; no pointer leads through prose."""
     if not isinstance(node, dict):
         return node
-    bare: Schema = {}
-    for word, value in node.items():
-        if word in _PROSE or word.startswith("x-"):
-            continue
-        if word == "patternProperties" and isinstance(value, dict):
-            bare[word] = {for_validator(key): _bare(item) for key, item in value.items()}
-        elif word == "pattern" and isinstance(value, str):
-            bare[word] = for_validator(value)
-        elif word in SUBSCHEMA_MAPS and isinstance(value, dict):
-            bare[word] = {key: _bare(item) for key, item in value.items()}
-        elif word in SUBSCHEMA_LISTS and isinstance(value, list):
-            bare[word] = [_bare(item) for item in value]
-        else:
-            bare[word] = _bare(value) if word in SUBSCHEMAS else value
-    return bare
+    kept = {word: value for word, value in node.items() if word not in _PROSE and not word.startswith("x-")}
+    if isinstance(kept.get("pattern"), str):
+        kept["pattern"] = for_validator(kept["pattern"])
+    if isinstance(kept.get("patternProperties"), dict):
+        kept["patternProperties"] = {for_validator(key): item for key, item in kept["patternProperties"].items()}
+    return map_children(kept, _without_prose)

@@ -1,19 +1,17 @@
-"""``enum`` and ``const``: literals where Python has them, the kind of value elsewhere."""
+"""``enum`` and ``const``: literals where Python has them, types elsewhere."""
 
 from __future__ import annotations
 
-from toolkit.codegen.schema.accepts import json_type
-from toolkit.codegen.schema.keywords import ASSERTIONS
-from toolkit.codegen.schema.kinds import is_one_of, kinds_of
-from toolkit.codegen.schema.references import Schema
 from toolkit.codegen.schema.report import Notes
-from toolkit.models.exact import json_key, same_json
+from toolkit.jsonschema.keywords import ASSERTIONS, Schema
+from toolkit.jsonschema.types import types_of
+from toolkit.jsonschema.values import has_type, json_key, json_type, same_json
 
 
 def flat_enum(schema: Schema, pointer: str, notes: Notes) -> Schema:
     """The flat node of a schema that lists its values."""
     listed = schema.get("enum", [schema.get("const")])
-    # What is not in the file cannot be pointed at.
+    # Only what is in the file has a pointer.
     listing = "enum" if "enum" in schema else "const"
     if not isinstance(listed, list):
         return notes.problem("'enum' must be a list of values", f"{pointer}/enum")
@@ -22,16 +20,16 @@ def flat_enum(schema: Schema, pointer: str, notes: Notes) -> Schema:
     values = list({json_key(value): value for value in reversed(listed)}.values())[::-1]
     if "const" in schema:
         values = [value for value in values if same_json(value, schema["const"])]
-    kinds = kinds_of(schema)
-    fitting = [value for value in values if kinds is None or is_one_of(value, kinds)]
+    types = types_of(schema)
+    fitting = [value for value in values if types is None or any(has_type(value, one) for one in types)]
     if not fitting:
-        mistake = "no value fits: 'enum' is empty, or lists only what 'type' refuses"
-        words = mistake if listing == "enum" else "no value fits: 'type' refuses 'const'"
-        notes.finding(words, f"{pointer}/{listing}")
+        in_enum = "no value fits: 'enum' is empty, or lists only what 'type' refuses"
+        in_const = "no value fits: 'type' refuses 'const'"
+        notes.finding(in_enum if listing == "enum" else in_const, f"{pointer}/{listing}")
         notes.enforce("enum", pointer)
     elif len(fitting) < len(values):
         notes.finding("'enum' lists values that 'type' refuses", f"{pointer}/enum")
-    # Where none fits, the listed ones are what was meant: they are shown, and refused.
+    # Where none fits, the listed ones are shown, and refused.
     return _literals(fitting or values, pointer, notes)
 
 

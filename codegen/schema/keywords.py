@@ -1,15 +1,17 @@
-"""What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A word that stands in no row is an annotation.
+"""What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A word in no row is an annotation.
 
-``TYPED`` words shape the generated types and are enforced by them. ``ENFORCED`` words say what types cannot: they are
-judged at run time by ``toolkit.models.enforce``, over the wire form of a value that its types have accepted already.
-``ANNOTATION`` words are kept in the definition the model reads and have no other effect. ``REFUSED`` words stop generation
-with their sentence. Nothing is dropped silently: where a typed word stands in a place that its type cannot show (a limit
-without a type, say), it is enforced there.
+``TYPED`` words shape the generated types and are enforced by them. ``ENFORCED`` words express what types cannot: they are
+judged at run time by ``toolkit.models.enforce``, on the wire form of a value that its types have accepted already.
+``ANNOTATION`` words are kept in the definition that the model reads and have no other effect. ``REFUSED`` words stop
+generation with their sentence. Nothing is dropped silently: a typed word in a place where its type cannot show it, such as
+a limit without a type, is enforced there.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+from toolkit.jsonschema.keywords import ANNOTATIONS, ASSERTIONS, TYPE_WORDS, Schema
 
 TYPED: Final = frozenset(
     {
@@ -28,13 +30,11 @@ ENFORCED: Final = frozenset(
     }
 )  # fmt: skip
 
-ANNOTATION: Final = frozenset(
-    {
-        "$comment", "$id", "$schema", "$vocabulary", "contentEncoding", "contentMediaType", "contentSchema", "deprecated",
-        "description", "discriminator", "example", "examples", "externalDocs", "format", "nullable", "readOnly", "title",
-        "writeOnly", "xml",
-    }
-)  # fmt: skip
+ANNOTATION: Final = (
+    (ANNOTATIONS - {"default"})
+    | {"$comment", "$id", "$schema", "$vocabulary"}
+    | {"discriminator", "externalDocs", "nullable", "xml"}
+)
 
 _RUNS_CODE: Final = "it can name Python code to import, and a spec is data"
 
@@ -45,31 +45,9 @@ REFUSED: Final[dict[str, str]] = {
 }
 
 LIMITS: Final[dict[str, tuple[str, ...]]] = {
-    "string": ("minLength", "maxLength", "pattern"),
-    "integer": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "array": ("items", "minItems", "maxItems"),
-    "object": ("properties", "required", "additionalProperties"),
-    "boolean": (),
-    "null": (),
+    name: tuple(word for word in words if word in TYPED) for name, words in TYPE_WORDS.items()
 }
-"""Which typed words say something about which type; beside another type they have no effect, as in JSON Schema."""
-
-_DEFINITIONS: Final = frozenset({"$defs", "definitions"})
-ASSERTIONS: Final = (TYPED | ENFORCED) - {"default", "$anchor", "$dynamicAnchor", "$recursiveAnchor"} - _DEFINITIONS
-"""The words that can refuse a value."""
-
-SUBSCHEMAS: Final = frozenset(
-    {
-        "additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
-        "unevaluatedItems", "unevaluatedProperties",
-    }
-)  # fmt: skip
-"""The words whose value is a schema (``items`` may also be a list of them)."""
-SUBSCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
-SUBSCHEMA_MAPS: Final = frozenset(
-    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
-)
+"""Which typed words say something about which type; next to another type they have no effect, as in JSON Schema."""
 
 
 def refusal(keyword: str) -> str | None:
@@ -77,8 +55,8 @@ def refusal(keyword: str) -> str | None:
     return _RUNS_CODE if keyword.startswith("x-python") else REFUSED.get(keyword)
 
 
-def has_effect(word: str, schema: dict[str, object]) -> bool:
-    """Whether an enforced word can refuse anything where it stands.
+def has_effect(word: str, schema: Schema) -> bool:
+    """Whether an enforced word can refuse anything in its schema.
 
     >>> has_effect("uniqueItems", {"uniqueItems": False}), has_effect("then", {"then": {"type": "null"}})
     (False, False)

@@ -1,19 +1,20 @@
-"""Limits beside a type: which are sound, and which say what the type's own engine cannot judge."""
+"""Limits next to a type: which are sound, and which the type's own engine cannot judge."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolkit.codegen.schema.accepts import json_type
 from toolkit.codegen.schema.enforced import mistake_in
 from toolkit.codegen.schema.keywords import LIMITS
-from toolkit.codegen.schema.references import Schema
 from toolkit.codegen.schema.report import Notes
+from toolkit.jsonschema.accepts import compiled
+from toolkit.jsonschema.keywords import Schema
+from toolkit.jsonschema.values import has_type
 
 
 def typed_limits(kind: str, schema: Schema, pointer: str, notes: Notes) -> Schema:
-    """The limits beside a type; a wrong one is told and left out, so that defaults are judged by sound ones only."""
+    """The limits next to a type; a wrong one is reported and left out, so that defaults are judged by sound ones only."""
     found: Schema = {}
     for word in LIMITS[kind]:
         if word in schema and word != "items":
@@ -34,9 +35,9 @@ def mistake_in_limit(word: str, value: Any, kind: str) -> str | None:
     if word == "pattern":
         return mistake_in_pattern(value)
     if word in ("minLength", "maxLength", "minItems", "maxItems"):
-        fits = json_type(value) == "integer" and 0 <= value <= 2**53
+        fits = has_type(value, "integer") and 0 <= value <= 2**53
         return None if fits else f"{word!r} must be a whole number from 0"
-    if json_type(value) not in ("integer", "number"):
+    if not has_type(value, "number"):
         return f"{word!r} must be a number"
     if word == "multipleOf" and value <= 0:
         return "'multipleOf' must be above 0"
@@ -46,7 +47,7 @@ def mistake_in_limit(word: str, value: Any, kind: str) -> str | None:
 def is_typed(word: str, value: Any, kind: str) -> bool:
     """Whether a sound limit can be written into a type; pydantic-core keeps numbers in 64 bits."""
     if word == "pattern":
-        return compiles(value)
+        return compiled(value) is not None
     if word == "multipleOf":
         return 2**-63 <= value <= 2**63 and (kind == "number" or value == int(value))
     return word in ("minLength", "maxLength", "minItems", "maxItems") or abs(value) <= 2**63
@@ -56,7 +57,7 @@ _PAIRS: Final = (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems"
 
 
 def contradiction(limits: Mapping[str, Any]) -> str | None:
-    """What is said of sound limits that leave nothing between them, or None.
+    """The sentence about sound limits that leave nothing between them, or None.
 
     >>> contradiction({"minLength": 3, "maxLength": 2})
     "no value fits: 'minLength' is above 'maxLength'"
@@ -70,17 +71,6 @@ def contradiction(limits: Mapping[str, Any]) -> str | None:
 def mistake_in_pattern(pattern: object) -> str | None:
     if not isinstance(pattern, str):
         return "'pattern' must be text"
-    if compiles(pattern) or mistake_in({"pattern": pattern}) is None:
+    if compiled(pattern) is not None or mistake_in({"pattern": pattern}) is None:
         return None
     return "'pattern' does not compile in the linear-time engine (no look-around, no back-references)"
-
-
-def compiles(pattern: str) -> bool:
-    """Whether the linear-time engine behind the generated models takes a pattern."""
-    from pydantic_core import SchemaError, SchemaValidator, core_schema
-
-    try:
-        SchemaValidator(core_schema.str_schema(pattern=pattern))
-    except SchemaError:
-        return False
-    return True

@@ -1,6 +1,6 @@
-"""Patterns mean one thing, whoever judges them: what Unicode calls a digit, a letter or white space.
+"""Patterns mean the same to both engines: digits, letters and white space are those of Unicode.
 
-The engine behind the types reads ``\\d``, ``\\w`` and ``\\s`` so; the validator reads them as ECMA does, for ASCII.
+The engine behind the types reads ``\\d``, ``\\w`` and ``\\s`` that way; the validator reads them as ECMA does, for ASCII.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OUTSIDE: Final = {
     r"\s": r"\p{White_Space}",
     r"\S": r"\P{White_Space}",
 }
-# What is not in a set cannot be written inside brackets, but for the two that are one property.
+# Inside brackets only the negations of a single property can be written.
 _INSIDE: Final = {**_OUTSIDE, r"\w": _WORD, r"\W": r"\W"}
 _TOKEN: Final = re.compile(r"\\.|[\[\]]|[^\\\[\]]+", re.DOTALL)
 

@@ -303,7 +303,7 @@ def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> Non
         1,
         [
             f"math.add: renamed: sent as {alias('math.add')!r} @ acme/tools/math.yaml:/name",
-            "math.add: not strict: properties of any name and any value may be given, and strict mode only knows named ones"
+            "math.add: not strict: properties of any name and any value are allowed, and strict mode supports only named ones"
             " @ acme/tools/math.yaml:/inputSchema/properties/a\\x1b~1b",
             "1 specs, 2 findings",
         ],

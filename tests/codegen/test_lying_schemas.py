@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tests.modules import input_model, module_text
 from tests.projects import Project, run
 
-DEFAULT = "'default' is not accepted by the schema it stands in, so nothing is assumed"
+DEFAULT = "'default' is not accepted by its own schema, so nothing is assumed"
 NOTHING_FITS = "no value fits: 'enum' is empty, or lists only what 'type' refuses"
 
 
@@ -50,13 +50,13 @@ LIES = {
     "enum_of_another_type": of({"type": "integer", "enum": ["1", "2"]}, 'a: Omissible[Literal["1", "2"]] = None', NOTHING_FITS, "enum", {}, "1"),
     "const_of_another_type": of({"type": "string", "const": 5}, "a: Omissible[Literal[5]] = None", "no value fits: 'type' refuses 'const'", "const", {}, 5),
     "enum_partly_of_another_type": of({"type": "string", "enum": ["x", 1, None]}, 'a: Omissible[Literal["x"]] = None', "'enum' lists values that 'type' refuses", "enum", {"a": "x"}, None),
-    "required_on_the_property": of({"type": "string", "required": True, "not": {"const": ""}}, "a: Omissible[str] = None", "'required' is a list of names beside 'properties'; on a property it has no effect", "", {"a": "x"}, ""),
+    "required_on_the_property": of({"type": "string", "required": True, "not": {"const": ""}}, "a: Omissible[str] = None", "'required' is a list of names next to 'properties'; on a property it has no effect", "", {"a": "x"}, ""),
     "limit_of_draft_04": of({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "a: Annotated[Omissible[int], Field(gt=1)] = None", "'exclusiveMinimum' is a number since draft-06; it is read as draft-04 meant it", "exclusiveMinimum", {"a": 2}, 1),
-    "null_for_a_list": of({"type": "string", "enum": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'enum' is null, which says nothing", "enum", {"a": "x"}, ""),
-    "null_for_a_format": of({"type": "string", "format": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'format' is no text, which says nothing", "format", {"a": "x"}, ""),
+    "null_for_a_list": of({"type": "string", "enum": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'enum' is null, which means nothing", "enum", {"a": "x"}, ""),
+    "null_for_a_format": of({"type": "string", "format": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'format' is not text, which means nothing", "format", {"a": "x"}, ""),
     "draft_that_nobody_knows": Lie(
         {"$schema": "https://example.org/x", "type": "object", "required": ["a", "a"], "properties": {"a": {"not": {"const": 1}}}},
-        "a: Any", "'$schema' names no draft from 04 to 2020-12; it is read as 2020-12", "/$schema", {"a": 2}, {"a": 1},
+        "a: Any", "'$schema' does not name a draft from 04 to 2020-12; it is read as 2020-12", "/$schema", {"a": 2}, {"a": 1},
     ),
     "limits_that_leave_nothing": of({"type": "string", "minLength": 3, "maxLength": 2}, "a: Annotated[Omissible[str], Field(max_length=2, min_length=3)] = None", "no value fits: 'minLength' is above 'maxLength'", "", {}, "abc"),
     "types_that_exclude_each_other": Lie(

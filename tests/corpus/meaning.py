@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from tests.corpus.instances import Instance, instances
 from tests.corpus.specs import outcome, rows
 from tests.modules import load_module
-from toolkit.models.exact import same_json
+from toolkit.jsonschema import same_json
 from toolkit.runtime.call.reader import Reader
 
 ARGUMENTS: Final = "arguments that are not an object are refused"

@@ -199,7 +199,7 @@ def lint(
 def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str, str], Finding]]:
     """What a provider does to one tool: the tool's name and the effect, and where."""
     from toolkit.adapters.lint import lint_for
-    from toolkit.adapters.pointer import steps
+    from toolkit.jsonschema.pointer import split_pointer
     from toolkit.spec.problems import Finding, below
     from toolkit.wire.definition import ToolDefinition
     from toolkit.wire.json_types import JsonObject
@@ -207,7 +207,7 @@ def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str,
     schema = JsonObject(dict[str, object](spec.input_schema))
     for remark in lint_for(target, ToolDefinition(spec.wire_name, spec.long_description or spec.description, schema)):
         # Pointers into the spec file: those are safe to print.
-        pointer = reduce(below, steps(remark.pointer), spec.pointer)
+        pointer = reduce(below, split_pointer(remark.pointer), spec.pointer)
         yield {"tool": spec.wire_name, "effect": remark.effect}, Finding(remark.message, spec.source, pointer)
 
 

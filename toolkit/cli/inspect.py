@@ -40,7 +40,7 @@ def list_tools(package: Package = None, as_json: AsJson = False) -> None:
 def describe(name: ToolNameArgument, package: Package = None, as_json: AsJson = False) -> None:
     """Show what one tool does, its input and its output."""
     from toolkit.guard.policy.hints import describe_hints
-    from toolkit.spec.outline import outline
+    from toolkit.jsonschema.outline import outline
 
     with report_errors(as_json, spec_mistakes=2):
         _, row = load_tool(package, name)

@@ -17,8 +17,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
 from toolkit.errors import SetupError
+from toolkit.jsonschema.values import same_json
 from toolkit.models.base import ToolModel, ToolRootModel
-from toolkit.models.exact import make_exact, same_json
+from toolkit.models.exact import make_exact
 
 
 def validator_from_wire(schema: CoreSchema) -> SchemaValidator:

@@ -21,11 +21,12 @@ Everything but non-text enums and untyped values stays inside pydantic-core: no 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
-from fractions import Fraction
+from collections.abc import Callable
 from typing import Any, Final
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from toolkit.jsonschema.values import as_fraction, is_multiple, same_json
 
 MAX_DEPTH: Final = 200
 """How deep an untyped value may nest: the limit of pydantic-core's own parser."""
@@ -102,7 +103,7 @@ def _number_limit(key: str, limit: float) -> CoreSchema:
 def _for_ints(key: str, limit: float) -> int:
     """The whole number that limits ints exactly as ``limit`` does."""
     if key == "multiple_of":
-        return _decimal(limit).numerator
+        return as_fraction(limit).numerator
     return math.ceil(limit) if key in ("ge", "lt") else math.floor(limit)
 
 
@@ -123,20 +124,6 @@ def _multiple(value: float, step: float) -> float:
     if not is_multiple(value, step):
         raise ValueError("not a multiple")
     return value
-
-
-def is_multiple(value: float, step: float) -> bool:
-    """Whether a number is a multiple of another, fractions meant as they are written in decimal.
-
-    >>> is_multiple(0.3, 0.1), is_multiple(1e17, 3)
-    (True, False)
-    """
-    return (_decimal(value) / _decimal(step)).denominator == 1
-
-
-def _decimal(number: float) -> Fraction:
-    whole = isinstance(number, int) or number.is_integer()
-    return Fraction(number) if whole else Fraction(repr(number))
 
 
 def _string(schema: Any) -> CoreSchema:
@@ -171,38 +158,6 @@ def _literal(schema: Any) -> CoreSchema:
         raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": words})
 
     return core_schema.no_info_plain_validator_function(same, serialization=core_schema.simple_ser_schema("any"))
-
-
-def same_json(one: object, other: object) -> bool:
-    """Whether two JSON values are equal as JSON Schema understands it.
-
-    >>> same_json(1, 1.0), same_json(1, True), same_json([1], [1.0])
-    (True, False, True)
-    """
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    alike = type(one) is type(other) or (isinstance(one, int | float) and isinstance(other, int | float))
-    return alike and one == other
-
-
-def json_key(value: object) -> Hashable:
-    """What two values have in common exactly where ``same_json`` holds, to look one up among many.
-
-    >>> json_key(1) == json_key(1.0), json_key(1) == json_key(True), json_key({"a": []}) == json_key({"a": {}})
-    (True, False, False)
-    """
-    if isinstance(value, bool):
-        return bool, value
-    if isinstance(value, dict):
-        return dict, frozenset((key, json_key(item)) for key, item in value.items())
-    if isinstance(value, list):
-        return list, tuple(map(json_key, value))
-    assert isinstance(value, Hashable)
-    return value
 
 
 def _anything(_: Any) -> CoreSchema:

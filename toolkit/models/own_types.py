@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from toolkit.jsonschema.keywords import UNIONS
+from toolkit.jsonschema.walk import subschemas
 from toolkit.wire.json_types import JsonObject
-
-# Where a schema holds other schemas; values such as `default` and `enum` are data.
-_NAMED: Final = ("properties", "$defs", "patternProperties")
-_LISTED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SINGLE: Final = ("items", "additionalProperties", "propertyNames")
 
 
 class _Plain(GenerateJsonSchema):
@@ -47,7 +43,7 @@ def _tidy(schema: dict[str, Any]) -> JsonObject:
         # A recursive type is only in $defs; the object of arguments must be at the top.
         schema = {**definitions[schema["$ref"].rpartition("/")[2]], "$defs": definitions}
     schema.pop("title", None)
-    for node in _nodes(schema):
+    for _, node in subschemas(schema):
         if node.get("type") == "object" and "additionalProperties" not in node:
             node["additionalProperties"] = False
         if "default" in node and node["default"] is None and not _takes_null(node, definitions):
@@ -56,24 +52,10 @@ def _tidy(schema: dict[str, Any]) -> JsonObject:
     return JsonObject(schema)
 
 
-def _nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    pending: list[Any] = [schema]
-    while pending:
-        node = pending.pop()
-        if not isinstance(node, dict):
-            continue
-        yield node
-        for word in _NAMED:
-            pending += node.get(word, {}).values()
-        for word in _LISTED:
-            pending += node.get(word, ())
-        pending += [node[word] for word in _SINGLE if word in node]
-
-
 def _takes_null(node: dict[str, Any], definitions: dict[str, Any]) -> bool:
     if "$ref" in node:
         return _takes_null(definitions.get(node["$ref"].rpartition("/")[2], {}), {})
-    for word in ("anyOf", "oneOf"):
+    for word in UNIONS:
         if word in node:
             return any(_takes_null(branch, definitions) for branch in node[word])
     if "enum" in node or "const" in node:

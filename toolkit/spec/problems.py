@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
+from toolkit.jsonschema.pointer import escape_key
 from toolkit.spec.model import Json
 
 MAX_SHOWN: Final = 80  # characters of a foreign text in a message
@@ -64,7 +65,7 @@ def below(pointer: str, key: str | int) -> str:
     >>> below("/tools/3", "a/b")
     '/tools/3/a~1b'
     """
-    text = clip(str(key)).replace("~", "~0").replace("/", "~1")
+    text = escape_key(clip(str(key)))
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return f"{pointer}/{text}"

@@ -1,1 +1,1 @@
-"""Whether everything one JSON Schema accepts is accepted by another: proven, or told where the proof fails."""
+"""Whether everything that one JSON Schema accepts is accepted by another: proven, or where the proof fails."""

@@ -1,10 +1,11 @@
-"""Words with a number or a text: whether one schema's implies another's."""
+"""Limits: whether the one of a schema implies the one of another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, Final
+
+from toolkit.jsonschema.values import is_multiple
 
 
 def _at_least(word: str) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
@@ -44,7 +45,7 @@ def _is_strictly_below(left: dict[str, Any], right: dict[str, Any]) -> bool:
 def _is_multiple(left: dict[str, Any], right: dict[str, Any]) -> bool:
     if "multipleOf" not in left or not right["multipleOf"]:
         return False
-    return (Fraction(str(left["multipleOf"])) / Fraction(str(right["multipleOf"]))).denominator == 1
+    return is_multiple(left["multipleOf"], right["multipleOf"])
 
 
 def _is_unique(left: dict[str, Any], right: dict[str, Any]) -> bool:
@@ -72,23 +73,4 @@ CHECKS: Final[dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]]] = {
     "pattern": _has_pattern,
     "dependentRequired": _needs_the_same,
 }
-LENGTHS: Final[dict[str, Callable[[int, int], bool]]] = {
-    "minLength": lambda length, limit: length >= limit,
-    "maxLength": lambda length, limit: length <= limit,
-}
-LIMITS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "minimum": lambda value, limit: value >= limit,
-    "exclusiveMinimum": lambda value, limit: value > limit,
-    "maximum": lambda value, limit: value <= limit,
-    "exclusiveMaximum": lambda value, limit: value < limit,
-}
 OBJECT_WORDS: Final = ("properties", "patternProperties", "additionalProperties")
-# Words that judge values of these types only, and pass all others.
-APPLIES: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("minLength", "maxLength", "pattern"), ("string",)),
-    **dict.fromkeys((*LIMITS, "multipleOf"), ("integer", "number")),
-    **dict.fromkeys(("items", "prefixItems", "minItems", "maxItems", "uniqueItems"), ("array",)),
-    **dict.fromkeys(("contains", "minContains", "maxContains", "unevaluatedItems"), ("array",)),
-    **dict.fromkeys((*OBJECT_WORDS, "required", "minProperties", "maxProperties"), ("object",)),
-    **dict.fromkeys(("dependentRequired", "dependentSchemas", "propertyNames", "unevaluatedProperties"), ("object",)),
-}

@@ -1,8 +1,8 @@
 """The proof that a schema accepts everything another one does.
 
-A schema is taken as many conditions that all must hold. Each condition of the right side needs something on the left that
-implies it; where nothing does, the left is divided into its alternatives, its values or its types, and each is proven for
-itself. Words that are not understood, or that turn the meaning around (``not``, ``if``), must be the same on both sides.
+A schema is a set of conditions that must all hold. Each condition of the right side needs something on the left that
+implies it; where nothing does, the left is divided into its alternatives, its values or its types, and each is proven
+separately. Words that are not understood, or that invert the meaning (``not``, ``if``), must be the same on both sides.
 What is proven is true; what is true is not always proven.
 """
 
@@ -12,25 +12,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from toolkit.codegen.imports.subset.document import (
+from toolkit.codegen.imports.subset.compared import (
     TYPES,
-    Document,
+    ComparedSchema,
     Named,
     Node,
-    bare,
-    canonical,
     declared_types,
+    is_plain,
     is_well_formed,
-    type_of,
+    without_annotations,
 )
-from toolkit.codegen.imports.subset.limits import APPLIES, CHECKS, LENGTHS, LIMITS, OBJECT_WORDS
+from toolkit.codegen.imports.subset.limits import CHECKS, OBJECT_WORDS
+from toolkit.jsonschema.accepts import CHECKS as VALUE_CHECKS
+from toolkit.jsonschema.keywords import ANNOTATIONS, APPLIES_TO, DEFINITIONS, REFERENCES, UNIONS
+from toolkit.jsonschema.values import are_disjoint, json_key, json_type, same_json
+from toolkit.jsonschema.walk import subschemas
 from toolkit.spec.problems import below
 
 MAX_STEPS: Final = 20_000
 
 Parts: TypeAlias = Sequence[dict[str, Any]]
 
-# Words that only mean something together; the first speaks for all.
+# Words that only have a meaning together; the first represents all.
 _GROUPED: Final = {
     word: group
     for group in (
@@ -41,6 +44,12 @@ _GROUPED: Final = {
     )
     for word in group
 }
+
+
+# Words by which a single value is judged.
+_JUDGED: Final = frozenset(
+    {"type", "enum", "minLength", "maxLength", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,47 +67,45 @@ class Gap:
 def gaps(left: Node, right: Node, *, only_named: bool) -> list[Gap]:
     """Why ``right`` may refuse what ``left`` accepts; empty if it never does.
 
-    ``only_named``: an object that names properties and says nothing of others is meant to have those and no others.
+    ``only_named``: an object that names properties and does not mention others has those and no others.
 
     >>> gaps({"type": "integer", "minimum": 1}, {"type": "number"}, only_named=True)
     []
     >>> [gap.word for gap in gaps({"type": "string"}, {"enum": ["a", "b"]}, only_named=True)]
     ['enum']
     """
-    if canonical(bare(left)) == canonical(bare(right)) and _definitions(left) == _definitions(right):
+    if same_json(without_annotations(left), without_annotations(right)) and _have_same_definitions(left, right):
         return []
     if not is_well_formed(left) or not is_well_formed(right):
         return [Gap("", "schema")]
     proof = _Proof(left, right, only_named=only_named)
     try:
         found = proof.gaps([left], right, "")
-    except _TooLarge:
+    except _ProofTooLong:
         return [Gap("", "schema")]
     return list({(gap.pointer, gap.word, gap.name): gap for gap in found}.values())
 
 
-class _TooLarge(Exception):
+class _ProofTooLong(Exception):
     pass
 
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """A value's schemas on the left side, and what they come to."""
+    """The schemas of a value on the left side, and what follows from them."""
 
     given: Sequence[Node]
     parts: Parts
     types: frozenset[str]
     named: Named
-    """By everything that is said of the value, not only in the case at hand."""
+    """By all schemas of the value, not only in the case at hand."""
 
 
 class _Proof:
     def __init__(self, left: Node, right: Node, *, only_named: bool) -> None:
-        self._left, self._right = Document(left), Document(right)
+        self._left, self._right = ComparedSchema(left), ComparedSchema(right)
         self._only_named = only_named
-        self._same_definitions = (
-            self._left.is_plain and self._right.is_plain and _definitions(left) == _definitions(right)
-        )
+        self._same_definitions = self._left.is_plain and self._right.is_plain and _have_same_definitions(left, right)
         self._assumed: set[tuple[frozenset[int], int]] = set()
         self._steps = 0
         self._of_type: dict[str, Node] = {word: {"type": word} for word in TYPES}
@@ -108,7 +115,7 @@ class _Proof:
         are only a part of what was said of it."""
         self._steps += 1
         if self._steps > MAX_STEPS:
-            raise _TooLarge
+            raise _ProofTooLong
         if right is True or len(left) == 1 and self._same(left[0], right):
             return []
         parts = self._left.parts(left)
@@ -117,7 +124,7 @@ class _Proof:
             return []
         if right is False:
             return [Gap(pointer, "properties")]
-        # A schema that contains itself: what is being proven holds for the smaller value inside.
+        # A schema that contains itself: what is being proven is assumed for the smaller value inside.
         key = (frozenset(map(id, left)), id(right))
         if key in self._assumed:
             return []
@@ -150,7 +157,7 @@ class _Proof:
     def _divisions(self, left: _Left) -> Iterator[list[list[Node]]]:
         """Ways to divide the left into cases that together are all of it."""
         for part in left.parts:
-            for word in ("anyOf", "oneOf"):
+            for word in UNIONS:
                 if word in part:
                     others = [other for other in left.parts if other is not part]
                     yield [[*others, self._left.without(part, word), branch] for branch in part[word]]
@@ -165,7 +172,7 @@ class _Proof:
             yield Gap(below(pointer, "type"), "type", sorted(left.types), right["type"])
         groups = {next(iter(_GROUPED.get(word, (word,)))): word for word in right if word != "type"}
         for group, word in groups.items():
-            if word in APPLIES and left.types.isdisjoint(APPLIES[word]):
+            if word in APPLIES_TO and left.types.isdisjoint(APPLIES_TO[word]):
                 continue
             if group == "properties":
                 yield from self._properties(left, right, pointer)
@@ -195,10 +202,10 @@ class _Proof:
         value = right.get(word)
         if word == "enum":
             values = self._left.values(left.parts)
-            known = {canonical(item) for item in right["enum"]}
-            return values is not None and all(canonical(item) in known for item in values)
-        if word == "$ref":
-            # Local ones have been resolved: this one is remote, or nobody can tell what it means.
+            known = set(map(json_key, right["enum"]))
+            return values is not None and all(json_key(item) in known for item in values)
+        if word in REFERENCES:
+            # Local ones have been resolved: this one is remote, or its meaning is unknown.
             remote = not str(value).startswith("#") and self._left.is_plain and self._right.is_plain
             return remote and any(part.get(word) == value for part in left.parts)
         if word.startswith("unevaluated"):
@@ -209,7 +216,7 @@ class _Proof:
             or self._is_same_word(left.parts, right, _GROUPED.get(word, (word,)))
         ):
             return True
-        return word in ("anyOf", "oneOf") and self._some_branch(word, left, right[word], pointer)
+        return word in UNIONS and self._some_branch(word, left, right[word], pointer)
 
     def _some_branch(self, word: str, left: _Left, branches: list[Node], pointer: str) -> bool:
         if word == "oneOf" and not self._are_apart(branches):
@@ -217,7 +224,7 @@ class _Proof:
         return any(not self.gaps(left.given, branch, pointer, left.named) for branch in branches)
 
     def _are_apart(self, branches: list[Node]) -> bool:
-        """Whether no value can satisfy two of the branches, as their types or a listed property tell."""
+        """Whether no value can satisfy two of the branches, as their types or a listed property show."""
         parts = [self._right.parts([branch]) for branch in branches]
         return all(self._apart(a, b) for index, a in enumerate(parts) for b in parts[index + 1 :])
 
@@ -227,7 +234,7 @@ class _Proof:
             return True
         ours, theirs = self._right.values(a), self._right.values(b)
         if ours is not None and theirs is not None:
-            return not {canonical(value) for value in ours} & {canonical(value) for value in theirs}
+            return are_disjoint(ours, theirs)
         if shared != {"object"} or depth:
             return False
         one, other = ([part for part in side if isinstance(part, dict)] for side in (a, b))
@@ -243,7 +250,7 @@ class _Proof:
     def _properties(self, left: _Left, right: dict[str, Any], pointer: str) -> list[Gap]:
         parts = left.parts
         properties, patterns = right.get("properties", {}), right.get("patternProperties", {})
-        counted = self._only_named and left.named.names and not left.named.says_more
+        counted = self._only_named and left.named.names and not left.named.describes_others
         only = left.named.names if counted else None
         found: list[Gap] = []
         for name, node in properties.items():
@@ -271,7 +278,7 @@ class _Proof:
         pointer: str,
         only: frozenset[str] | None,
     ) -> list[Gap]:
-        """Every value of the left object, some names apart, against one schema; any part may prove it."""
+        """Every value of the left object, except some names, against one schema; any part may prove it."""
         attempts: list[list[Gap]] = []
         for part in parts or [{}]:
             names = part.get("properties", {}) if only is None else sorted(only)
@@ -292,9 +299,9 @@ class _Proof:
         return min(attempts, key=len)
 
     def _unknown_names(self, named: Named, right: Node, pointer: str) -> list[Gap]:
-        """Properties the left object names and the right one, which names some and says nothing of others, does not."""
+        """Properties that the left object names and the right one does not, which names some and does not mention others."""
         known = self._right.named([right])
-        lost = sorted(named.names - known.names) if known.names and not known.says_more else ()
+        lost = sorted(named.names - known.names) if known.names and not known.describes_others else ()
         return [Gap(below(below(pointer, "properties"), name), "properties", name=name) for name in lost]
 
     def _items(self, parts: Parts, right: dict[str, Any], pointer: str) -> list[Gap]:
@@ -313,15 +320,15 @@ class _Proof:
     # -- sameness, and single values ---------------------------------------------------------------------------------
 
     def _is_same_word(self, parts: Parts, right: dict[str, Any], words: Sequence[str]) -> bool:
-        """Whether some part says the same with these words, present or absent."""
+        """Whether some part has the same values for these words, or lacks the same words."""
         return any(
             all((word in part) == (word in right) and self._same(part.get(word), right.get(word)) for word in words)
             for part in parts
         )
 
     def _same(self, left: Any, right: Any) -> bool:
-        one, other = canonical(_bare_value(left)), canonical(_bare_value(right))
-        return one == other and ('"$ref"' not in one or self._same_definitions)
+        one, other = _without_annotations(left), _without_annotations(right)
+        return same_json(one, other) and (self._same_definitions or not _mentions_references(one))
 
     def _fits(self, value: Any, right: Node, depth: int = 0) -> bool:
         """Whether a value that is neither a list nor an object is certainly accepted."""
@@ -333,46 +340,44 @@ class _Proof:
         return True
 
     def _fits_part(self, value: Any, part: dict[str, Any], depth: int) -> bool:
-        kind = type_of(value)
-        if kind not in declared_types(part):
-            return False
+        kind = json_type(value)
         for word, wanted in part.items():
-            if word == "type" or kind not in APPLIES.get(word, (kind,)):
-                continue
-            if word == "enum":
-                fits = any(canonical(item) == canonical(value) for item in wanted)
-            elif word == "anyOf":
+            if word == "anyOf":
                 fits = any(self._fits(value, branch, depth + 1) for branch in wanted)
-            elif word in LENGTHS:
-                fits = LENGTHS[word](len(value), wanted)
-            elif word in LIMITS:
-                fits = LIMITS[word](value, wanted)
+            elif kind not in APPLIES_TO.get(word, (kind,)):
+                fits = True
             else:
-                fits = False
+                fits = word in _JUDGED and VALUE_CHECKS[word](value, wanted)
             if not fits:
                 return False
         return True
 
 
-def _definitions(root: Node) -> str:
-    """What references may point to: all of the schema, if they point elsewhere than to its definitions."""
+def _have_same_definitions(left: Node, right: Node) -> bool:
+    """Whether references mean the same: by all of the schemas, if some lead elsewhere than to their definitions."""
+    return same_json(_definitions(left), _definitions(right))
+
+
+def _definitions(root: Node) -> Any:
     if isinstance(root, bool):
-        return canonical(root)
-    known = {word: {name: bare(node) for name, node in root.get(word, {}).items()} for word in ("$defs", "definitions")}
-    text = canonical(bare(root)) + canonical(known)
-    pointers = text.split('"$ref": "')[1:]
-    inside = all(pointer.startswith(("#/$defs/", "#/definitions/")) for pointer in pointers)
-    return (
-        canonical([known, root.get("$schema", "")])
-        if inside
-        else canonical([known, bare(root), root.get("$schema", "")])
-    )
+        return root
+    sections = {word: root.get(word, {}) for word in DEFINITIONS}
+    known = {word: {name: without_annotations(one) for name, one in each.items()} for word, each in sections.items()}
+    references = [str(node["$ref"]) for _, node in subschemas(root) if "$ref" in node]
+    inside = is_plain(root) and all(ref.startswith(("#/$defs/", "#/definitions/")) for ref in references)
+    # What identifies a schema decides what the other references mean.
+    return [known, root.get("$schema", ""), None if inside else without_annotations(root, silent=ANNOTATIONS)]
 
 
-def _bare_value(value: Any) -> Any:
-    if isinstance(value, list):
-        return [bare(item) for item in value]
-    return bare(value)
+def _without_annotations(value: Any) -> Any:
+    return [without_annotations(item) for item in value] if isinstance(value, list) else without_annotations(value)
+
+
+def _mentions_references(value: Any) -> bool:
+    """Whether there is a reference anywhere inside, also where no keyword leads."""
+    if isinstance(value, dict):
+        return any(word in value for word in REFERENCES) or any(map(_mentions_references, value.values()))
+    return isinstance(value, list) and any(map(_mentions_references, value))
 
 
 def _first(parts: Parts, word: str) -> Any:
@@ -380,7 +385,7 @@ def _first(parts: Parts, word: str) -> Any:
 
 
 def _given(parts: Parts, name: str) -> list[Node]:
-    """What all parts together say of one property; a pattern may match its name, and then says more than this."""
+    """The schemas that all parts have for one property; a pattern that matches its name may add to them."""
     found: list[Node] = []
     for part in parts:
         if name in part.get("properties", {}):

@@ -38,6 +38,10 @@ TRAPS: list[tuple[str, Any, Any, Any]] = [
     ("a multiple that is none", {"multipleOf": 0.5}, {"multipleOf": 1}, 0.5),
     ("listed values that are too long", {"enum": ["a", "abc"]}, {"maxLength": 2}, "abc"),
     ("a listed object", {"enum": [{"a": 1}]}, {"properties": {"a": TEXT}}, {"a": 1}),
+    ("an anchor elsewhere", {"$ref": "#x", "$defs": {"A": {"$anchor": "x", **TEXT}, "B": COUNT}}, {"$ref": "#x", "$defs": {"A": TEXT, "B": {"$anchor": "x", **COUNT}}}, "a"),
+    ("a dynamic anchor elsewhere", {"$dynamicRef": "#x", "$defs": {"A": {"$dynamicAnchor": "x", **TEXT}, "B": COUNT}}, {"$dynamicRef": "#x", "$defs": {"A": TEXT, "B": {"$dynamicAnchor": "x", **COUNT}}}, "a"),
+    ("another dynamic anchor", {"allOf": [{"$dynamicRef": "#x"}], "$defs": {"A": {"$dynamicAnchor": "x", **TEXT}}}, {"allOf": [{"$dynamicRef": "#x"}], "$defs": {"A": {"$dynamicAnchor": "x", **COUNT}}}, "a"),
+    ("an identifier elsewhere", {"$ref": "x", "$defs": {"A": {"$id": "x", **TEXT}, "B": COUNT}}, {"$ref": "x", "$defs": {"A": TEXT, "B": {"$id": "x", **COUNT}}}, "a"),
     ("a tree", {"properties": {"v": {}, "n": {"$ref": "#"}}}, {"properties": {"v": COUNT, "n": {"$ref": "#"}}}, {"n": {"v": "x"}}),
 ]  # fmt: skip
 

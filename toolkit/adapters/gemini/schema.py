@@ -1,13 +1,13 @@
-"""JSON Schema in the part of OpenAPI that older Gemini models know, and back.
+"""JSON Schema in the subset of OpenAPI that older Gemini models support, and back.
 
 Kept: type, format, title, description, nullable, enum (of texts), items, minItems, maxItems, properties, required,
 minProperties, maxProperties, minLength, maxLength, pattern, example, anyOf, propertyOrdering, default, minimum, maximum.
-Put otherwise: ``type: [T, "null"]`` and ``anyOf`` with null as ``nullable``, several types as ``anyOf``, ``const`` as an
+Rewritten: ``type: [T, "null"]`` and ``anyOf`` with null as ``nullable``, several types as ``anyOf``, ``const`` as an
 enum of one, ``oneOf`` as ``anyOf``, ``exclusiveMinimum`` and ``exclusiveMaximum`` of integers as the next number, a local
-``$ref`` by what it leads to.
+``$ref`` as its target.
 Moved into the description, in JSON: every other keyword, and those above where they have a form that cannot be kept (an
 enum of numbers, items as a list, a second anyOf).
-Lost: what says nothing about values (``$schema``, ``$id``, ``$anchor``, ``$comment``, ``examples``, ``x-...``,
+Lost: words that say nothing about values (``$schema``, ``$id``, ``$anchor``, ``$comment``, ``examples``, ``x-...``,
 ``additionalProperties: false``), ``$defs`` when their references are followed, the inside of a ``$ref`` that leads to
 itself, and what lies deeper than 32 levels or behind the 5000th subschema.
 """
@@ -19,14 +19,15 @@ from typing import Any, Final, TypeAlias
 
 from toolkit.adapters.argument_text import compact
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
+from toolkit.jsonschema.keywords import DEFINITIONS, IDENTIFIERS, UNIONS
+from toolkit.jsonschema.pointer import join_pointer
+from toolkit.jsonschema.references import References
 
 _KEPT: Final = frozenset({
     "format", "title", "description", "nullable", "minItems", "maxItems", "required", "minProperties", "maxProperties",
     "minLength", "maxLength", "pattern", "example", "propertyOrdering", "default", "minimum", "maximum",
 })  # fmt: skip
-_SILENT: Final = frozenset({"$schema", "$id", "$comment", "$defs", "definitions", "$anchor", "examples"})
-_CHOICES: Final = ("anyOf", "oneOf")
+_SILENT: Final = IDENTIFIERS | DEFINITIONS | {"examples"}
 # The keyword that includes its bound, the step to it, and which of two bounds holds.
 _EXCLUSIVE: Final[dict[str, tuple[str, int, Any]]] = {
     "exclusiveMinimum": ("minimum", 1, max),
@@ -36,21 +37,21 @@ _MAX_DEPTH: Final = 32
 _MAX_NODES: Final = 5000
 
 
-Tell: TypeAlias = Callable[[str, str, str], None]
-"""Is told what became of a keyword: where the schema is that has it, the keyword, and ``moved``, ``lost`` or ``loosened``."""
+Report: TypeAlias = Callable[[str, str, str], None]
+"""Receives what became of a keyword: the pointer of its schema, the keyword, and ``moved``, ``lost`` or ``loosened``."""
 
 
-def to_openapi(schema: Any, tell: Tell = lambda pointer, keyword, effect: None) -> JsonDict:
-    """The schema as older models take it; ``tell`` hears what could not be kept.
+def to_openapi(schema: Any, report: Report = lambda pointer, keyword, effect: None) -> JsonDict:
+    """The schema as older models take it; ``report`` receives what could not be kept.
 
     >>> to_openapi({"type": "object", "properties": {"n": {"type": ["integer", "null"]}}})
     {'type': 'OBJECT', 'properties': {'n': {'type': 'INTEGER', 'nullable': True}}}
     """
-    return _Conversion(schema if isinstance(schema, dict) else {}, tell).converted(schema, (), "")
+    return _Conversion(schema if isinstance(schema, dict) else {}, report).convert(schema, (), "")
 
 
 def from_openapi(schema: Any) -> Any:
-    """JSON Schema for what came in OpenAPI's words: types in small letters, ``nullable`` as a type."""
+    """JSON Schema for a schema in OpenAPI's form: lower-case types, ``nullable`` as a type."""
     if isinstance(schema, list):
         return [from_openapi(item) for item in schema]
     if not isinstance(schema, dict):
@@ -73,87 +74,84 @@ def from_openapi(schema: Any) -> Any:
 
 
 class _Conversion:
-    """One schema on its way. ``trail`` is the references that led to a place: each is followed once on a way."""
+    """One conversion. ``trail`` is the places that references led through: each is entered once on a path."""
 
-    def __init__(self, root: JsonDict, tell: Tell) -> None:
-        self._root = root
-        self._tell = tell
+    def __init__(self, root: JsonDict, report: Report) -> None:
+        self._references = References(root)
+        self._report = report
         self._nodes = 0
 
-    def converted(self, schema: Any, trail: tuple[str, ...], pointer: str, depth: int = 0) -> JsonDict:
+    def convert(self, schema: Any, trail: tuple[str, ...], pointer: str, depth: int = 0) -> JsonDict:
         self._nodes += 1
         if not isinstance(schema, dict):
             return {}
-        if depth > _MAX_DEPTH or self._nodes > _MAX_NODES or schema.get("$ref") in trail:
-            self._tell(pointer, "", "lost")
+        if depth > _MAX_DEPTH or self._nodes > _MAX_NODES or self._is_in(trail, schema.get("$ref")):
+            self._report(pointer, "", "lost")
         if depth > _MAX_DEPTH or self._nodes > _MAX_NODES:
             return {}
-        schema, trail, pointer = self._followed(schema, trail, pointer)
-        node = _Node(schema, lambda keyword, effect: self._tell(pointer, keyword, effect))
+        schema, trail, pointer = self._follow(schema, trail, pointer)
+        node = _OpenApiNode(schema, lambda keyword, effect: self._report(pointer, keyword, effect))
         for key, value in schema.items():
-            place = below(pointer, key)
+            place = join_pointer(pointer, key)
             if key == "properties" and isinstance(value, dict):
                 node.made[key] = {
-                    name: self.converted(item, trail, below(place, name), depth + 1) for name, item in value.items()
+                    name: self.convert(item, trail, join_pointer(place, name), depth + 1)
+                    for name, item in value.items()
                 }
             elif key == "items" and (isinstance(value, dict) or value is True):
-                node.made[key] = self.converted(value, trail, place, depth + 1)
-            elif key not in _CHOICES:
+                node.made[key] = self.convert(value, trail, place, depth + 1)
+            elif key not in UNIONS:
                 node.take(key, value)
-        for key in _CHOICES:
+        for key in UNIONS:
             if key in schema:
-                self._choice(key, schema[key], node, trail, below(pointer, key), depth)
-        return node.done()
+                self._choice(key, schema[key], node, trail, join_pointer(pointer, key), depth)
+        return node.finish()
 
-    def _choice(self, key: str, options: Any, node: _Node, trail: tuple[str, ...], pointer: str, depth: int) -> None:
+    def _choice(
+        self, key: str, options: Any, node: _OpenApiNode, trail: tuple[str, ...], pointer: str, depth: int
+    ) -> None:
         if not isinstance(options, list) or "anyOf" in node.made:
-            node.say(key, options)
+            node.describe(key, options)
             return
         if key == "oneOf":
-            node.tell(key, "loosened")
-        placed = [(option, below(pointer, at)) for at, option in enumerate(options)]
+            node.report(key, "loosened")
+        placed = [(option, join_pointer(pointer, at)) for at, option in enumerate(options)]
         real = [(one, at) for one, at in placed if not (isinstance(one, dict) and one.get("type") == "null")]
         if len(real) < len(options):
             node.made["nullable"] = True
         if len(real) == 1:
-            node.merge(self.converted(real[0][0], trail, real[0][1], depth + 1))
+            node.merge(self.convert(real[0][0], trail, real[0][1], depth + 1))
         elif real:
-            node.made["anyOf"] = [self.converted(option, trail, place, depth + 1) for option, place in real]
+            node.made["anyOf"] = [self.convert(option, trail, place, depth + 1) for option, place in real]
 
-    def _followed(
-        self, schema: JsonDict, trail: tuple[str, ...], pointer: str
-    ) -> tuple[JsonDict, tuple[str, ...], str]:
-        """What a local reference leads to, with what stands beside it. One that leads nowhere stays, to be told."""
-        while isinstance(ref := schema.get("$ref"), str):
-            beside = {key: value for key, value in schema.items() if key != "$ref"}
-            if ref in trail:
-                return beside, trail, pointer
-            found = self._target(ref)
-            if not isinstance(found, dict):
+    def _follow(self, schema: JsonDict, trail: tuple[str, ...], pointer: str) -> tuple[JsonDict, tuple[str, ...], str]:
+        """What a local reference leads to, with the words next to it. One that leads nowhere stays, to be reported."""
+        while "$ref" in schema:
+            siblings = {key: value for key, value in self._references.without_ignored(schema).items() if key != "$ref"}
+            target = self._references.find(schema["$ref"])
+            if target is None or not isinstance(target.schema, dict):
                 return schema, trail, pointer
-            schema, trail, pointer = {**found, **beside}, (*trail, ref), ref[1:]
+            if target.pointer in trail:
+                return siblings, trail, pointer
+            schema, trail, pointer = {**target.schema, **siblings}, (*trail, target.pointer), target.pointer
         return schema, trail, pointer
 
-    def _target(self, ref: str) -> Any:
-        if not ref.startswith("#"):
-            return None
-        found: Any = self._root
-        for part in ref[1:].strip("/").split("/") if ref != "#" else ():
-            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        return found
+    def _is_in(self, trail: tuple[str, ...], ref: object) -> bool:
+        target = self._references.find(ref)
+        return target is not None and target.pointer in trail
 
 
-class _Node:
-    """One subschema: what is made of it, and what can only be said in words."""
+class _OpenApiNode:
+    """One subschema: its converted form, and what can only be written in its description."""
 
-    def __init__(self, schema: JsonDict, tell: Callable[[str, str], None]) -> None:
+    def __init__(self, schema: JsonDict, report: Callable[[str, str], None]) -> None:
         self._schema = schema
-        self.tell = tell
+        self.report = report
         self.made: JsonDict = {}
         self.notes: list[str] = []
 
     def take(self, key: str, value: Any) -> None:
-        """One keyword: kept, put otherwise, or said in words."""
+        """One keyword: kept, rewritten, or written in the description."""
         if key == "type":
             self._type(value)
         elif key in ("enum", "const"):
@@ -165,12 +163,12 @@ class _Node:
         elif key in _KEPT:
             self.made.setdefault(key, value)
         elif key not in _SILENT and not key.startswith("x-") and not (key == "additionalProperties" and value is False):
-            self.say(key, value)
+            self.describe(key, value)
 
-    def say(self, key: str, value: Any) -> None:
-        """In words, what can be said in no other way."""
+    def describe(self, key: str, value: Any) -> None:
+        """Writes into the description what cannot be kept."""
         self.notes.append(f"{key}: {compact(value)}")
-        self.tell(key, "moved")
+        self.report(key, "moved")
 
     def _type(self, value: Any) -> None:
         words = value if isinstance(value, list) else [value]
@@ -183,7 +181,7 @@ class _Node:
             self.made["nullable"] = True
 
     def _enum(self, values: list[Any]) -> None:
-        """Only texts may be listed; others are told."""
+        """Only strings may be listed; other values go into the description."""
         given = [value for value in values if value is not None]
         if len(given) < len(values):
             self.made["nullable"] = True
@@ -192,19 +190,19 @@ class _Node:
             if "type" not in self._schema:
                 self.made["type"] = "STRING"
         elif given:
-            self.say("enum", given)
+            self.describe("enum", given)
 
     def merge(self, inner: JsonDict) -> None:
-        """Takes in the only choice there is. What is said twice holds twice, so the inner one is told."""
+        """Merges in the only choice. Where both have a word, the inner one goes into the description."""
         for key, value in inner.items():
             if key == "description" and key in self.made:
                 self.made[key] = f"{self.made[key]} {value}"
             elif key not in self.made:
                 self.made[key] = value
             elif self.made[key] != value:
-                self.say(key, value)
+                self.describe(key, value)
 
-    def done(self) -> JsonDict:
+    def finish(self) -> JsonDict:
         if self.notes:
             text = self.made.get("description", "")
             self.made["description"] = f"{text} ({'; '.join(self.notes)})".strip()

@@ -1,4 +1,4 @@
-"""What each provider refuses, loses or moves of a tool's definition, without asking it.
+"""What each provider refuses, loses or moves of a tool's definition, known without a request.
 
 >>> from toolkit import ToolDefinition
 >>> [remark.effect for remark in lint_for("openai", ToolDefinition("math.add", "Add.", {"type": "object"}))]

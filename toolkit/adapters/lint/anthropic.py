@@ -1,4 +1,4 @@
-"""Anthropic, which takes JSON Schema of draft 2020-12 but for a few things."""
+"""Anthropic, which takes JSON Schema of draft 2020-12 with a few exceptions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from toolkit.adapters.anthropic.encode import encode_tools
-from toolkit.adapters.lint.remark import SCHEMA, Remark, schemas
+from toolkit.adapters.lint.remark import SCHEMA, Remark
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
+from toolkit.jsonschema.pointer import join_pointer
+from toolkit.jsonschema.walk import subschemas
 from toolkit.wire.definition import ToolDefinition
 
 _KEY: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
@@ -30,16 +31,18 @@ def lint_anthropic(definition: ToolDefinition) -> list[Remark]:
     names = schema.get("properties")
     for name in names if isinstance(names, dict) else ():
         if not _KEY.fullmatch(name):
-            place = below(f"{SCHEMA}/properties", name)
+            place = join_pointer(f"{SCHEMA}/properties", name)
             what = "names of parameters have 1 to 64 letters, digits, '_', '.' and '-'"
             remarks.append(Remark("refused", place, what))
-    for pointer, node in schemas(schema):
-        remarks += [Remark("refused", f"{SCHEMA}{below(pointer, word)}", why) for word, why in _not_of_2020(node)]
+    for pointer, node in subschemas(schema):
+        remarks += [
+            Remark("refused", f"{SCHEMA}{join_pointer(pointer, word)}", why) for word, why in _not_of_2020(node)
+        ]
     return remarks
 
 
 def _not_of_2020(node: JsonDict) -> Iterator[tuple[str, str]]:
-    """Keywords as older drafts write them, which make the schema invalid in the draft that is asked for."""
+    """Keywords as older drafts write them, which make the schema invalid in draft 2020-12."""
     old: dict[str, Any] = {
         "items": list,
         "exclusiveMinimum": bool,
@@ -48,4 +51,4 @@ def _not_of_2020(node: JsonDict) -> Iterator[tuple[str, str]]:
     }
     for word, kind in old.items():
         if isinstance(node.get(word), kind):
-            yield word, f"{word!r} is written as in an older draft; draft 2020-12 is asked for"
+            yield word, f"{word!r} is written as in an older draft; draft 2020-12 is required"

@@ -1,4 +1,4 @@
-"""Gemini. Newer models take JSON Schema; for the others parameters are put into a part of OpenAPI."""
+"""Gemini. Newer models take JSON Schema; for the others parameters are rewritten in a subset of OpenAPI."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 from toolkit.adapters.gemini.content import sent_name
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.lint.remark import SCHEMA, Effect, Remark, shown
-from toolkit.adapters.pointer import below
+from toolkit.jsonschema.pointer import join_pointer
 from toolkit.wire.definition import ToolDefinition
 
-_WORDS: Final[dict[str, tuple[Effect, str]]] = {
-    "moved": ("moved", "said in the description to models without JSON Schema"),
-    "loosened": ("loosened", "said less exactly to models without JSON Schema"),
-    "lost": ("lost", "not said to models without JSON Schema"),
+_EFFECTS: Final[dict[str, tuple[Effect, str]]] = {
+    "moved": ("moved", "only in the description for models without JSON Schema"),
+    "loosened": ("loosened", "less exact for models without JSON Schema"),
+    "lost": ("lost", "not sent to models without JSON Schema"),
 }
 
 
@@ -23,11 +23,11 @@ def lint_gemini(definition: ToolDefinition) -> list[Remark]:
     if name != definition.name:
         remarks.append(Remark("renamed", "/name", f"sent as {name!r}"))
 
-    def tell(pointer: str, keyword: str, effect: str) -> None:
-        word, what = _WORDS[effect]
-        place = below(pointer, keyword) if keyword else pointer
-        text = f"{shown(keyword)} is {what}" if keyword else f"what is inside a schema that holds itself is {what}"
+    def report(pointer: str, keyword: str, effect: str) -> None:
+        word, what = _EFFECTS[effect]
+        place = join_pointer(pointer, keyword) if keyword else pointer
+        text = f"{shown(keyword)} is {what}" if keyword else f"the inside of a schema that contains itself is {what}"
         remarks.append(Remark(word, f"{SCHEMA}{place}", text))
 
-    to_openapi(definition.parameters, tell)
+    to_openapi(definition.parameters, report)
     return remarks

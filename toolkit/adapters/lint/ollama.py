@@ -1,4 +1,4 @@
-"""Ollama. Its client puts parameters into types of its own and leaves out what they have no field for."""
+"""Ollama. Its client copies parameters into its own types and drops what they have no field for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, Final
 from toolkit.adapters.lint.remark import SCHEMA, Remark, shown
 from toolkit.adapters.ollama.encode import encode_tools
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
+from toolkit.jsonschema.pointer import join_pointer
 from toolkit.wire.definition import ToolDefinition
 
 ROOT_FIELDS: Final = frozenset({"type", "$defs", "items", "required", "properties"})
 PROPERTY_FIELDS: Final = frozenset({"type", "items", "description", "enum"})
 """What the client's types have; below ``items`` and ``$defs`` everything is kept."""
-# What says nothing about values.
+# Words that say nothing about values.
 _SILENT: Final = frozenset({"$schema", "$id", "$comment", "title"})
 
 
@@ -29,7 +29,7 @@ def lint_ollama(definition: ToolDefinition) -> list[Remark]:
     remarks += _lost(schema, SCHEMA, ROOT_FIELDS)
     names = schema.get("properties")
     for name, inner in names.items() if isinstance(names, dict) else ():
-        place = below(f"{SCHEMA}/properties", name)
+        place = join_pointer(f"{SCHEMA}/properties", name)
         if isinstance(inner, dict):
             remarks += _lost(inner, place, PROPERTY_FIELDS)
         else:
@@ -39,11 +39,11 @@ def lint_ollama(definition: ToolDefinition) -> list[Remark]:
 
 def _lost(schema: JsonDict, pointer: str, fields: frozenset[str]) -> list[Remark]:
     def is_said(word: str, value: Any) -> bool:
-        # Objects are taken for closed anyway.
+        # Objects count as closed anyway.
         return word not in _SILENT and not word.startswith("x-") and (word, value) != ("additionalProperties", False)
 
     return [
-        Remark("lost", below(pointer, word), f"Ollama's client leaves out {shown(word)}")
+        Remark("lost", join_pointer(pointer, word), f"Ollama's client leaves out {shown(word)}")
         for word, value in schema.items()
         if word not in fields and is_said(word, value)
     ]

@@ -1,15 +1,16 @@
-"""OpenAI, with strict mode and where that cannot be had."""
+"""OpenAI, with strict mode and without."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.lint.remark import SCHEMA, Remark, schemas, shown
+from toolkit.adapters.lint.remark import SCHEMA, Remark, shown
 from toolkit.adapters.openai_chat.encode import sent_name
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
 from toolkit.adapters.strict import to_strict
 from toolkit.adapters.strict.rules import takes_pattern
+from toolkit.jsonschema.pointer import join_pointer
+from toolkit.jsonschema.walk import subschemas
 from toolkit.wire.definition import ToolDefinition
 
 MAX_DESCRIPTION: Final = 1_024
@@ -29,7 +30,7 @@ def lint_openai(definition: ToolDefinition) -> list[Remark]:
     if not receipt.is_strict:
         return remarks + _without_strict(definition.parameters)
     for note in receipt.notes:
-        place = below(note.pointer, note.keyword) if note.keyword else note.pointer
+        place = join_pointer(note.pointer, note.keyword) if note.keyword else note.pointer
         effect = "lost" if note.effect == "dropped" else note.effect
         what = f"{shown(note.keyword)}: {note.what}" if note.keyword else note.what
         remarks.append(Remark(effect, f"{SCHEMA}{place}", what))
@@ -37,17 +38,17 @@ def lint_openai(definition: ToolDefinition) -> list[Remark]:
 
 
 def _without_strict(schema: JsonDict) -> list[Remark]:
-    """What is refused of a schema that goes out as it is."""
+    """What is refused in a schema that is sent as it is."""
     remarks = [
         Remark("refused", f"{SCHEMA}/{word}", f"the root must not have {word!r}")
         for word in _NOT_AT_THE_ROOT
         if word in schema
     ]
-    for pointer, node in schemas(schema):
+    for pointer, node in subschemas(schema):
         if node.get("type") == "array" and "items" not in node:
             remarks.append(Remark("refused", f"{SCHEMA}{pointer}", "an array must have 'items'"))
         pattern = node.get("pattern")
         if isinstance(pattern, str) and not takes_pattern(pattern):
             what = "newer models refuse a pattern with lookaround or back references"
-            remarks.append(Remark("refused", f"{SCHEMA}{below(pointer, 'pattern')}", what))
+            remarks.append(Remark("refused", f"{SCHEMA}{join_pointer(pointer, 'pattern')}", what))
     return remarks

@@ -19,7 +19,7 @@ from toolkit.adapters.openai_chat.encode import (
 )
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
 from toolkit.adapters.query_results import choose_finish_reason, error_result
-from toolkit.adapters.strict.adapter import marked_as_sent, original_calls
+from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
 from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
 from toolkit.wire.call import ToolCall
@@ -46,7 +46,7 @@ def decode_tools(tools: object) -> list[AnyDefinition]:
 
 def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
     made = decode_strict_function(tool)
-    return None if made is None else marked_as_sent(made, PROVIDER)
+    return None if made is None else mark_as_sent(made, PROVIDER)
 
 
 def decode_strict_calls(

@@ -20,7 +20,7 @@ from toolkit.adapters.openai_responses.encode import (
 )
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.adapters.query_results import error_result
-from toolkit.adapters.strict.adapter import marked_as_sent, original_calls
+from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall
@@ -46,7 +46,7 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
         return None
     parameters = JsonObject(tool.get("parameters") or {})
     made = ToolDefinition(tool["name"], tool.get("description") or "", parameters, tool.get("strict"))
-    return marked_as_sent(made, PROVIDER)
+    return mark_as_sent(made, PROVIDER)
 
 
 def decode_strict_calls(

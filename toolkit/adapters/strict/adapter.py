@@ -1,4 +1,4 @@
-"""Strict mode in an adapter: which definitions go out in it, and calls back in the form of the tool's own schema."""
+"""Strict mode in an adapter: which definitions are sent in it, and calls turned back to the tool's own schema."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ _AS_SENT = "as_sent"
 
 
 def strict_receipt(definition: ToolDefinition, strict: bool | None, provider: str) -> StrictReceipt | None:
-    """The receipt of a definition for which strict mode is asked; None if it goes out as it is.
+    """The receipt of a definition for which strict mode is requested; None if it is sent as it is.
 
-    A definition says for itself, else ``strict`` decides. One that this provider's traffic was decoded to has been sent
-    as it is, and is again.
+    The definition decides, else ``strict``. One that was decoded from this provider's traffic is sent again as it was.
     """
     wanted = definition.strict if definition.strict is not None else strict
     own = definition.metadata.get(provider)
@@ -30,8 +29,8 @@ def strict_receipt(definition: ToolDefinition, strict: bool | None, provider: st
     return to_strict(definition.parameters)
 
 
-def marked_as_sent(definition: ToolDefinition, provider: str) -> ToolDefinition:
-    """A definition as it was decoded: if it asks for strict mode with a schema we would change, it will not be."""
+def mark_as_sent(definition: ToolDefinition, provider: str) -> ToolDefinition:
+    """A decoded definition, marked so that a strict schema that we would change is sent unchanged."""
     if not definition.strict or not check_strict(definition.parameters):
         return definition
     marked = {**definition.metadata, provider: {_AS_SENT: True}}
@@ -48,8 +47,8 @@ def original_calls(
 ) -> list[ToolCall]:
     """Calls with arguments as the tools' own schemas want them.
 
-    What the model really wrote is what ``encode_call`` sends again, as long as nobody changes the arguments. A call whose
-    text is no JSON object, or a doubtful one, stays as it is: it is refused when it is run.
+    ``encode_call`` sends again what the model wrote, as long as nobody changes the arguments. A call whose text is not a
+    valid JSON object stays as it is: it is refused when it is run.
     """
     called = {call.name for call in calls}
     receipts: dict[str, StrictReceipt] = {}
@@ -59,11 +58,12 @@ def original_calls(
             if receipt is not None and receipt.is_strict:
                 receipts[sent_name(definition.name)] = receipt
     return [
-        _decoded(call, receipts[call.name], encode_call, provider) if call.name in receipts else call for call in calls
+        _decode_call(call, receipts[call.name], encode_call, provider) if call.name in receipts else call
+        for call in calls
     ]
 
 
-def _decoded(
+def _decode_call(
     call: ToolCall, receipt: StrictReceipt, encode_call: Callable[[ToolCall], JsonDict], provider: str
 ) -> ToolCall:
     given = call.arguments if call.unread_text is None else _object(call.unread_text)
@@ -75,20 +75,20 @@ def _decoded(
 
 
 def _object(text: str) -> JsonDict | None:
-    """The JSON object in a text; None for what the road of a call would refuse: repeated keys, NaN, anything else."""
+    """The JSON object in a text; None for what the call path would refuse: repeated keys, NaN, anything else."""
     try:
-        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refused)
+        value = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> JsonDict:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> JsonDict:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key is duplicated")
     return made
 
 
-def _refused(word: str) -> Any:
-    raise ValueError(f"{word} is no JSON")
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")

@@ -1,6 +1,6 @@
 """The checker of strict schemas: what OpenAI would refuse, and where.
 
-It shares nothing with the transform but the list of what OpenAI takes, so that each can find the other out.
+It shares nothing with the transform but the list of what OpenAI takes, so that each can reveal mistakes of the other.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below, found_at, steps
 from toolkit.adapters.strict import rules
-from toolkit.adapters.strict.judge import has_type
 from toolkit.adapters.strict.receipt import Problem
+from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
+from toolkit.jsonschema.references import References
+from toolkit.jsonschema.types import TYPES, types_of
+from toolkit.jsonschema.values import has_type
 
 MAX_FOUND: Final = 100
 MAX_DEPTH: Final = 64
@@ -19,7 +21,7 @@ _DEFINITIONS: Final = ("$defs", "definitions")
 
 
 def check_strict(schema: object) -> list[Problem]:
-    """Everything strict mode would refuse, at most a hundred; an empty list for a schema it takes.
+    """Everything that strict mode would refuse, at most a hundred problems; an empty list for a schema it takes.
 
     >>> check_strict({"type": "object", "properties": {}, "required": [], "additionalProperties": False})
     []
@@ -34,6 +36,7 @@ def check_strict(schema: object) -> list[Problem]:
 class _Checker:
     def __init__(self, root: object) -> None:
         self.root = root
+        self._references = References(root)
         self.found: list[Problem] = []
         self._properties = 0
         self._characters = 0
@@ -61,21 +64,21 @@ class _Checker:
             self._say("", "the root must be of type 'object'")
         for word in ("anyOf", "enum", "const", "$ref"):
             if word in root:
-                self._say(below("", word), f"the root must not have {word!r}")
+                self._say(join_pointer("", word), f"the root must not have {word!r}")
         for word in _DEFINITIONS:
             section = root.get(word, {})
             if not isinstance(section, dict):
-                self._say(below("", word), "definitions must be an object of schemas")
+                self._say(join_pointer("", word), "definitions must be an object of schemas")
                 continue
             self._characters += sum(map(len, section))
-            place = below("", word)
-            self._pending += reversed([(inner, below(place, name), 1, 0) for name, inner in section.items()])
+            place = join_pointer("", word)
+            self._pending += reversed([(inner, join_pointer(place, name), 1, 0) for name, inner in section.items()])
 
     def _check_node(self, node: Any, pointer: str, depth: int, level: int) -> None:
         if depth > MAX_DEPTH:
             self._say(pointer, f"nested deeper than {MAX_DEPTH} schemas")
         elif not isinstance(node, dict):
-            self._say(pointer, "is no schema strict mode knows: it must be an object")
+            self._say(pointer, "must be an object: strict mode supports no other schema")
         elif "$ref" in node:
             self._check_reference(node, pointer)
         elif "anyOf" in node:
@@ -84,25 +87,27 @@ class _Checker:
             self._check_typed(node, pointer, depth, level)
 
     def _check_reference(self, node: JsonDict, pointer: str) -> None:
-        beside = sorted(set(node) - {"$ref"} - (set(_DEFINITIONS) if pointer == "" else set()))
-        if beside:
-            self._say(pointer, f"'$ref' must stand alone, not beside {', '.join(map(repr, beside))}")
+        siblings = sorted(set(node) - {"$ref"} - (set(_DEFINITIONS) if pointer == "" else set()))
+        if siblings:
+            self._say(pointer, f"'$ref' must stand alone, not next to {', '.join(map(repr, siblings))}")
         ref = node["$ref"]
-        path = steps(ref[1:]) if isinstance(ref, str) and ref.startswith("#") else None
+        place = self._references.pointer_of(ref)
+        # Nothing is known of how percent encoding is read.
+        path = split_pointer(place) if place is not None and ref == f"#{place}" else None
         if path is None or not (not path or (len(path) == 2 and path[0] in _DEFINITIONS)):
-            self._say(below(pointer, "$ref"), "must lead to the root or to a definition")
-        elif found_at(self.root, path)[1] < len(path):
-            self._say(below(pointer, "$ref"), "leads nowhere")
+            self._say(join_pointer(pointer, "$ref"), "must lead to the root or to a definition")
+        elif self._references.find(ref) is None:
+            self._say(join_pointer(pointer, "$ref"), "leads nowhere")
 
     def _check_union(self, node: JsonDict, pointer: str, depth: int, level: int) -> None:
         self._check_keywords(node, pointer, ("anyOf", *rules.ANNOTATIONS))
         self._check_texts(node, pointer)
         branches = node["anyOf"]
         if not isinstance(branches, list) or not branches:
-            self._say(below(pointer, "anyOf"), "must be a list of schemas")
+            self._say(join_pointer(pointer, "anyOf"), "must be a list of schemas")
             return
-        place = below(pointer, "anyOf")
-        inner = [(branch, below(place, at), depth + 1, level) for at, branch in enumerate(branches)]
+        place = join_pointer(pointer, "anyOf")
+        inner = [(branch, join_pointer(place, at), depth + 1, level) for at, branch in enumerate(branches)]
         self._pending += reversed(inner)
 
     def _check_typed(self, node: JsonDict, pointer: str, depth: int, level: int) -> None:
@@ -117,54 +122,54 @@ class _Checker:
             self._check_object(node, pointer, depth, level + 1)
         if "array" in types:
             if "items" in node:
-                self._pending.append((node["items"], below(pointer, "items"), depth + 1, level))
+                self._pending.append((node["items"], join_pointer(pointer, "items"), depth + 1, level))
             else:
                 self._say(pointer, "an array must have 'items'")
         if "string" in types:
             self._check_string(node, pointer)
         for word in (*rules.KEYWORDS["number"], "minItems", "maxItems"):
             if word in node and not has_type(node[word], "integer" if word.endswith("Items") else "number"):
-                self._say(below(pointer, word), "must be a number")
+                self._say(join_pointer(pointer, word), "must be a number")
 
     def _types(self, node: JsonDict, pointer: str) -> list[str] | None:
         if "type" not in node:
             self._say(pointer, "a schema must have a 'type', an 'anyOf' or a '$ref'")
             return None
-        types = node["type"] if isinstance(node["type"], list) else [node["type"]]
-        known = [name for name in types if isinstance(name, str) and name in rules.TYPES]
-        if not types or len(known) < len(types) or len(set(known)) < len(known):
-            self._say(below(pointer, "type"), "must be a type, or a type and 'null'")
+        known = types_of(node)
+        if not known or not all(name in TYPES for name in known) or len(set(known)) < len(known):
+            self._say(join_pointer(pointer, "type"), "must be a type, or a type and 'null'")
             return None
         if len([name for name in known if name != "null"]) > 1:
-            self._say(below(pointer, "type"), "may have 'null' beside one type; more types are an 'anyOf'")
+            self._say(join_pointer(pointer, "type"), "may be one type and 'null'; write more types as an 'anyOf'")
         return known
 
     def _check_keywords(self, node: JsonDict, pointer: str, allowed: tuple[str, ...]) -> None:
         for word in node:
             if word not in allowed and not (pointer == "" and word in _DEFINITIONS):
-                self._say(below(pointer, word), f"{word!r} is not permitted here")
+                self._say(join_pointer(pointer, word), f"{word!r} is not permitted here")
 
     def _check_texts(self, node: JsonDict, pointer: str) -> None:
         for word in rules.ANNOTATIONS:
             if word in node and not isinstance(node[word], str):
-                self._say(below(pointer, word), "must be a text")
+                self._say(join_pointer(pointer, word), "must be text")
 
     def _check_values(self, node: JsonDict, pointer: str, types: list[str]) -> None:
         values = node.get("enum", [])
         if "enum" in node and (not isinstance(values, list) or not values):
-            self._say(below(pointer, "enum"), "must list values")
+            self._say(join_pointer(pointer, "enum"), "must list values")
             return
         given = [*values, node["const"]] if "const" in node else values
         if any(isinstance(value, dict | list) for value in given):
             self._say(pointer, "listed values must be texts, numbers, booleans or null")
         elif not all(any(has_type(value, name) for name in types) for value in given):
-            self._say(pointer, "a listed value is not of the type beside it")
+            self._say(pointer, "a listed value is not of the schema's type")
         texts = [value for value in values if isinstance(value, str)]
         self._listed += len(values)
         self._characters += sum(len(str(value)) for value in given)
         if len(texts) > rules.MANY_IN_ENUM and sum(map(len, texts)) > rules.MAX_MANY:
             self._say(
-                below(pointer, "enum"), f"more than {rules.MANY_IN_ENUM} texts of over {rules.MAX_MANY} characters"
+                join_pointer(pointer, "enum"),
+                f"more than {rules.MANY_IN_ENUM} texts of over {rules.MAX_MANY} characters",
             )
 
     def _check_object(self, node: JsonDict, pointer: str, depth: int, level: int) -> None:
@@ -180,21 +185,21 @@ class _Checker:
             self._say(pointer, f"more than {rules.MAX_LEVELS} objects inside each other")
         self._properties += len(names)
         self._characters += sum(map(len, names))
-        place = below(pointer, "properties")
-        inner = [(schema, below(place, name), depth + 1, level) for name, schema in names.items()]
+        place = join_pointer(pointer, "properties")
+        inner = [(schema, join_pointer(place, name), depth + 1, level) for name, schema in names.items()]
         self._pending += reversed(inner)
 
     def _check_string(self, node: JsonDict, pointer: str) -> None:
         word = node.get("format", "uuid")
         if not isinstance(word, str) or word not in rules.FORMATS:
-            self._say(below(pointer, "format"), f"{str(word)[:40]!r} is no format strict mode knows")
+            self._say(join_pointer(pointer, "format"), f"{str(word)[:40]!r} is not a format that strict mode supports")
         pattern = node.get("pattern", "")
         if not isinstance(pattern, str) or not rules.takes_pattern(pattern):
-            self._say(below(pointer, "pattern"), "a pattern must do without lookaround and back references")
+            self._say(join_pointer(pointer, "pattern"), "a pattern must do without lookaround and back references")
 
     def _check_loops(self, root: JsonDict) -> None:
         """References that lead back to themselves before any property or item was asked for."""
-        places = [below(below("", word), name) for word in _DEFINITIONS for name in _section(root, word)]
+        places = [join_pointer("", word, name) for word in _DEFINITIONS for name in _section(root, word)]
         ends: set[str] = set()
         for start in places:
             path: list[str] = []
@@ -210,7 +215,18 @@ class _Checker:
                     return
                 elif place not in ends:
                     path.append(place)
-                    onward.append(iter(_leads_to(found_at(root, steps(place))[0])))
+                    onward.append(iter(self._leads_to(find_at(root, split_pointer(place))[0])))
+
+    def _leads_to(self, node: Any) -> list[str]:
+        """Where the references of a schema lead that are met before any property or item."""
+        found, pending = [], [node]
+        while pending:
+            one = pending.pop()
+            if isinstance(one, dict):
+                place = self._references.pointer_of(one.get("$ref"))
+                found += [place] if place else []
+                pending += one["anyOf"] if isinstance(one.get("anyOf"), list) else []
+        return found
 
     def _check_sizes(self) -> None:
         sizes = (
@@ -226,15 +242,3 @@ class _Checker:
 def _section(root: JsonDict, word: str) -> JsonDict:
     section = root.get(word)
     return section if isinstance(section, dict) else {}
-
-
-def _leads_to(node: Any) -> list[str]:
-    """Where the references of a schema lead that are met before any property or item."""
-    found, pending = [], [node]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, dict):
-            ref = one.get("$ref")
-            found += [ref[1:]] if isinstance(ref, str) and ref.startswith("#/") else []
-            pending += one["anyOf"] if isinstance(one.get("anyOf"), list) else []
-    return found

@@ -1,94 +1,94 @@
-"""Objects in strict form: closed, every property required; free maps as lists of pairs."""
+"""Objects in strict form: closed, every property required; maps become lists of pairs."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
 from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.arrays import closed
-from toolkit.adapters.strict.judge import has_type
-from toolkit.adapters.strict.merge import constrains
 from toolkit.adapters.strict.restore import NOTHING, Member, Members, Pairs
 from toolkit.adapters.strict.scalars import convert_scalar, nullable
-from toolkit.adapters.strict.transform_state import FAILED, Converted, Words, Work
+from toolkit.adapters.strict.transform_state import FAILED, Converted, DescriptionText, TransformState
+from toolkit.jsonschema.keywords import ASSERTIONS, has_assertions
+from toolkit.jsonschema.pointer import join_pointer
+from toolkit.jsonschema.values import has_type
 
 _SERVED: Final = (*rules.ANYWHERE, *rules.KEYWORDS["object"], "unevaluatedProperties", "patternProperties")
 _KEY_WORDS: Final = frozenset({"type", "pattern", "format", "enum", "const", "minLength", "maxLength"})
-_OPEN: Final = "properties of any name and any value may be given, and strict mode only knows named ones"
+_OPEN: Final = "properties of any name and any value are allowed, and strict mode supports only named ones"
 
 
 def is_map(schema: JsonDict) -> bool:
     """Whether properties may be given whose names the schema does not know, but whose values it describes."""
     extra = schema.get("additionalProperties")
-    return (isinstance(extra, dict) and any(map(constrains, extra))) or bool(schema.get("patternProperties"))
+    return (isinstance(extra, dict) and has_assertions(extra)) or bool(schema.get("patternProperties"))
 
 
-def convert_object(work: Work, schema: JsonDict, pointer: str, depth: int) -> Converted:
+def convert_object(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
     if "enum" in schema or "const" in schema:
-        return work.fail(pointer, "objects one by one cannot be said in strict mode")
+        return state.fail(pointer, "strict mode cannot list whole objects in 'enum' or 'const'")
     names, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(names, dict) or not isinstance(required, list) or not all(isinstance(n, str) for n in required):
-        return work.fail(pointer, "'properties' must be an object and 'required' a list of names")
+        return state.fail(pointer, "'properties' must be an object and 'required' a list of names")
     if schema.get("patternProperties"):
-        return _convert_pattern_map(work, schema, pointer, depth)
+        return _convert_pattern_map(state, schema, pointer, depth)
     word = "additionalProperties" if "additionalProperties" in schema else "unevaluatedProperties"
     if is_map(schema):
         if not names:
-            return _convert_map(work, schema, pointer, depth, (schema[word], below(pointer, word)), {})
+            return _convert_map(state, schema, pointer, depth, (schema[word], join_pointer(pointer, word)), {})
     elif word in schema:
         if schema[word] is not False:
-            return work.fail(below(pointer, word), _OPEN)
+            return state.fail(join_pointer(pointer, word), _OPEN)
     elif not names and pointer:  # arguments without properties are those of a tool that takes none
-        return work.fail(pointer, _OPEN)
-    return _convert_members(work, schema, pointer, depth)
+        return state.fail(pointer, _OPEN)
+    return _convert_members(state, schema, pointer, depth)
 
 
-def _convert_members(work: Work, schema: JsonDict, pointer: str, depth: int) -> Converted:
+def _convert_members(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
     names: JsonDict = schema.get("properties", {})
     required = schema.get("required", [])
     for name in required:
         if name not in names:
-            work.fail(pointer, f"the property {str(name)[:80]!r} is required and not described")
+            state.fail(pointer, f"the property {str(name)[:80]!r} is required but not described")
     properties: JsonDict = {}
     members: dict[str, Member] = {}
     for name, inner in names.items():
-        place = below(below(pointer, "properties"), name)
+        place = join_pointer(pointer, "properties", name)
         if inner is False and name not in required:
-            work.note(place, "", "dropped", "no value fits here, so it is not asked for")
+            state.note(place, "", "dropped", "no value fits here, so it is not requested")
             continue
-        made = work.convert(inner, place, depth + 1)
+        made = state.convert(inner, place, depth + 1)
         if name in required:
             properties[name], members[name] = made.schema, Member(made.plan)
         else:
-            properties[name], members[name] = _optional(work, inner, made, place)
-    words = Words(work, schema, pointer)
-    rest = _add_rest(work, schema, pointer, depth, properties, members) if is_map(schema) else None
-    words.move_all_but((*_SERVED, *_satisfied(work, schema)))
-    strict = words.on(closed(properties))
+            properties[name], members[name] = _optional(state, inner, made, place)
+    text = DescriptionText(state, schema, pointer)
+    rest = _add_rest(state, schema, pointer, depth, properties, members) if is_map(schema) else None
+    text.move_all_but((*_SERVED, *_satisfied(state, schema)))
+    strict = text.add_to(closed(properties))
     if rest is None and all(member.is_kept for member in members.values()):
         return Converted(strict)
     return Converted(strict, Members(members, rest))
 
 
-def _optional(work: Work, inner: Any, made: Converted, place: str) -> tuple[JsonDict, Member]:
-    """A property that could be left out: null says so, unless null says something else already."""
+def _optional(state: TransformState, inner: Any, made: Converted, place: str) -> tuple[JsonDict, Member]:
+    """A property that could be left out: null means that, unless null means something else already."""
     if made is FAILED:
         return made.schema, Member()  # one problem a place
     default = inner.get("default", NOTHING) if isinstance(inner, dict) else NOTHING
-    if default is not NOTHING and not work.fits(default, inner):
-        work.note(place, "default", "dropped", "does not fit its own schema: it is not filled in")
+    if default is not NOTHING and not state.fits(default, inner):
+        state.note(place, "default", "dropped", "does not fit its own schema: it is not filled in")
         default = NOTHING
-    if not work.fits(None, inner):
+    if not state.fits(None, inner):
         return nullable(made.schema), Member(made.plan, True, default)
     if default is NOTHING:
-        work.fail(place, "may be null and may be left out without a default: strict mode cannot tell the two apart")
+        state.fail(place, "may be null and may be left out without a default: strict mode cannot tell the two apart")
     # Left out is the same as its default, so that nothing is lost if it must be given.
     return made.schema, Member(made.plan, False, default)
 
 
-def _satisfied(work: Work, schema: JsonDict) -> list[str]:
+def _satisfied(state: TransformState, schema: JsonDict) -> list[str]:
     """Keywords that every answer of the closed object satisfies."""
     names: JsonDict = schema.get("properties", {})
     fewest: Any = schema.get("minProperties")
@@ -96,62 +96,63 @@ def _satisfied(work: Work, schema: JsonDict) -> list[str]:
     found = {
         "minProperties": has_type(fewest, "integer") and fewest <= len(schema.get("required", [])),
         "maxProperties": has_type(most, "integer") and most >= len(names) and not is_map(schema),
-        "propertyNames": not is_map(schema) and all(work.fits(name, schema.get("propertyNames", True)) for name in names),
+        "propertyNames": not is_map(schema) and all(state.fits(name, schema.get("propertyNames", True)) for name in names),
     }  # fmt: skip
     return [word for word, holds in found.items() if holds]
 
 
 def _add_rest(
-    work: Work, schema: JsonDict, pointer: str, depth: int, properties: JsonDict, members: dict[str, Member]
+    state: TransformState, schema: JsonDict, pointer: str, depth: int, properties: JsonDict, members: dict[str, Member]
 ) -> str:
     """One more property for the pairs whose names are not in the schema."""
     name = "additional_properties"
     while name in schema["properties"]:
         name += "_"
-    # What is said of all properties is not to be said of the others alone.
+    # Words about all properties must not be applied to the others alone.
     bare: JsonDict = {word: schema[word] for word in ("additionalProperties", "propertyNames") if word in schema}
-    place = (schema["additionalProperties"], below(pointer, "additionalProperties"))
-    made = _convert_map(work, bare, pointer, depth, place, {})
+    place = (schema["additionalProperties"], join_pointer(pointer, "additionalProperties"))
+    made = _convert_map(state, bare, pointer, depth, place, {})
     properties[name], members[name] = made.schema, Member(made.plan)
     return name
 
 
-def _convert_pattern_map(work: Work, schema: JsonDict, pointer: str, depth: int) -> Converted:
+def _convert_pattern_map(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
     patterns = schema["patternProperties"]
     extra = schema.get("additionalProperties", schema.get("unevaluatedProperties", False))
     if not isinstance(patterns, dict) or len(patterns) > 1 or schema.get("properties") or extra is not False:
-        return work.fail(
-            below(pointer, "patternProperties"), "strict mode has nothing like 'patternProperties' beside other properties"
-        )  # fmt: skip
+        return state.fail(
+            join_pointer(pointer, "patternProperties"),
+            "strict mode does not support 'patternProperties' next to other properties",
+        )
     [(pattern, inner)] = patterns.items()
-    place = below(below(pointer, "patternProperties"), pattern)
-    return _convert_map(work, schema, pointer, depth, (inner, place), {"pattern": pattern})
+    place = join_pointer(pointer, "patternProperties", pattern)
+    return _convert_map(state, schema, pointer, depth, (inner, place), {"pattern": pattern})
 
 
 def _convert_map(
-    work: Work, schema: JsonDict, pointer: str, depth: int, values: tuple[Any, str], key_rule: JsonDict
+    state: TransformState, schema: JsonDict, pointer: str, depth: int, values: tuple[Any, str], key_rule: JsonDict
 ) -> Converted:
-    """A map as a list of pairs; what is said of names is said of keys, what is said of their number of the list."""
-    inner = work.convert(*values, depth + 1)
-    words = Words(work, schema, pointer)
+    """A map as a list of pairs; rules for names become rules for keys, limits of their number limits of the list."""
+    inner = state.convert(*values, depth + 1)
+    text = DescriptionText(state, schema, pointer)
     served = {*_SERVED} - {"required"}
     names = schema.get("propertyNames")
-    if isinstance(names, dict) and not key_rule and _KEY_WORDS.issuperset(word for word in names if constrains(word)):
+    if isinstance(names, dict) and not key_rule and _KEY_WORDS.issuperset(ASSERTIONS.intersection(names)):
         key_rule = names
         served.add("propertyNames")
-    key = convert_scalar(work, {**key_rule, "type": "string"}, below(pointer, "propertyNames"), "string")
+    key = convert_scalar(state, {**key_rule, "type": "string"}, join_pointer(pointer, "propertyNames"), "string")
     limits = {}
     for word, limit in (("minProperties", "minItems"), ("maxProperties", "maxItems")):
         if has_type(schema.get(word), "integer"):
             limits[limit] = schema[word]
             served.add(word)
-            work.note(pointer, word, "loosened", "pairs are counted, also those with the same key")
-    words.say(
+            state.note(pointer, word, "loosened", "pairs are counted, including those with the same key")
+    text.say(
         "a map, given as a list of its keys and values",
         "patternProperties" if "patternProperties" in schema else "additionalProperties",
         "reshaped",
-        "a map is asked for as a list of pairs; of two with one key the last holds",
+        "a map is requested as a list of pairs; of two with the same key the last one counts",
     )
-    words.move_all_but(tuple(served))
+    text.move_all_but(tuple(served))
     pairs = closed({"key": key.schema, "value": inner.schema})
-    return Converted(words.on({"type": "array", "items": pairs, **limits}), Pairs(inner.plan))
+    return Converted(text.add_to({"type": "array", "items": pairs, **limits}), Pairs(inner.plan))

@@ -1,4 +1,4 @@
-"""What became of a schema on its way into strict mode, and the way back for what a model answers."""
+"""What became of a schema in strict mode, and how to turn a model's answers back."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict.judge import Judge
-from toolkit.adapters.strict.restore import KEEP, Plan, Reading
+from toolkit.adapters.strict.restore import KEEP, Reading, RestorePlan
+from toolkit.jsonschema.accepts import Judge
 
 Effect: TypeAlias = Literal["moved", "reshaped", "loosened", "dropped"]
-"""``moved``: said in the description, no longer enforced by the provider. ``reshaped``: asked for in another form, which
+"""``moved``: written into the description, no longer enforced by the provider. ``reshaped``: requested in another form, which
 decoding turns back. ``loosened``: the provider lets more pass than the schema; the tool's own check still refuses it.
-``dropped``: not said at all."""
+``dropped``: left out."""
 
 
 class Problem(NamedTuple):
@@ -34,7 +34,7 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StrictReceipt:
-    """A schema for strict mode and how to read what comes back; or the schema as it was, and why it stays that.
+    """A schema for strict mode and how to read what comes back; or the unchanged schema, and why it stays unchanged.
 
     Nothing is promised of an answer that does not follow ``schema``: it is turned back as far as it can be.
     """
@@ -42,8 +42,8 @@ class StrictReceipt:
     schema: JsonDict
     problems: tuple[Problem, ...] = ()
     notes: tuple[Note, ...] = ()
-    plan: Plan = KEEP
-    plans: Mapping[str, Plan] = field(default_factory=dict)
+    plan: RestorePlan = KEEP
+    plans: Mapping[str, RestorePlan] = field(default_factory=dict)
 
     @property
     def is_strict(self) -> bool:
@@ -51,9 +51,9 @@ class StrictReceipt:
         return not self.problems
 
     def decode(self, arguments: Mapping[str, object]) -> dict[str, Any]:
-        """The arguments as the tool's own schema wants them: what was left out is absent or its default, maps are maps.
+        """The arguments as the tool's own schema wants them: what was left out is absent or has its default, maps are maps.
 
-        Of two pairs with the same key the last holds, as in any JSON. Never raises.
+        Of two pairs with the same key the last one counts, as in any JSON. Never raises.
         """
         try:
             value = self.plan.read(dict(arguments), Reading(self.plans, Judge(self.schema)))

@@ -1,6 +1,6 @@
 """How to turn an answer in strict form back into what the tool's own schema wants, one small step per form.
 
-A value that does not have the form it was asked for in stays as it is: the tool's own check will say what is wrong.
+A value that does not have the requested form stays as it is: the tool's own check will report what is wrong.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict.judge import Judge
+from toolkit.jsonschema.accepts import Judge
 
 
 class _Nothing:
@@ -26,21 +26,21 @@ NOTHING: Final = _Nothing()
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What all steps of one decoding share: the plans of definitions, and who says which form a value has."""
+    """What all steps of one decoding share: the plans of definitions, and the judge of which form a value has."""
 
-    plans: Mapping[str, Plan]
+    plans: Mapping[str, RestorePlan]
     judge: Judge
 
 
-class Plan(Protocol):
-    """One step of the way back."""
+class RestorePlan(Protocol):
+    """How to turn one form back."""
 
     def read(self, value: Any, reading: Reading) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The value is what was asked for."""
+    """The value is in the requested form already."""
 
     def read(self, value: Any, reading: Reading) -> Any:
         return value
@@ -63,7 +63,7 @@ class Defined:
 class Member:
     """One property: how to read it, whether null stands for leaving it out, and what it is then."""
 
-    plan: Plan = KEEP
+    plan: RestorePlan = KEEP
     null_is_absent: bool = False
     default: Any = NOTHING
 
@@ -112,7 +112,7 @@ def _fill(whole: JsonDict, name: str, member: Member) -> None:
 class Each:
     """A list of which every item is to be read."""
 
-    plan: Plan
+    plan: RestorePlan
 
     def read(self, value: Any, reading: Reading) -> Any:
         return [self.plan.read(item, reading) for item in value] if isinstance(value, list) else value
@@ -122,7 +122,7 @@ class Each:
 class Pairs:
     """A list of keys and values that is a map."""
 
-    plan: Plan
+    plan: RestorePlan
 
     def read(self, value: Any, reading: Reading) -> Any:
         if not isinstance(value, list) or not all(_is_pair(item) for item in value):
@@ -138,7 +138,7 @@ def _is_pair(item: Any) -> bool:
 class Places:
     """An object with one property a place that is a list, each place with a schema of its own."""
 
-    plans: Mapping[str, Plan]
+    plans: Mapping[str, RestorePlan]
 
     def read(self, value: Any, reading: Reading) -> Any:
         if not isinstance(value, dict) or value.keys() != self.plans.keys():
@@ -150,7 +150,7 @@ class Places:
 class Choice:
     """One of several forms: the first that the value has."""
 
-    forms: tuple[tuple[JsonDict, Plan], ...]
+    forms: tuple[tuple[JsonDict, RestorePlan], ...]
 
     def read(self, value: Any, reading: Reading) -> Any:
         for schema, plan in self.forms:
@@ -164,7 +164,7 @@ class Wrapped:
     """Arguments that are the only property of an object, because the root must be one."""
 
     name: str
-    plan: Plan
+    plan: RestorePlan
 
     def read(self, value: Any, reading: Reading) -> Any:
         if not isinstance(value, dict) or value.keys() != {self.name}:

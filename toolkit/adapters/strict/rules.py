@@ -1,16 +1,15 @@
 """What OpenAI takes in strict mode: the part of JSON Schema it documents, and the limits.
 
-From its guide to structured outputs as of late 2026, and from what its validator is known to answer: it refuses a whole
-request for one keyword, so what is not known to be taken counts as refused.
+From its guide to structured outputs as of late 2026, and from its validator's known answers: it refuses a whole request
+for one keyword, so what is not known to be accepted counts as refused.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.strict.judge import compiled
+from toolkit.jsonschema.accepts import compiled
 
-TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null")
 _NUMBERS: Final = ("multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum")
 KEYWORDS: Final[dict[str, tuple[str, ...]]] = {
     "string": ("pattern", "format"),
@@ -21,7 +20,7 @@ KEYWORDS: Final[dict[str, tuple[str, ...]]] = {
     "array": ("items", "minItems", "maxItems"),
     "null": (),
 }
-"""What may stand in a schema of a type, beside what may stand in any."""
+"""The keywords a schema of each type may have, besides those that any schema may have."""
 ANNOTATIONS: Final = ("description", "title")
 ANYWHERE: Final = ("type", "enum", "const", *ANNOTATIONS)
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict import rules
-from toolkit.adapters.strict.judge import has_type
-from toolkit.adapters.strict.transform_state import Converted, Words, Work
-from toolkit.models.exact import same_json
+from toolkit.adapters.strict.transform_state import Converted, DescriptionText, TransformState
+from toolkit.jsonschema.types import TYPES, as_types
+from toolkit.jsonschema.values import has_type, same_json
 
 MAX_LENGTH: Final = 1_000
 """How long a text may be for a pattern to say so: patterns grow with it."""
@@ -22,25 +22,24 @@ _SHOWN_BY: Final = {
 }
 
 
-def types_of(work: Work, schema: JsonDict, pointer: str) -> list[str]:
+def types_of(state: TransformState, schema: JsonDict, pointer: str) -> list[str]:
     """The types a value may have; none after a problem. An untyped schema has the type it is written for."""
     values = listed_values(schema)
     if "type" in schema:
-        given = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        types = [name for name in given if isinstance(name, str) and name in rules.TYPES]
-        if not types or len(types) < len(given):
-            work.fail(pointer, "'type' must be one of the seven types, or a list of them")
+        types = as_types(schema["type"]) or []
+        if not types or not all(name in TYPES for name in types):
+            state.fail(pointer, "'type' must be one of the seven types, or a list of them")
             return []
     elif values is not None:
-        types = [name for name in rules.TYPES if name != "number" or any(isinstance(value, float) for value in values)]
+        types = [name for name in TYPES if name != "number" or any(isinstance(value, float) for value in values)]
     else:
         types = [name for name, words in _SHOWN_BY.items() if any(word in schema for word in words)][:1]
         if not types:
-            work.fail(pointer, "any value fits here, and strict mode knows no such schema")
+            state.fail(pointer, "any value fits here, and strict mode does not support such a schema")
     if values is not None:
         types = [name for name in types if any(has_type(value, name) for value in values)]
         if not types:
-            work.fail(pointer, "no value fits here: what is listed is not of the type")
+            state.fail(pointer, "no value fits here: the listed values are not of the type")
     return [name for name in dict.fromkeys(types) if name != "integer" or "number" not in types]
 
 
@@ -58,16 +57,16 @@ def listed_values(schema: JsonDict) -> list[Any] | None:
     return list(distinct.values())
 
 
-def convert_scalar(work: Work, schema: JsonDict, pointer: str, type: str) -> Converted:
+def convert_scalar(state: TransformState, schema: JsonDict, pointer: str, type: str) -> Converted:
     """A text, a number, a boolean or null."""
-    words = Words(work, schema, pointer)
+    text = DescriptionText(state, schema, pointer)
     strict: JsonDict = {"type": type}
     values = listed_values(schema)
     if values is not None:
         beside = {word: limit for word, limit in schema.items() if word not in ("enum", "const")}
-        fitting = [value for value in values if has_type(value, type) and work.fits(value, beside)]
+        fitting = [value for value in values if has_type(value, type) and state.fits(value, beside)]
         if not fitting:
-            return work.fail(pointer, "no value fits here: what is listed does not fit what is said beside it")
+            return state.fail(pointer, "no value fits here: the listed values do not fit the words next to them")
         strict |= {"const": fitting[0]} if "const" in schema else {"enum": fitting}
     taken = [word for word in rules.KEYWORDS[type] if word in schema and _is_taken(word, schema[word])]
     strict |= {word: schema[word] for word in taken}
@@ -79,10 +78,10 @@ def convert_scalar(work: Work, schema: JsonDict, pointer: str, type: str) -> Con
         if lengths:
             strict["pattern"] = _length_pattern(schema, lengths)
         for word, limit in lengths.items():
-            words.say(f"{word}: {limit}", word, "reshaped", "said as a pattern, and in the description")
+            text.say(f"{word}: {limit}", word, "reshaped", "written as a pattern, and in the description")
             served.append(word)
-    words.move_all_but(tuple(served))
-    return Converted(words.on(strict))
+    text.move_all_but(tuple(served))
+    return Converted(text.add_to(strict))
 
 
 _LENGTHS: Final = ("minLength", "maxLength")
@@ -94,8 +93,7 @@ _ANY_TEXT: Final = r"^[\s\S]*$"
 def _usable_lengths(schema: JsonDict) -> dict[str, int]:
     """How long a text may be, as far as a pattern can say it.
 
-    OpenAI has been seen to take the keywords themselves, but does not document them, and servers that speak its language
-    refuse them.
+    OpenAI has been seen to take the keywords themselves, but does not document them, and compatible servers refuse them.
     """
     if not _REPEATED.fullmatch(str(schema.get("pattern", _ANY_TEXT))):
         return {}

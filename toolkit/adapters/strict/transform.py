@@ -1,9 +1,9 @@
 """Any JSON Schema into OpenAI's strict mode, where that loses nothing; and the way back.
 
 Every property becomes required. One that could be left out may be null instead, and null is turned back into leaving it
-out. Objects are closed, ``oneOf`` is said as ``anyOf``, free maps are asked for as lists of pairs, lists with a schema for
-each place as objects, and a root that is a union or a map as the only property of an object. What strict mode has no
-keyword for is moved into the description. Where that is not enough, the schema stays as it is and the receipt says why.
+out. Objects are closed, ``oneOf`` becomes ``anyOf``, maps are requested as lists of pairs, arrays with a schema for each
+place as objects, and a root that is a union or a map as the only property of an object. Keywords that strict mode does not
+have are moved into the description. Where that is not enough, the schema stays as it is and the receipt says why.
 """
 
 from __future__ import annotations
@@ -12,20 +12,27 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below
 from toolkit.adapters.strict.arrays import closed, convert_array
 from toolkit.adapters.strict.check import check_strict
-from toolkit.adapters.strict.merge import Unmergeable, constrains
 from toolkit.adapters.strict.objects import convert_object, is_map
 from toolkit.adapters.strict.receipt import Problem, StrictReceipt
 from toolkit.adapters.strict.restore import Wrapped
 from toolkit.adapters.strict.rules import ANNOTATIONS
 from toolkit.adapters.strict.scalars import convert_scalar, nullable, types_of
-from toolkit.adapters.strict.transform_state import FAILED, Converted, TooLarge, Words, Work
+from toolkit.adapters.strict.transform_state import (
+    FAILED,
+    Converted,
+    DescriptionText,
+    TransformState,
+    TransformTooLarge,
+)
 from toolkit.adapters.strict.unions import check_choices, convert_types, convert_union
+from toolkit.jsonschema.keywords import ASSERTIONS, has_assertions
+from toolkit.jsonschema.merge import NotMergeable
+from toolkit.jsonschema.pointer import join_pointer
 
 WRAPPER: Final = "arguments"
-# They say what goes together; nothing in strict mode does.
+# Conditions between values, which strict mode cannot express.
 _UNSERVED: Final = (
     "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies", "$dynamicRef", "$recursiveRef",
 )  # fmt: skip
@@ -44,87 +51,88 @@ def to_strict(schema: Mapping[str, object]) -> StrictReceipt:
     if not check_strict(root):
         return StrictReceipt(root)
     try:
-        return _transformed(root)
-    except TooLarge as error:
+        return _transform(root)
+    except TransformTooLarge as error:
         return StrictReceipt(root, (Problem("", str(error)),))
 
 
-def _transformed(root: JsonDict) -> StrictReceipt:
+def _transform(root: JsonDict) -> StrictReceipt:
     stays = not is_map(root) and not root.keys() & {"anyOf", "oneOf", "allOf", "$ref"}
-    work = Work(root, stays, _convert)
-    strict, plan = work.convert(_as_object(root, work), "", 0)
+    state = TransformState(root, stays, _convert)
+    strict, plan = state.convert(_as_object(root, state), "", 0)
     if strict.get("type") != "object":
         strict, plan = closed({WRAPPER: strict}), Wrapped(WRAPPER, plan)
-        work.note("", "type", "reshaped", f"asked for as the property {WRAPPER!r}: the root must be a plain object")
-    made = work.definitions()
+        state.note("", "type", "reshaped", f"requested as the property {WRAPPER!r}: the root must be a plain object")
+    made = state.convert_definitions()
     if made:
         strict = {**strict, "$defs": {name: definition.schema for name, definition in made.items()}}
     plans = {"#": plan, **{name: definition.plan for name, definition in made.items()}}
-    check_choices(work, strict, plans)
-    problems = tuple(work.problems) or tuple(
+    check_choices(state, strict, plans)
+    problems = tuple(state.problems) or tuple(
         Problem("", f"{why} (in the strict form, at {pointer!r})" if pointer else why)
         for pointer, why in check_strict(strict)
     )
     if problems:
-        return StrictReceipt(root, problems, tuple(work.notes))
-    return StrictReceipt(strict, (), tuple(work.notes), plan, plans)
+        return StrictReceipt(root, problems, tuple(state.notes))
+    return StrictReceipt(strict, (), tuple(state.notes), plan, plans)
 
 
-def _as_object(root: JsonDict, work: Work) -> Any:
-    """The root as arguments are: an object, whatever else it allows. Merged here, so that an object stays one."""
+def _as_object(root: JsonDict, state: TransformState) -> Any:
+    """The root as an object, as arguments are, whatever else it allows; merged here, so that an object stays one."""
     try:
-        whole = work.flat(root)
-    except Unmergeable:
-        return root  # told where it is met
+        whole = state.flatten(root)
+    except NotMergeable:
+        return root  # reported where it is met
     types = whole.get("type", "object") if whole is not False else ()
     if "object" not in (types if isinstance(types, list | tuple) else [types]):
-        work.fail("", "arguments are an object, and the schema allows none")
+        state.fail("", "arguments are an object, and the schema allows none")
     return {**(whole or {}), "type": "object"}
 
 
-def _convert(work: Work, schema: Any, pointer: str, depth: int) -> Converted:
+def _convert(state: TransformState, schema: Any, pointer: str, depth: int) -> Converted:
     if schema is False:
-        return work.fail(pointer, "no value fits here")
-    if schema is True or (isinstance(schema, dict) and not any(map(constrains, schema))):
-        return work.fail(pointer, "any value fits here, and strict mode knows no such schema")
+        return state.fail(pointer, "no value fits here")
+    if schema is True or (isinstance(schema, dict) and not has_assertions(schema)):
+        return state.fail(pointer, "any value fits here, and strict mode does not support such a schema")
     if not isinstance(schema, dict):
-        return work.fail(pointer, "is no schema")
-    try:
-        if "$ref" in schema and not any(constrains(word) for word in schema if word != "$ref"):
-            return _convert_reference(work, schema, pointer)
-        whole = work.flat(schema) if "$ref" in schema or "allOf" in schema else schema
-    except Unmergeable as error:
-        return work.fail(pointer, str(error))
-    if whole is not schema:
-        return work.convert(whole, pointer, depth + 1)
+        return state.fail(pointer, "is not a schema")
+    schema = state.references.without_ignored(schema)
+    if "$ref" in schema or "allOf" in schema:
+        try:
+            if ASSERTIONS.intersection(schema) == {"$ref"}:
+                return _convert_reference(state, schema, pointer)
+            whole = state.flatten(schema)
+        except NotMergeable as error:
+            return state.fail(pointer, str(error))
+        return state.convert(whole, pointer, depth + 1)
     unserved = [word for word in _UNSERVED if word in schema]
     for word in unserved:
-        work.fail(below(pointer, word), f"strict mode has nothing like {word!r}")
+        state.fail(join_pointer(pointer, word), f"strict mode does not support {word!r}")
     if unserved:
         return FAILED
     if "anyOf" in schema or "oneOf" in schema:
-        return convert_union(work, schema, pointer, depth)
-    return _convert_typed(work, schema, pointer, depth)
+        return convert_union(state, schema, pointer, depth)
+    return _convert_typed(state, schema, pointer, depth)
 
 
-def _convert_reference(work: Work, schema: JsonDict, pointer: str) -> Converted:
-    made = work.defined(schema["$ref"])
-    words = Words(work, schema, pointer)
-    words.move_all_but(("$ref", *ANNOTATIONS))
-    return Converted(words.on(made.schema), made.plan)
+def _convert_reference(state: TransformState, schema: JsonDict, pointer: str) -> Converted:
+    made = state.refer_to_definition(schema["$ref"])
+    text = DescriptionText(state, schema, pointer)
+    text.move_all_but(("$ref", *ANNOTATIONS))
+    return Converted(text.add_to(made.schema), made.plan)
 
 
-def _convert_typed(work: Work, schema: JsonDict, pointer: str, depth: int) -> Converted:
-    types = types_of(work, schema, pointer)
+def _convert_typed(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
+    types = types_of(state, schema, pointer)
     named = [name for name in types if name != "null"]
     if len(named) > 1:
-        return convert_types(work, schema, types, pointer, depth)
+        return convert_types(state, schema, types, pointer, depth)
     if not named:
-        return convert_scalar(work, schema, pointer, "null") if types else FAILED
+        return convert_scalar(state, schema, pointer, "null") if types else FAILED
     if named == ["object"]:
-        made = convert_object(work, schema, pointer, depth)
+        made = convert_object(state, schema, pointer, depth)
     elif named == ["array"]:
-        made = convert_array(work, schema, pointer, depth)
+        made = convert_array(state, schema, pointer, depth)
     else:
-        made = convert_scalar(work, schema, pointer, named[0])
+        made = convert_scalar(state, schema, pointer, named[0])
     return Converted(nullable(made.schema), made.plan) if "null" in types and made is not FAILED else made

@@ -1,67 +1,72 @@
-"""What all parts of one transform share: what was found out so far, and the ways to say it."""
+"""What all parts of one transform share: what was found so far, references and merging, and descriptions."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.adapters.argument_text import compact
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.pointer import below, found_at, steps
-from toolkit.adapters.strict.judge import Judge
-from toolkit.adapters.strict.merge import SILENT, Merged, Unmergeable, flattened, merged
 from toolkit.adapters.strict.receipt import Effect, Note, Problem
-from toolkit.adapters.strict.restore import KEEP, Choice, Defined, Plan
+from toolkit.adapters.strict.restore import KEEP, Choice, Defined, RestorePlan
+from toolkit.jsonschema.accepts import Judge
+from toolkit.jsonschema.keywords import DEFINITIONS, IDENTIFIERS
+from toolkit.jsonschema.merge import NotMergeable, conjuncts, merge
+from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
+from toolkit.jsonschema.references import References, ReferenceTarget
 
+_SILENT: Final = IDENTIFIERS | DEFINITIONS
 MAX_NODES: Final = 20_000
 MAX_DEPTH: Final = 64
 MAX_PROBLEMS: Final = 100
-MAX_WORDS: Final = 500
+MAX_VALUE_TEXT: Final = 500
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+MAX_MERGED: Final = 32
 ROOT: Final = "#"
+Merged: TypeAlias = JsonDict | Literal[False]
+"""A schema without ``allOf`` and ``$ref``, or False where no value fits."""
 
 
 class Converted(NamedTuple):
     """A schema for strict mode, and the way back from its answers."""
 
     schema: JsonDict
-    plan: Plan = KEEP
+    plan: RestorePlan = KEEP
 
 
-# With a problem the whole is not sent, so anything may stand in the place.
+# With a problem the whole is not sent, so anything may take the place.
 FAILED: Final = Converted({"type": "null"})
 
 
-class TooLarge(Exception):
-    """More to do than any tool's schema needs."""
+class TransformTooLarge(Exception):
+    """More work than any tool's schema needs."""
 
 
-@dataclass(slots=True)
-class _Definition:
+class _WaitingDefinition(NamedTuple):
     name: str
-    target: Any
-    pointer: str
+    target: ReferenceTarget
 
 
-class Work:
+class TransformState:
     """One transform of one schema. ``convert`` turns any schema below the root."""
 
-    def __init__(self, root: JsonDict, root_stays: bool, convert: Callable[[Work, Any, str, int], Converted]) -> None:
+    def __init__(
+        self, root: JsonDict, root_stays: bool, convert: Callable[[TransformState, Any, str, int], Converted]
+    ) -> None:
         self.root = root
         # Each once, in the order they were found.
         self.problems: dict[Problem, None] = {}
         self.notes: dict[Note, None] = {}
         self.choices: list[tuple[str, str, Choice]] = []
         self._convert = convert
+        self.references: Final = References(root)
         self._judge = Judge(root)
         self._nodes = 0
-        self._by_ref: dict[str, str] = {ROOT: ROOT} if root_stays else {}
+        self._by_place: dict[str, str] = {"": ROOT} if root_stays else {}
         self._names: Counter[str] = Counter()
-        self._waiting: deque[_Definition] = deque()
+        self._waiting: deque[_WaitingDefinition] = deque()
 
     def convert(self, schema: Any, pointer: str, depth: int) -> Converted:
         self.spend(pointer)
@@ -73,122 +78,133 @@ class Work:
         """Counts one schema looked at; merging looks at some more than once."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise TooLarge(f"more than {MAX_NODES} schemas to look at")
+            raise TransformTooLarge(f"more than {MAX_NODES} schemas to look at")
 
     def fail(self, pointer: str, why: str) -> Converted:
-        """Keeps why strict mode cannot carry this."""
+        """Records why strict mode cannot carry this."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems[Problem(self._existing(pointer), why)] = None
+            self.problems[Problem(self._existing_pointer(pointer), why)] = None
         return FAILED
 
     def note(self, pointer: str, keyword: str, effect: Effect, what: str) -> None:
-        place = self._existing(below(pointer, keyword)) if keyword else ""
-        last = below("", keyword)
-        pointer = place.removesuffix(last) if keyword and place.endswith(last) else self._existing(pointer)
+        place = self._existing_pointer(join_pointer(pointer, keyword)) if keyword else ""
+        last = join_pointer("", keyword)
+        pointer = place.removesuffix(last) if keyword and place.endswith(last) else self._existing_pointer(pointer)
         self.notes[Note(pointer, keyword, effect, what)] = None
 
-    def _existing(self, pointer: str) -> str:
-        """The pointer, as the schema really has it: what was merged into a branch stands beside the union, or nowhere."""
-        path = steps(pointer)
-        count = found_at(self.root, path)[1]
+    def _existing_pointer(self, pointer: str) -> str:
+        """The pointer to a place the schema has: what was merged into a branch is next to the union, or nowhere."""
+        path = split_pointer(pointer)
+        count = find_at(self.root, path)[1]
         if count == len(path):
             return pointer
         if count > 1 and path[count - 2] in ("anyOf", "oneOf") and path[count - 1].isdecimal():
-            beside = [*path[: count - 2], *path[count:]]
-            if found_at(self.root, beside)[1] > count - 2:
-                return self._existing(reduce(below, beside, ""))
-        return reduce(below, path[:count], "")
+            around = [*path[: count - 2], *path[count:]]
+            if find_at(self.root, around)[1] > count - 2:
+                return self._existing_pointer(join_pointer("", *around))
+        return join_pointer("", *path[:count])
 
     def fits(self, value: Any, schema: Any) -> bool:
         return self._judge.fits(value, schema)
 
-    def flat(self, schema: Any) -> Merged:
-        """The schema with ``allOf`` and ``$ref`` merged into it; raises ``Unmergeable``."""
-        return flattened(schema, self.resolved)
+    def flatten(self, schema: Any) -> Merged:
+        """The schema with ``allOf`` and ``$ref`` merged into it; raises ``NotMergeable``."""
+        return self._merge(self._conjuncts(schema))
 
     def with_base(self, base: JsonDict, branch: Any) -> Merged:
-        """A branch of a union together with what stands beside the union."""
-        return merged(self.flat(branch), base) if base else branch
+        """A branch of a union merged with the words next to the union."""
+        return self._merge([*self._conjuncts(branch), base]) if base else branch
 
-    def resolved(self, ref: Any) -> Any:
+    def _conjuncts(self, schema: Any) -> list[JsonDict | bool]:
+        found = conjuncts(schema, self.references, self._follow, self._check_depth)
+        return [conjunct.schema for conjunct in found]
+
+    def _merge(self, parts: list[JsonDict | bool]) -> Merged:
+        merged = merge(parts)
+        if merged.is_empty:
+            return False
+        if merged.why_wider is not None:
+            raise NotMergeable(merged.why_wider)
+        return merged.schema
+
+    def _check_depth(self, pointer: str, depth: int) -> None:
+        if depth > MAX_MERGED:
+            raise NotMergeable(f"'allOf' and '$ref' lead through more than {MAX_MERGED} schemas")
+
+    def _follow(self, ref: Any, pointer: str = "") -> ReferenceTarget:
         self.spend()
-        path = steps(ref[1:]) if isinstance(ref, str) and ref.startswith("#") else None
-        if path is None or (ref != ROOT and not ref.startswith("#/")):
-            raise Unmergeable(f"the reference {str(ref)[:80]!r} leads out of the schema")
-        target, count = found_at(self.root, path)
-        if count < len(path):
-            raise Unmergeable(f"the reference {str(ref)[:80]!r} leads nowhere")
+        target = self.references.find(ref)
+        if target is None:
+            where = "nowhere" if str(ref).startswith("#") else "out of the schema"
+            raise NotMergeable(f"the reference {str(ref)[:80]!r} leads {where}")
         return target
 
-    def defined(self, ref: Any) -> Converted:
-        """A reference to a definition, which is made when all else is done; raises ``Unmergeable``."""
-        name = self._by_ref.get(ref) if isinstance(ref, str) else None
+    def refer_to_definition(self, ref: Any) -> Converted:
+        """A reference to a definition, which is made when all else is done; raises ``NotMergeable``."""
+        target = self._follow_to_end(ref)
+        name = self._by_place.get(target.pointer)
         if name is None:
-            ref, target = self._end_of(ref)
-            name = self._by_ref.get(ref) or self._named(ref)
-            if ref not in self._by_ref:
-                self._by_ref[ref] = name
-                self._waiting.append(_Definition(name, target, ref[1:]))
+            name = self._by_place[target.pointer] = self._choose_name(target.pointer)
+            self._waiting.append(_WaitingDefinition(name, target))
         return Converted({"$ref": ROOT if name == ROOT else f"#/$defs/{name}"}, Defined(name))
 
-    def definitions(self) -> dict[str, Converted]:
+    def convert_definitions(self) -> dict[str, Converted]:
         """All definitions that something leads to."""
         made: dict[str, Converted] = {}
         while self._waiting:
             definition = self._waiting.popleft()
-            made[definition.name] = self.convert(definition.target, definition.pointer, 1)
+            made[definition.name] = self.convert(definition.target.schema, definition.target.pointer, 1)
         return made
 
-    def _end_of(self, ref: Any) -> tuple[str, Any]:
+    def _follow_to_end(self, ref: Any) -> ReferenceTarget:
         """Where a reference leads in the end, when it leads to a mere reference."""
         seen = set()
-        while True:
-            target = self.resolved(ref)
-            seen.add(ref)
-            if not isinstance(target, dict) or set(target) != {"$ref"}:
-                return ref, target
-            if target["$ref"] in seen:
-                raise Unmergeable("'$ref' leads back to itself")
-            ref = target["$ref"]
+        target = self._follow(ref)
+        while isinstance(target.schema, dict) and set(target.schema) == {"$ref"}:
+            if target.pointer in seen:
+                raise NotMergeable("'$ref' leads back to itself")
+            seen.add(target.pointer)
+            target = self._follow(target.schema["$ref"])
+        return target
 
-    def _named(self, ref: str) -> str:
-        path = steps(ref[1:])
+    def _choose_name(self, pointer: str) -> str:
+        path = split_pointer(pointer)
         stem = (_ODD.sub("_", path[-1])[:60] if path else "root") or "schema"
         self._names[stem] += 1
-        # A dash never ends a stem and a number, so that made names meet no others.
+        # No stem ends with two dashes and a number, so that made names differ from all others.
         return stem if self._names[stem] == 1 else f"{stem}--{self._names[stem]}"
 
 
-class Words:
-    """What a schema says beside its strict form: kept as title and description, the rest moved into the latter."""
+class DescriptionText:
+    """The title and description of a strict schema; keywords that strict mode does not have are written into the latter."""
 
-    def __init__(self, work: Work, schema: JsonDict, pointer: str) -> None:
-        self._work, self._schema, self._pointer = work, schema, pointer
-        self._said: list[str] = []
+    def __init__(self, state: TransformState, schema: JsonDict, pointer: str) -> None:
+        self._state, self._schema, self._pointer = state, schema, pointer
+        self._moved: list[str] = []
 
     def move(self, keyword: str) -> None:
-        """Says a keyword in words."""
+        """Writes a keyword into the description."""
         text = compact(self._schema[keyword])
-        if len(text) > MAX_WORDS:
-            text = f"{text[:MAX_WORDS]}…"
-        self.say(f"{keyword}: {text}", keyword, "moved", "said in the description")
+        if len(text) > MAX_VALUE_TEXT:
+            text = f"{text[:MAX_VALUE_TEXT]}…"
+        self.say(f"{keyword}: {text}", keyword, "moved", "written in the description")
 
     def say(self, text: str, keyword: str, effect: Effect, what: str) -> None:
-        self._said.append(text)
-        self._work.note(self._pointer, keyword, effect, what)
+        self._moved.append(text)
+        self._state.note(self._pointer, keyword, effect, what)
 
     def move_all_but(self, served: tuple[str, ...]) -> None:
-        """Says every keyword in words that is neither served nor silent."""
+        """Writes every keyword into the description that is neither served nor about the document."""
         for word in self._schema:
-            if word not in served and word not in SILENT and not word.startswith("x-"):
+            if word not in served and word not in _SILENT and not word.startswith("x-"):
                 self.move(word)
 
-    def on(self, strict: JsonDict) -> JsonDict:
+    def add_to(self, strict: JsonDict) -> JsonDict:
         """The strict schema with title and description."""
         title, description = self._schema.get("title"), self._schema.get("description")
         text = description if isinstance(description, str) else ""
-        if self._said:
-            text = f"{text} ({'; '.join(self._said)})".strip()
+        if self._moved:
+            text = f"{text} ({'; '.join(self._moved)})".strip()
         spoken = {"title": title if isinstance(title, str) else "", "description": text}
         added = {word: value for word, value in spoken.items() if value}
         if added and "$ref" in strict:

@@ -29,7 +29,7 @@ from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.policy.policy import Verdict
-from toolkit.runtime.audit.redact import redacted
+from toolkit.runtime.audit.redact import redact
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.output.message import ToolMessage
 
@@ -111,7 +111,7 @@ class AuditLog:
             return {"arguments_bytes": len(arguments.encode("utf-8", "surrogatepass"))}
         schema = self._schema(name)
         try:
-            data = _canonical(redacted(arguments, schema or {}))
+            data = _canonical(redact(arguments, schema or {}))
         except (TypeError, ValueError, RecursionError):
             return {}
         return {"arguments": hashlib.sha256(data).hexdigest(), "arguments_bytes": len(data)}

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolkit.errors import InvalidArguments
+from toolkit.jsonschema.pointer import join_pointer
+from toolkit.jsonschema.values import json_type
 from toolkit.runtime.call.argument_text import parse_arguments
+
+if TYPE_CHECKING:
+    from toolkit.jsonschema.references import References
 
 Failing: TypeAlias = Callable[[dict[str, Any]], frozenset[object]]
 """Which arguments of an object the tool's validator refuses, by name."""
@@ -28,134 +33,119 @@ class Repair:
         return {"pointer": self.pointer, "what": self.what}
 
 
+Schema: TypeAlias = dict[str, Any]
 Candidate: TypeAlias = tuple[Any, list[Repair]]
 
 
-def repaired(
+def repair_arguments(
     arguments: dict[str, Any], schema: Mapping[str, Any], failing: Failing
 ) -> tuple[dict[str, Any], list[Repair]]:
-    """A mended copy of the arguments and the list of what was mended; what is accepted as it is stays as it is."""
+    """A repaired copy of the arguments, and the repairs; what is accepted as it is stays as it is."""
+    from toolkit.jsonschema.references import References  # few calls need it
+
+    references = References(schema)
     properties, required = schema.get("properties", {}), schema.get("required", ())
-    mended, repairs = dict(arguments), list[Repair]()
+    made, repairs = dict(arguments), list[Repair]()
     for name in [name for name in arguments if name in failing(arguments)]:
-        node = _resolved(properties.get(name), schema)
-        if node is None:
+        nodes = _alternatives(properties.get(name), references)
+        place = join_pointer("", name)
+        if not nodes:
             continue
-        place = f"/{name.replace('~', '~0').replace('/', '~1')}"
         if arguments[name] is None and name not in required:
-            del mended[name]
+            del made[name]
             repairs.append(Repair(place, "null taken as left out"))
             continue
-        for value, done in _candidates(arguments[name], node, schema, place):
-            if done and name not in failing({**mended, name: value}):
-                mended[name] = value
+        for value, done in _candidates(arguments[name], nodes, references, place):
+            if done and name not in failing({**made, name: value}):
+                made[name] = value
                 repairs += done
                 break
-    return mended, repairs
+    return made, repairs
 
 
-def _candidates(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str) -> Iterator[Candidate]:
-    """What a value may have been meant as, each with the repairs it takes; every branch of a union has its say."""
-    branches = [branch for word in ("anyOf", "oneOf") for branch in schema.get(word, ())]
-    for branch in branches:
-        node = _resolved(branch, root)
-        if node is not None:
-            yield from _candidates(value, node, root, pointer)
-    for kind in _types(schema):
-        if isinstance(value, str) and kind != "string":
-            yield from _read_text(value, kind, schema, root, pointer)
-        elif isinstance(value, dict) and kind == "object":
-            yield _object(value, schema, root, pointer)
-        elif isinstance(value, list) and kind == "array":
-            yield _array(value, schema, root, pointer)
+def _candidates(value: Any, nodes: list[Schema], references: References, pointer: str) -> Iterator[Candidate]:
+    """What a value may have been meant as, each with the repairs it takes, for each of the schemas it may fit."""
+    for node in nodes:
+        for name in _own_types(node):
+            if isinstance(value, str) and name != "string":
+                yield from _read_text(value, name, node, references, pointer)
+            elif isinstance(value, dict) and name == "object":
+                yield _repair_object(value, node, references, pointer)
+            elif isinstance(value, list) and name == "array":
+                yield _repair_array(value, node, references, pointer)
 
 
-def _read_text(
-    text: str, kind: str, schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str
-) -> Iterator[Candidate]:
+def _read_text(text: str, name: str, schema: Schema, references: References, pointer: str) -> Iterator[Candidate]:
     try:
         value = parse_arguments(text)
     except InvalidArguments:
         return
-    found = _kind(value)
-    if found == kind or (found == "integer" and kind == "number"):
+    found = json_type(value)
+    if found == name or (found == "integer" and name == "number"):
         note = Repair(pointer, f"text read as {found}")
         yield value, [note]
-        for inner, done in _candidates(value, schema, root, pointer) if kind in ("object", "array") else ():
+        for inner, done in _candidates(value, [schema], references, pointer) if name in ("object", "array") else ():
             yield inner, [note, *done]
 
 
-def _object(value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str) -> Candidate:
+def _repair_object(value: dict[str, Any], schema: Schema, references: References, pointer: str) -> Candidate:
     properties, required = schema.get("properties", {}), schema.get("required", ())
-    mended, repairs = dict(value), list[Repair]()
+    made, repairs = dict(value), list[Repair]()
     for key, item in value.items():
-        node = _resolved(properties.get(key, schema.get("additionalProperties")), root)
-        place = f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}"
-        if node is None:
+        nodes = _alternatives(properties.get(key, schema.get("additionalProperties")), references)
+        place = join_pointer(pointer, key)
+        types = {name for node in nodes for name in _own_types(node)}
+        if not nodes:
             continue
-        if item is None and key in properties and key not in required and "null" not in _all_types(node, root):
-            del mended[key]
+        if item is None and key in properties and key not in required and "null" not in types:
+            del made[key]
             repairs.append(Repair(place, "null taken as left out"))
-        elif _kind(item) not in _all_types(node, root) or isinstance(item, dict | list):
-            mended[key], done = next(_candidates(item, node, root, place), (item, []))
+        elif not _is_one_of(item, types) or isinstance(item, dict | list):
+            made[key], done = next(_candidates(item, nodes, references, place), (item, []))
             repairs += done
-    return mended, repairs
+    return made, repairs
 
 
-def _array(value: list[Any], schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str) -> Candidate:
-    node = _resolved(schema.get("items"), root)
-    repairs: list[Repair] = []
-    if node is None:
-        return value, repairs
-    mended = []
+def _repair_array(value: list[Any], schema: Schema, references: References, pointer: str) -> Candidate:
+    nodes = _alternatives(schema.get("items"), references)
+    made, repairs = list[Any](), list[Repair]()
     for index, item in enumerate(value):
-        made, done = next(_candidates(item, node, root, f"{pointer}/{index}"), (item, []))
-        mended.append(made)
+        found, done = next(_candidates(item, nodes, references, join_pointer(pointer, index)), (item, []))
+        made.append(found)
         repairs += done
-    return mended, repairs
+    return made, repairs
 
 
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, dict | list):
-        return "object" if isinstance(value, dict) else "array"
-    return "null"
+def _alternatives(schema: Any, references: References) -> list[Schema]:
+    """The schema behind references and those of its unions, innermost first; none where anything goes."""
+    found: list[Schema] = []
+    seen: set[int] = set()
+
+    def add(node: Any) -> None:
+        node = references.follow(node)
+        if not isinstance(node, dict) or id(node) in seen:
+            return
+        seen.add(id(node))
+        for word in ("anyOf", "oneOf"):
+            branches = node.get(word)
+            for branch in branches if isinstance(branches, list) else ():
+                add(branch)
+        found.append(node)
+
+    add(schema)
+    return found
 
 
-def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The schema behind references; None where anything goes."""
-    for _ in range(32):
-        if not isinstance(schema, Mapping):
-            return None
-        ref = schema.get("$ref")
-        if not isinstance(ref, str):
-            return schema
-        _, section, name = ref.split("/", 2)
-        schema = root.get(section, {}).get(name.replace("~1", "/").replace("~0", "~"))
-    return None
+def _own_types(schema: Schema) -> list[str]:
+    """The types that a schema names itself, not those of its branches."""
+    from toolkit.jsonschema.types import types_of
 
-
-def _types(schema: Mapping[str, Any]) -> list[str]:
-    """The types a schema names itself, not those of its branches."""
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        return [kind]
-    if isinstance(kind, list):
-        return kind
+    types = types_of(schema)
+    if types is not None:
+        return types
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    return list(dict.fromkeys(_kind(value) for value in values))
+    return list(dict.fromkeys(map(json_type, values)))
 
 
-def _all_types(schema: Mapping[str, Any], root: Mapping[str, Any]) -> set[str]:
-    found = set(_types(schema))
-    for branch in (branch for word in ("anyOf", "oneOf") for branch in schema.get(word, ())):
-        node = _resolved(branch, root)
-        found |= _all_types(node, root) if node is not None else set()
-    return found | ({"integer"} if "number" in found else set())
+def _is_one_of(value: Any, types: set[str]) -> bool:
+    return json_type(value) in types or json_type(value) == "integer" and "number" in types

@@ -27,7 +27,7 @@ from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.call.approval import ApprovalRequest, Deny, denial
 from toolkit.runtime.call.argument_text import parse_arguments
 from toolkit.runtime.call.reader import describe_errors
-from toolkit.runtime.call.repair import Repair, repaired
+from toolkit.runtime.call.repair import Repair, repair_arguments
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.keep_text import StreamedOutput
@@ -93,7 +93,7 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
 def _validate_repaired(
     tool: Tool, schema: Mapping[str, object], arguments: dict[str, Any], error: ValidationError
 ) -> tuple[BaseModel, list[Repair]]:
-    mended, repairs = repaired(arguments, schema, lambda trial: _find_failing(tool, trial))
+    mended, repairs = repair_arguments(arguments, schema, lambda trial: _find_failing(tool, trial))
     try:
         return tool.input.from_wire(mended), repairs
     except ValidationError:

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from toolkit.errors import SpecError, nearest
+from toolkit.jsonschema.pointer import split_pointer
 from toolkit.spec.files import read_below
 from toolkit.spec.json_text import read_json
 from toolkit.spec.model import Json
@@ -160,8 +161,7 @@ class Documents:
             self.add(f"{shown(reference)} is in a file that could not be read", at)
             return None
         found = DocumentNode(self._values[file], file)
-        for part in fragment.split("/")[1:] if fragment != "/" else ():
-            key = part.replace("~1", "/").replace("~0", "~")
+        for key in split_pointer(fragment) if fragment != "/" else ():
             is_index = isinstance(found.value, list) and key.isdecimal() and int(key) < len(found.value)
             if is_index:
                 found = found.at(int(key))

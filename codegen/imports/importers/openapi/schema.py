@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from toolkit.codegen.imports.importers.openapi.documents import DocumentNode, Documents
 from toolkit.codegen.schema.limits import mistake_in_pattern
+from toolkit.jsonschema.keywords import DEFINITIONS, SUBSCHEMA_LISTS, SUBSCHEMA_MAPS, SUBSCHEMAS, UNIONS
 from toolkit.spec.check import MAX_SCHEMA_NODES
 from toolkit.spec.model import Json
 from toolkit.spec.problems import kind
@@ -23,12 +24,9 @@ Direction: TypeAlias = Literal["request", "response"]
 Schema: TypeAlias = dict[str, Json]
 
 _HIDDEN: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
-_NAMED: Final = ("properties", "patternProperties", "dependentSchemas")
-_LISTED: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
-_SINGLE: Final = (
-    "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
-    "unevaluatedItems", "unevaluatedProperties",
-)  # fmt: skip
+_NAMED: Final = SUBSCHEMA_MAPS - DEFINITIONS - {"dependencies"}
+_LISTED: Final = SUBSCHEMA_LISTS - {"items"}
+_SINGLE: Final = (SUBSCHEMAS - {"additionalItems"}) | {"contentSchema"}
 # Converted separately (see below), about XML or web pages, or only valid in the original document.
 _LEFT_OUT: Final = frozenset(
     {
@@ -249,7 +247,7 @@ class Schemas:
 
 
 def _alternatives(owner: DocumentNode) -> Iterator[DocumentNode]:
-    for word in ("oneOf", "anyOf"):
+    for word in UNIONS[::-1]:
         listed = owner.below(word)
         yield from (option for _, option in listed.children()) if listed else ()
 

@@ -1,38 +1,45 @@
 """Whether a value fits a schema: for defaults, for null, and for the form an answer has.
 
-Not a validator for arguments, which are judged by the tool's own model: it answers yes or no in a bounded number of
+Not the validator for arguments, which are judged by the tool's own model: it answers yes or no in a bounded number of
 steps, and ``format`` is not asserted.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+from toolkit.jsonschema.keywords import APPLIED_IN_PLACE, REFERENCES
+from toolkit.jsonschema.references import References
+from toolkit.jsonschema.values import has_type, is_multiple, is_number, json_key, same_json
 
-from toolkit.adapters.pointer import found_at, steps
-from toolkit.models.exact import is_multiple, same_json
+if TYPE_CHECKING:
+    from pydantic_core import SchemaValidator
 
 MAX_STEPS: Final = 50_000
 MAX_DEPTH: Final = 150
 
 
-class _TooMuch(Exception):
-    """The value or the schema is larger than anybody needs."""
+class _CannotJudge(Exception):
+    """The value or the schema is too large, or a reference cannot be followed."""
 
 
 class Judge:
-    """Judges values by the schemas of one document; references lead into its root.
+    """Judges values by the schemas of one document.
 
-    >>> Judge({}).fits(None, {"type": ["string", "null"]})
+    >>> Judge({"$defs": {"a": {"type": "null"}}}).fits(None, {"$ref": "#/$defs/a"})
     True
+
+    :param lookup: returns the schema that a reference leads to, in place of the document.
     """
 
-    def __init__(self, root: object) -> None:
-        self._root = root
+    def __init__(
+        self, root: object, lookup: Callable[[Any], object] | None = None, *, max_steps: int = MAX_STEPS
+    ) -> None:
+        self._references = References(root)
+        self._lookup = lookup or self._find
+        self._max_steps = max_steps
         self._steps = 0
 
     def fits(self, value: Any, schema: object) -> bool:
@@ -40,31 +47,34 @@ class Judge:
         self._steps = 0
         try:
             return self._fits(value, schema, 0)
-        except (_TooMuch, RecursionError):
+        except (_CannotJudge, RecursionError):
             return False
         except (TypeError, ValueError, AttributeError, ArithmeticError):  # a keyword whose value makes no sense
             return False
 
     def _fits(self, value: Any, schema: Any, depth: int) -> bool:
         self._steps += 1
-        if self._steps > MAX_STEPS or depth > MAX_DEPTH:
-            raise _TooMuch
+        if self._steps > self._max_steps or depth > MAX_DEPTH:
+            raise _CannotJudge
         if not isinstance(schema, dict):
             return schema is True
+        schema = self._references.without_ignored(schema)
         for word, limit in schema.items():
-            check = _CHECKS.get(word)
+            check = CHECKS.get(word)
             if check is not None and not check(value, limit):
                 return False
         return all(
             test(self, value, schema[word], schema, depth + 1) for word, test in _APPLICATORS.items() if word in schema
         )
 
+    def _find(self, ref: Any) -> Any:
+        target = self._references.find(ref)
+        if target is None:
+            raise _CannotJudge
+        return target.schema
+
     def _ref(self, value: Any, ref: Any, schema: Any, depth: int) -> bool:
-        if not isinstance(ref, str) or not ref.startswith("#"):
-            raise _TooMuch
-        path = steps(ref[1:])
-        target, count = found_at(self._root, path)
-        return count == len(path) and self._fits(value, target, depth)
+        return self._fits(value, self._lookup(ref), depth)
 
     def _all_of(self, value: Any, parts: Any, schema: Any, depth: int) -> bool:
         return all(self._fits(value, part, depth) for part in parts)
@@ -109,8 +119,11 @@ class Judge:
         return not isinstance(value, dict) or all(self._fits(name, part, depth) for name in value)
 
     def _dependent(self, value: Any, parts: Any, schema: Any, depth: int) -> bool:
+        """``dependentSchemas``, and ``dependencies``, in which a list of names may stand for a schema."""
         return not isinstance(value, dict) or all(
-            self._fits(value, part, depth) for name, part in parts.items() if name in value
+            self._fits(value, {"required": part} if isinstance(part, list) else part, depth)
+            for name, part in parts.items()
+            if name in value
         )
 
     def _prefix(self, value: Any, parts: Any, schema: Any, depth: int) -> bool:
@@ -125,11 +138,30 @@ class Judge:
             return self._prefix(value, part, schema, depth)
         return all(self._fits(item, part, depth) for item in value[len(schema.get("prefixItems", ())) :])
 
+    def _additional_items(self, value: Any, part: Any, schema: Any, depth: int) -> bool:
+        first = schema.get("items")
+        if not isinstance(value, list) or not isinstance(first, list):
+            return True
+        return all(self._fits(item, part, depth) for item in value[len(first) :])
+
     def _contains(self, value: Any, part: Any, schema: Any, depth: int) -> bool:
         if not isinstance(value, list):
             return True
         count = sum(self._fits(item, part, depth) for item in value)
         return bool(schema.get("minContains", 1) <= count <= schema.get("maxContains", count))
+
+    def _unevaluated(self, value: Any, part: Any, schema: Any, depth: int) -> bool:
+        """Judged only where nothing but the words next to it evaluates: then it is what no other of them applies to."""
+        if part is True or not isinstance(value, dict | list):
+            return True
+        if any(word in schema for word in (*APPLIED_IN_PLACE, *REFERENCES, "contains")):
+            raise _CannotJudge
+        if isinstance(value, dict):
+            return "additionalProperties" in schema or self._additional(value, part, schema, depth)
+        return "items" in schema or self._items(value, part, schema, depth)
+
+    def _refuse(self, value: Any, part: Any, schema: Any, depth: int) -> bool:
+        raise _CannotJudge
 
 
 _APPLICATORS: Final[dict[str, Callable[[Judge, Any, Any, Any, int], bool]]] = {
@@ -144,43 +176,24 @@ _APPLICATORS: Final[dict[str, Callable[[Judge, Any, Any, Any, int], bool]]] = {
     "additionalProperties": Judge._additional,
     "propertyNames": Judge._property_names,
     "dependentSchemas": Judge._dependent,
+    "dependencies": Judge._dependent,
     "prefixItems": Judge._prefix,
     "items": Judge._items,
+    "additionalItems": Judge._additional_items,
     "contains": Judge._contains,
+    "unevaluatedProperties": lambda judge, value, *rest: (
+        not isinstance(value, dict) or judge._unevaluated(value, *rest)
+    ),
+    "unevaluatedItems": lambda judge, value, *rest: not isinstance(value, list) or judge._unevaluated(value, *rest),
+    "$dynamicRef": Judge._refuse,
+    "$recursiveRef": Judge._refuse,
 }
-
-
-def has_type(value: Any, name: Any) -> bool:
-    """Whether a value is of a type of JSON Schema: 1.0 is an integer, true is no number.
-
-    >>> has_type(1.0, "integer"), has_type(True, "number")
-    (True, False)
-    """
-    if name == "integer":
-        return _is_number(value) and (isinstance(value, int) or value.is_integer())
-    if name == "number":
-        return _is_number(value)
-    kind = _KINDS.get(name)
-    return kind is not None and isinstance(value, kind)
-
-
-_KINDS: Final[dict[Any, type]] = {
-    "string": str,
-    "boolean": bool,
-    "null": type(None),
-    "object": dict,
-    "array": list,
-}
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def matches(pattern: Any, text: str) -> bool:
-    """Whether a text matches, in time that grows with the text alone; a pattern that cannot be read matches nothing."""
+    """Whether a text matches, in linear time; a pattern that the engine does not take matches nothing."""
+    from pydantic_core import ValidationError
+
     found = compiled(pattern) if isinstance(pattern, str) else None
     if found is None:
         return False
@@ -193,11 +206,11 @@ def matches(pattern: Any, text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> SchemaValidator | None:
-    """The pattern for the engine without backtracking; None if it has lookarounds, back references or mistakes."""
+    """The pattern for the linear-time engine; None if it has lookarounds, back references or mistakes."""
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
     try:
-        return SchemaValidator(
-            core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"),
-        )
+        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
     except SchemaError:
         return None
 
@@ -207,7 +220,12 @@ def _of_text(test: Callable[[str, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 def _of_number(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    return lambda value, limit: not _is_number(value) or test(value, limit)
+    def check(value: Any, limit: Any) -> bool:
+        if isinstance(limit, bool):  # as draft-04 writes an exclusive limit
+            raise _CannotJudge
+        return not is_number(value) or test(value, limit)
+
+    return check
 
 
 def _of_list(test: Callable[[list[Any], Any], bool]) -> Callable[[Any, Any], bool]:
@@ -218,11 +236,11 @@ def _of_object(test: Callable[[dict[str, Any], Any], bool]) -> Callable[[Any, An
     return lambda value, limit: not isinstance(value, dict) or test(value, limit)
 
 
-def _distinct(items: list[Any]) -> bool:
-    return not any(same_json(one, other) for at, one in enumerate(items) for other in items[:at])
+def _is_distinct(items: list[Any]) -> bool:
+    return len(set(map(json_key, items))) == len(items)
 
 
-_CHECKS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+CHECKS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "type": lambda value, names: any(has_type(value, name) for name in (names if isinstance(names, list) else [names])),
     "enum": lambda value, values: any(same_json(value, one) for one in values),
     "const": same_json,
@@ -236,11 +254,11 @@ _CHECKS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "multipleOf": _of_number(is_multiple),
     "minItems": _of_list(lambda items, limit: len(items) >= limit),
     "maxItems": _of_list(lambda items, limit: len(items) <= limit),
-    "uniqueItems": _of_list(lambda items, wanted: not wanted or _distinct(items)),
+    "uniqueItems": _of_list(lambda items, wanted: not wanted or _is_distinct(items)),
     "required": _of_object(lambda found, names: all(name in found for name in names)),
     "minProperties": _of_object(lambda found, limit: len(found) >= limit),
     "maxProperties": _of_object(lambda found, limit: len(found) <= limit),
     "dependentRequired": _of_object(
-        lambda found, rules: all(needed in found for name, names in rules.items() if name in found for needed in names)
+        lambda found, needs: all(name in found for given, names in needs.items() if given in found for name in names)
     ),
 }

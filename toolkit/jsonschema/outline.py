@@ -1,19 +1,25 @@
-"""A schema in a few lines for people: what a tool takes, what it gives."""
+"""A schema in a few lines for people: what a tool takes, what it returns."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, Final
+from urllib.parse import unquote
 
-# Schemas that name no type and yet mean one.
+from toolkit.jsonschema.keywords import UNIONS, Schema
+from toolkit.jsonschema.pointer import unescape_key
+from toolkit.jsonschema.references import References
+
+# Words by which a schema without a type shows which it means.
 _IMPLIED: Final = (("properties", "object"), ("additionalProperties", "object"), ("items", "array"))
 
 
-def outline(schema: dict[str, Any] | None) -> list[str]:
-    """One line a property: name, whether it is needed, type, default, description; the type of what has none."""
+def outline(schema: Schema | None) -> list[str]:
+    """One line for each property: name, ``*`` if required, type, default, description; else the type of the whole."""
     if schema is None:
         return ["text"]
-    schema = _referred(schema, schema)
+    found = References(schema).follow(schema)
+    schema = found if isinstance(found, dict) else schema
     if "properties" not in schema:
         return ["nothing"] if schema.get("additionalProperties") is False else [_type(schema)]
     required = schema.get("required", ())
@@ -26,20 +32,6 @@ def outline(schema: dict[str, Any] | None) -> list[str]:
     return lines or ["nothing"]
 
 
-def _referred(node: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-    """What a schema's references lead to, as far as they lead anywhere new."""
-    passed: list[str] = []
-    while "$ref" in node and node["$ref"] not in passed:
-        passed.append(node["$ref"])
-        found: Any = root
-        for key in passed[-1].removeprefix("#/").split("/"):
-            found = found.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        if not isinstance(found, dict):
-            return node
-        node = found
-    return node
-
-
 def _type(node: Any) -> str:
     """The type of a schema in a few words.
 
@@ -49,10 +41,10 @@ def _type(node: Any) -> str:
     if not isinstance(node, dict):
         return "any value"
     if "$ref" in node:
-        return str(node["$ref"]).rpartition("/")[2]
+        return unescape_key(unquote(str(node["$ref"]).rpartition("/")[2]))
     if "enum" in node or "const" in node:
         return "one of " + ", ".join(map(str, node.get("enum", [node.get("const")])))
-    for word in ("anyOf", "oneOf"):
+    for word in UNIONS:
         if word in node:
             return " or ".join(map(_type, node[word]))
     if "allOf" in node and "type" not in node:
