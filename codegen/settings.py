@@ -87,8 +87,8 @@ def find_settings(start: Path) -> Settings:
             if table is not None:
                 return read_settings(folder, table)
     raise NoSettings(
-        "no pyproject.toml here or above has a [tool.toolkit] table; add one with at least\n\n    [tool.toolkit]\n"
-        '    specs = "acme/tools"\n    package = "acme.generated"'
+        "found no pyproject.toml with a [tool.toolkit] table in this folder or above; add one with at least\n\n"
+        '    [tool.toolkit]\n    specs = "acme/tools"\n    package = "acme.generated"'
     )
 
 
@@ -117,7 +117,7 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     if not specs and not functions:
         problems.append("'specs' must name at least one file or folder @ pyproject.toml:/tool/toolkit/specs")
     problems += [
-        f"a module of functions is written 'acme.math' or 'acme.math:REGISTRY', not {entry!r}"
+        f"'functions' entries have the form 'acme.math' or 'acme.math:REGISTRY', not {entry!r}"
         " @ pyproject.toml:/tool/toolkit/functions"
         for entry in functions
         if not _FUNCTIONS.fullmatch(entry)
@@ -126,7 +126,7 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     problems += [f"{text} @ pyproject.toml:/tool/toolkit/class" for text in _mistakes_in_class(class_name)]
     include, packs = _read_strings(table, "include", problems), _read_strings(table, "packs", problems)
     problems += [
-        f"a pack is written 'module:name', not {pack!r} @ pyproject.toml:/tool/toolkit/packs"
+        f"'packs' entries have the form 'module:name', not {pack!r} @ pyproject.toml:/tool/toolkit/packs"
         for pack in packs
         if pack.count(":") != 1
     ]
@@ -145,7 +145,7 @@ def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:
         return ["'package' must be a dotted module name, such as acme.generated"]
     if package.partition(".")[0] == "toolkit" and specs != _OUR_SPECS:
         return [
-            f"'package' must not be {package!r}, which would hide a package of ours; write acme.generated, for example"
+            f"'package' must not be {package!r}: it would hide a package of typed-toolkit; use, for example, acme.generated"
         ]
     return []
 
@@ -154,7 +154,7 @@ def _mistakes_in_class(name: object) -> list[str]:
     if not isinstance(name, str) or not _is_name(name) or name.startswith("_"):
         return ["'class' must be a class name"]
     if name != "Toolkit" and {name, f"Async{name}"} & TAKEN_CLASSES:
-        return [f"'class' must not be {name!r}, a name that generated code uses itself; write AcmeToolkit, for example"]
+        return [f"'class' must not be {name!r}: generated code uses that name; use, for example, AcmeToolkit"]
     return []
 
 
@@ -169,7 +169,7 @@ def _read_strings(table: dict[str, Any], key: str, problems: list[str]) -> tuple
         problems.append(f"{key!r} must be a string or a list of strings @ pyproject.toml:/tool/toolkit/{key}")
         return ()
     problems += [
-        f"{key!r} names {value!r} twice @ pyproject.toml:/tool/toolkit/{key}"
+        f"{key!r} contains {value!r} more than once; remove one @ pyproject.toml:/tool/toolkit/{key}"
         for value in dict.fromkeys(values)
         if values.count(value) > 1
     ]

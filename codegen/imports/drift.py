@@ -63,7 +63,9 @@ def find_changes(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, An
             found += (DefinitionChange(name, *rest) for rest in _tool_changes(tool, after[name]))
         else:
             found.append(DefinitionChange(name, "breaking", "", "the tool was removed"))
-    return found + [DefinitionChange(name, "widening", "", "the tool is new") for name in after if name not in before]
+    return found + [
+        DefinitionChange(name, "widening", "", "the tool was added") for name in after if name not in before
+    ]
 
 
 _Difference: TypeAlias = tuple[ChangeKind, str, str]

@@ -78,7 +78,7 @@ def note_refused_tools(item: ImportSettings, specs: Iterable[ToolSpec]) -> tuple
         for name, mistakes in refused.items()
     )
     # First, so that it is shown even if there are too many notes.
-    return (f"not every tool can be generated: {suggest_way_out(item, list(refused))} @ {item.pointer}", *notes)
+    return (f"some tools cannot be generated: {suggest_way_out(item, list(refused))} @ {item.pointer}", *notes)
 
 
 def suggest_way_out(item: ImportSettings, names: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ def choose_imports(settings: Settings, names: Sequence[str]) -> list[ImportSetti
     for name in names:
         if name not in known:
             raise SetupError(
-                f"no import is called {name!r}.{nearest(name, known)} @ pyproject.toml:/tool/toolkit/imports"
+                f"there is no import named {name!r}.{nearest(name, known)} @ pyproject.toml:/tool/toolkit/imports"
             )
     return [item for item in settings.imports if not names or item.name in names]
 
@@ -244,7 +244,7 @@ def _write_files(texts: dict[Path, str]) -> None:
         for file, stage in staged.items():
             os.replace(stage, file)
     except OSError as error:
-        raise GenerationError(f"imported specs cannot be written: {error.strerror or error}") from error
+        raise GenerationError(f"the imported specs could not be written: {error.strerror or error}") from error
     finally:
         for stage in staged.values():
             stage.unlink(missing_ok=True)

@@ -147,7 +147,7 @@ def placeholders(text: str) -> list[str]:
 def _read_import(name: str, value: object, problems: list[str]) -> ImportSettings | None:
     reader = _ImportTable(name, value if isinstance(value, dict) else {}, problems)
     if not _NAME.fullmatch(name):
-        reader.add(f"an import's name is a letter followed by letters, digits, '_' or '-', not {shown(name)}")
+        reader.add(f"an import's name must be a letter followed by letters, digits, '_' or '-', not {shown(name)}")
     if not isinstance(value, dict):
         reader.add("an import must be a table")
         return None
@@ -179,7 +179,7 @@ def _clashes(item: ImportSettings, found: Iterable[ImportSettings | None], probl
     first = next(other for other in found if other is not None and other.identifier == item.identifier)
     if first is not item:
         problems.append(
-            f"imports {first.name!r} and {item.name!r} are both {item.identifier} in Python; rename one @ {item.pointer}"
+            f"imports {first.name!r} and {item.name!r} both become {item.identifier} in Python; rename one @ {item.pointer}"
         )
     return first is not item
 
@@ -214,7 +214,7 @@ class _ImportTable:
             return None
         for key in self._table:
             if key in _ALL_KEYS and key not in (found[0], *_KEYS[found[0]]):
-                self.add(f"{key!r} has no meaning with {found[0]!r}", key)
+                self.add(f"{key!r} has no effect with {found[0]!r}", key)
         return found[0]
 
     def text(self, key: str) -> str:
@@ -240,7 +240,7 @@ class _ImportTable:
             self.add(f"{key!r} must be a list of strings", key)
             return ()
         if key in self._table and (not all(values) or not values and key not in ("env", "without")):
-            self.add(f"{key!r} must not be empty or hold an empty string", key)
+            self.add(f"{key!r} must not be empty or contain an empty string", key)
         for item in values:
             if rule is not None and item and not rule.fullmatch(item):
                 self.add(f"{shown(item)} in {key!r} is not {words}", key)
@@ -284,7 +284,7 @@ class _ImportTable:
         value = self._table.get(key, default)
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
             return float(value)
-        self.add(f"{key!r} must be a number of seconds above 0", key)
+        self.add(f"{key!r} must be a number of seconds greater than 0", key)
         return default
 
     def headers(self) -> dict[str, str]:
@@ -296,7 +296,9 @@ class _ImportTable:
             if not _HEADER_NAME.fullmatch(name):
                 self.add(f"{shown(name)} is not a header name", "headers", name)
             if not _HEADER_VALUE.fullmatch(text):
-                self.add(f"the header {shown(name)} holds a character that headers may not hold", "headers", name)
+                self.add(
+                    f"the header {shown(name)} contains a character that is not allowed in headers", "headers", name
+                )
             if not all(_VARIABLE.fullmatch(word) for word in placeholders(text)):
                 self.add(f"the header {shown(name)} has '${{' without the name of a variable and '}}'", "headers", name)
         return dict(value)

@@ -187,8 +187,8 @@ def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Seq
         other = first.setdefault(attribute, index)
         if other != index:
             problems.append(
-                f"tools {wires[other]!r} ({owners[other]}) and {wires[index]!r} are both 'tools.{attribute}' in Python;"
-                f" give one of them another name with 'rename' @ {owners[index]}"
+                f"tools {wires[other]!r} ({owners[other]}) and {wires[index]!r} both become 'tools.{attribute}' in Python;"
+                f" rename one of them with 'rename' @ {owners[index]}"
             )
     if problems:
         raise SpecError(problems)

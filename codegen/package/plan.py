@@ -180,7 +180,7 @@ def _name_own_tools(own: list[Row | ToolSpec], included: list[Row]) -> list[Tool
         if wire in seen:
             problems.append(
                 f"the tool name {wire!r} is taken by {seen[wire]};"
-                f" give one of them another name with 'rename', a function with name=..., or an import a 'prefix' @ {place}"
+                f" rename one of them with 'rename', or a function with name=..., or give its import a 'prefix' @ {place}"
             )
         seen[wire] = place
     if problems:

@@ -155,7 +155,7 @@ def _resources(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
     for key, kind in marked:
         if kind not in RESOURCES:
             place = f"{spec.source}:{spec.pointer}/inputSchema/properties/{key}/x-resource"
-            raise SpecError([f"'x-resource' is one of {', '.join(RESOURCES)}, not {kind!r} @ {place}"])
+            raise SpecError([f"'x-resource' must be one of {', '.join(RESOURCES)}, not {kind!r} @ {place}"])
     return tuple((names[key], str(kind)) for key, kind in marked)
 
 

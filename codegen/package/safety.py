@@ -33,7 +33,7 @@ def check_module(source: str, path: str) -> ast.Module:
     for statement in module.body:
         if not _is_allowed(statement):
             raise GenerationError(
-                f"the generated module holds a statement that models do not need (line {statement.lineno}:"
+                f"the generated module contains a statement that models do not need (line {statement.lineno}:"
                 f" {type(statement).__name__}), so the spec is refused @ {path}"
             )
     return module

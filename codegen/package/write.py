@@ -52,7 +52,7 @@ def write(plan: PackagePlan) -> list[str]:
         for path in surplus:
             _remove(folder / path)
     except OSError as error:
-        raise GenerationError(f"the package cannot be written: {error.strerror or error} @ {folder.name}") from error
+        raise GenerationError(f"the package could not be written: {error.strerror or error} @ {folder.name}") from error
     return sorted([*changed, *surplus])
 
 
@@ -74,7 +74,7 @@ def _write_files(plan: PackagePlan, changed: list[str]) -> None:
 
 def compare(plan: PackagePlan) -> str:
     """The difference between plan and disk as a readable diff; empty if there is none."""
-    parts = [f"surplus file: {plan.folder.name}/{path}\n" for path in surplus_files(plan)]
+    parts = [f"unexpected file: {plan.folder.name}/{path}\n" for path in surplus_files(plan)]
     for path, text in plan.files.items():
         there = _read_current(plan.folder / path)
         if there is None:

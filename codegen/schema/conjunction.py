@@ -58,7 +58,7 @@ class Conjunctions:
         def follow(ref: object, place: str) -> ReferenceTarget:
             target = self.find(ref, place)
             if target is None:
-                raise NotMergeable("leads nowhere")
+                raise NotMergeable("refers to nothing")
             places.add(target.pointer)
             return target
 
@@ -121,12 +121,12 @@ class Conjunctions:
         if target is not None:
             return target
         if place is not None:
-            self._notes.problem(f"nothing stands at {place!r} in this schema", pointer)
+            self._notes.problem(f"{place!r} does not exist in this schema", pointer)
         elif self._references.may_lead_inside(ref):
             self._notes.enforce("$ref", pointer)
         else:
             self._notes.problem(
-                "only references inside this schema are followed, such as '#/$defs/<name>';"
+                "only references inside this schema are supported, such as '#/$defs/<name>';"
                 " nothing is read from elsewhere",
                 pointer,
             )

@@ -1,4 +1,4 @@
-"""Defaults of a flat schema: whether it accepts them, and the form that generated code gives them."""
+"""Defaults of a flat schema: whether it accepts them, and their form in generated code."""
 
 from __future__ import annotations
 

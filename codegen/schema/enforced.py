@@ -31,7 +31,7 @@ def mistake_in(schema: Schema) -> str | None:
     """Why the validator does not take a schema, or None: a reference to elsewhere, a pattern that is not linear, …"""
     patterns = set(_patterns(schema))
     if len(patterns) > MAX_PATTERNS:
-        return f"it has {len(patterns)} different patterns, more than {MAX_PATTERNS}"
+        return f"it has {len(patterns)} different patterns; at most {MAX_PATTERNS} are allowed"
     try:
         new_validator(_without_prose(schema))
     except ImportError:
@@ -59,7 +59,7 @@ def _explain(error: ValueError) -> str:
     message = str(error).splitlines()[0][:300]
     away = _ELSEWHERE.match(message)
     if away is not None:
-        return f"it refers to {away[1]}, and nothing is read from elsewhere; put that under '$defs'"
+        return f"it refers to {away[1]}, but nothing is read from elsewhere; move that schema to '$defs'"
     place = "".join(f"/{part}" for part in getattr(error, "instance_path", ()))
     return f"{message} ({place})" if place else message
 

@@ -23,12 +23,12 @@ def flat_enum(schema: Schema, pointer: str, notes: Notes) -> Schema:
     types = types_of(schema)
     fitting = [value for value in values if types is None or any(has_type(value, one) for one in types)]
     if not fitting:
-        in_enum = "no value fits: 'enum' is empty, or lists only what 'type' refuses"
-        in_const = "no value fits: 'type' refuses 'const'"
+        in_enum = "no value is valid: 'enum' is empty, or 'type' excludes all of its values"
+        in_const = "no value is valid: 'type' excludes the value of 'const'"
         notes.finding(in_enum if listing == "enum" else in_const, f"{pointer}/{listing}")
         notes.enforce("enum", pointer)
     elif len(fitting) < len(values):
-        notes.finding("'enum' lists values that 'type' refuses", f"{pointer}/enum")
+        notes.finding("'enum' has values that 'type' excludes", f"{pointer}/enum")
     # Where none fits, the listed ones are shown, and refused.
     return _literals(fitting or values, pointer, notes)
 
@@ -45,5 +45,5 @@ def _literals(values: list[object], pointer: str, notes: Notes) -> Schema:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value can stand in a ``Literal``."""
+    """Whether a value can be in a ``Literal``."""
     return not isinstance(value, dict | list) and json_type(value) != "number"

@@ -5,8 +5,8 @@ nothing is shared between tools and no name carries a number. The types of a doc
 accepts; where they would accept more, ``Document.enforced`` holds the schema to be judged at run time. Every mistake is
 reported at its pointer, all at once; an inconsistency that leaves the meaning clear is a finding.
 
-The path of one node: ``flatten_node`` -> ``shape`` (the table ``_SHAPES`` says by which word) -> one of the ``shape_...``
-functions -> ``flatten_node`` for each schema inside -> a name for what needs one -> ``add_default``.
+The path of one node: ``flatten_node`` -> ``shape`` (the table ``_SHAPES`` says by which keyword) -> one of the
+``shape_...`` functions -> ``flatten_node`` for each schema inside -> a name for what needs one -> ``add_default``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from toolkit.jsonschema.references import References
 from toolkit.jsonschema.types import TYPES, types_of, unknown_type
 
 MAX_BRANCHES: Final = 500
-"""A union of more branches is left to the validator as a whole: nobody has any use for its type."""
+"""A union of more branches is left to the validator as a whole: its type would be of no use."""
 
 STEPS_OF_A_CLASS: Final = 30
 """What writing a class costs datamodel-code-generator, as a number of our own steps."""
@@ -67,9 +67,7 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
             document.enforced = enforced_text(schema)
         else:
             word, pointer = flattener.notes.enforced[0]
-            problems = [
-                (f"{word!r} is judged at run time, and the validator does not take this schema: {mistake}", pointer)
-            ]
+            problems = [(f"{word!r} is checked at run time, but the validator refuses this schema: {mistake}", pointer)]
     return document, [f"{text} @ {base}{pointer}" for text, pointer in problems]
 
 
@@ -89,7 +87,7 @@ class _Flattener:
         # What is being made: places that references lead to, and names of classes.
         self.open: set[str] = set()
         self.building: set[str] = set()
-        # What is known of a place: who has a name, which class stands there, and which types.
+        # What is known of a place: its name, its class and its types.
         self.places: dict[str, str] = {}
         self.classes: dict[str, str] = {}
         self.types: dict[str, list[str]] = {}
@@ -103,7 +101,7 @@ class _Flattener:
             return self.flatten_node(self.root, "", self.name)
         types = types_of(whole.schema)
         if types is not None and "object" not in types:
-            self.notes.problem("the arguments of a tool are an object, and this schema takes none", "")
+            self.notes.problem("the arguments of a tool are an object, but this schema accepts no object", "")
         self.root_is_class = True
         self.building.add(self.name)
         self.conjunctions.check_keywords({**whole.schema, **self.root}, "")
@@ -130,7 +128,7 @@ class _Flattener:
         return self.add_default(flat, schema, pointer)
 
     def shape(self, schema: Schema, pointer: str, name: str) -> Schema:
-        """The flat form of a schema, without its default: the first of these words decides."""
+        """The flat form of a schema, without its default: the first of these keywords decides."""
         for word, shape in _SHAPES.items():
             if word in schema:
                 return shape(self, schema, pointer, name)
@@ -148,10 +146,10 @@ class _Flattener:
         default, place = schema["default"], f"{pointer}/default"
         known = len(self.notes.problems) or accepts(flat, default, self.lookup)
         if not known or self.notes.enforced and not is_valid(schema, self.root, default):
-            self.notes.finding("'default' is not accepted by its own schema, so nothing is assumed", place)
+            self.notes.finding("'default' is not valid for its own schema and is ignored", place)
             return described
         if isinstance(default, dict | list) and self.building & self.needed_classes(flat):
-            self.notes.finding("a 'default' that contains its own object has no end, so nothing is assumed", place)
+            self.notes.finding("a 'default' that contains its own object never ends and is ignored", place)
             return described
         return (
             described if self.notes.problems else {**described, "default": settle_default(flat, default, self.lookup)}
@@ -218,7 +216,7 @@ class _Flattener:
         return {"anyOf": [itself, {"type": "null"}]} if others else itself
 
     def shape_conjunction(self, schema: Schema, pointer: str, name: str) -> Schema:
-        """``allOf``, or a reference with words next to it: one type for all that must hold at once."""
+        """``allOf``, or a reference with keywords next to it: one type for all that must hold at once."""
         alone = sole_part(schema)
         if alone is not None:
             return _bare(self.flatten_node(alone, pointer, name))
@@ -241,7 +239,7 @@ class _Flattener:
         siblings = {key: value for key, value in schema.items() if key in ASSERTIONS and key != word}
         if not siblings:
             return self.shape_branches(branches, word, pointer, name)
-        # The words next to a union hold for each of its branches.
+        # The keywords next to a union hold for each of its branches.
         if takes_only_objects(siblings):
             whole = self.conjunctions.as_object(Conjunction(schema, False, frozenset()), pointer)
             with self.conjunctions.inside(whole) as merged:
@@ -278,7 +276,7 @@ class _Flattener:
         if types is None or any(one not in TYPES for one in types):
             return self.notes.problem(unknown_type(types or ()), f"{pointer}/type")
         if not types:
-            self.notes.finding("no type is left that a value could have", pointer)
+            self.notes.finding("no value is valid: no type is left", pointer)
             return self.notes.enforce("type", pointer)
         types = [one for one in dict.fromkeys(types) if not (one == "integer" and "number" in types)]
         self.types[pointer] = types
@@ -364,7 +362,7 @@ _SHAPES: Final[dict[str, Callable[[_Flattener, Schema, str, str], Schema]]] = {
 
 
 def _bare(flat: Schema) -> Schema:
-    """A node without the words that describe another place."""
+    """A node without the keywords that describe another place."""
     return {word: value for word, value in flat.items() if word not in ("default", "description")}
 
 

@@ -1,10 +1,10 @@
-"""What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A word in no row is an annotation.
+"""What the generator does with each JSON Schema keyword, draft-07 to 2020-12. A keyword in no row is an annotation.
 
-``TYPED`` words shape the generated types and are enforced by them. ``ENFORCED`` words express what types cannot: they are
-judged at run time by ``toolkit.models.enforce``, on the wire form of a value that its types have accepted already.
-``ANNOTATION`` words are kept in the definition that the model reads and have no other effect. ``REFUSED`` words stop
-generation with their sentence. Nothing is dropped silently: a typed word in a place where its type cannot show it, such as
-a limit without a type, is enforced there.
+``TYPED`` keywords shape the generated types and are enforced by them. ``ENFORCED`` keywords express what types cannot: they
+are judged at run time by ``toolkit.models.enforce``, on the wire form of a value that its types have accepted already.
+``ANNOTATION`` keywords are kept in the definition that the model reads and have no other effect. ``REFUSED`` keywords stop
+generation with their sentence. Nothing is dropped silently: a typed keyword in a place where its type cannot show it, such
+as a limit without a type, is enforced there.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REFUSED: Final[dict[str, str]] = {
 LIMITS: Final[dict[str, tuple[str, ...]]] = {
     name: tuple(word for word in words if word in TYPED) for name, words in TYPE_WORDS.items()
 }
-"""Which typed words say something about which type; next to another type they have no effect, as in JSON Schema."""
+"""Which typed keywords say something about which type; next to another type they have no effect, as in JSON Schema."""
 
 
 def refusal(keyword: str) -> str | None:
@@ -56,7 +56,7 @@ def refusal(keyword: str) -> str | None:
 
 
 def has_effect(word: str, schema: Schema) -> bool:
-    """Whether an enforced word can refuse anything in its schema.
+    """Whether an enforced keyword can refuse anything in its schema.
 
     >>> has_effect("uniqueItems", {"uniqueItems": False}), has_effect("then", {"then": {"type": "null"}})
     (False, False)

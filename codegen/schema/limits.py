@@ -36,11 +36,11 @@ def mistake_in_limit(word: str, value: Any, kind: str) -> str | None:
         return mistake_in_pattern(value)
     if word in ("minLength", "maxLength", "minItems", "maxItems"):
         fits = has_type(value, "integer") and 0 <= value <= 2**53
-        return None if fits else f"{word!r} must be a whole number from 0"
+        return None if fits else f"{word!r} must be an integer of at least 0"
     if not has_type(value, "number"):
         return f"{word!r} must be a number"
     if word == "multipleOf" and value <= 0:
-        return "'multipleOf' must be above 0"
+        return "'multipleOf' must be greater than 0"
     return None
 
 
@@ -64,13 +64,13 @@ def contradiction(limits: Mapping[str, Any]) -> str | None:
     """
     for least, most in _PAIRS:
         if least in limits and most in limits and limits[least] > limits[most]:
-            return f"no value fits: {least!r} is above {most!r}"
+            return f"no value is valid: {least!r} is greater than {most!r}"
     return None
 
 
 def mistake_in_pattern(pattern: object) -> str | None:
     if not isinstance(pattern, str):
-        return "'pattern' must be text"
+        return "'pattern' must be a string"
     if compiled(pattern) is not None or mistake_in({"pattern": pattern}) is None:
         return None
-    return "'pattern' does not compile in the linear-time engine (no look-around, no back-references)"
+    return "'pattern' does not compile in the linear-time engine; rewrite it without lookaround and back-references"

@@ -1,4 +1,4 @@
-"""What the words of arrays and objects come to, whichever of them say it; and a union of objects as one object."""
+"""What the keywords of arrays and objects come to, whichever of them say it; and a union of objects as one object."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class Notes:
         self._steps += count
         if self._steps > MAX_STEPS:
             self.problem(
-                f"written out, with its references and 'allOf' in place, this schema has more than {MAX_STEPS} parts;"
-                " make it smaller, or leave the tool out",
+                f"with its references and 'allOf' expanded, this schema has more than {MAX_STEPS} parts;"
+                " simplify it, or exclude the tool",
                 pointer,
             )
             raise TooManySteps

@@ -27,7 +27,7 @@ def mend(schema: Any, notes: Notes, pointer: str = "") -> Any:
     kept: Schema = {}
     for word, value in schema.items():
         if value is None and word in ASSERTIONS and word != "const":
-            notes.finding(f"{word!r} is null, which means nothing", join_pointer(pointer, word))
+            notes.finding(f"{word!r} is null and is ignored", join_pointer(pointer, word))
         else:
             kept[word] = value
     found = map_children(kept, lambda inner, place: mend(inner, notes, place), pointer)
@@ -57,7 +57,7 @@ def _exclusive(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
     """Up to draft-04 these were true or false, next to the limit itself."""
     if not isinstance(schema[word], bool):
         return
-    notes.finding(f"{word!r} is a number since draft-06; it is read as draft-04 meant it", f"{pointer}/{word}")
+    notes.finding(f"{word!r} is a number since draft-06; the boolean is read as in draft-04", f"{pointer}/{word}")
     limit = _EXCLUSIVE[word]
     if schema.pop(word) and limit in schema:
         schema[word] = schema.pop(limit)
@@ -65,7 +65,7 @@ def _exclusive(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
 
 def _text(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
     if not isinstance(schema[word], str):
-        notes.finding(f"{word!r} is not text, which means nothing", f"{pointer}/{word}")
+        notes.finding(f"{word!r} is not a string and is ignored", f"{pointer}/{word}")
         del schema[word]
 
 

@@ -478,7 +478,7 @@ def test_leaves_alone_what_has_changed(edit: Edits) -> None:
 
     assert (error.reason, error.details["sha256"], error.retriable) == ("CONFLICT", digest(data), True)
     assert error.message.endswith(
-        f"its sha256 is {digest(data)}, not expected_sha256; read it again and redo the change"
+        f"its sha256 is {digest(data)}, which differs from expected_sha256; read it again and redo the change"
     )
     assert edit(data, "a", "b", expected_sha256=digest(data).upper()) == b"b\n"
 

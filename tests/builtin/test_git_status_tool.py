@@ -228,7 +228,7 @@ def test_an_upstream_that_is_gone(repository: Repository) -> None:
     repository.config("branch.main.remote", ".", "branch.main.merge", "refs/heads/gone")
     output = summary(repository)
     assert (output.upstream, output.upstream_gone, output.ahead, output.behind) == ("gone", True, 0, 0)
-    assert text_of(repository).splitlines()[0].endswith(", upstream gone is gone")
+    assert text_of(repository).splitlines()[0].endswith(", upstream gone no longer exists")
 
 
 # -- where it looks -----------------------------------------------------------------------------------------------------

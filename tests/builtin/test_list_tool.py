@@ -148,7 +148,7 @@ def test_leaves_out_what_lies_below_a_directory_it_may_not_open(tmp_path: Path, 
         ("zzz", "NOT_FOUND", "'zzz' does not exist"),
         ("a.txt", "NOT_DIRECTORY", "'a.txt' is not a directory, or is below something that is not a directory"),
         ("pipe", "NOT_DIRECTORY", "'pipe' is not a directory, or is below something that is not a directory"),
-        ("loop", "IO", "'loop' has too many symbolic links"),
+        ("loop", "IO", "'loop' leads through too many symbolic links"),
     ],
 )
 def test_says_why_it_cannot_list(tmp_path: Path, toolkit: Toolkit, path: str, reason: str, words: str) -> None:

@@ -264,14 +264,17 @@ def test_refuses_bad_arguments(
         (
             {"max_depth": 1},
             "./\n  src/ …\n  README.md\n  latest -> link\n"
-            "[1 directory, 1 file, 1 link; … marks deeper levels: raise max_depth, or start there]",
+            "[1 directory, 1 file, 1 link; … marks deeper levels: raise max_depth, or start in such a directory]",
         ),
         (
             {"max_entries": 2},
             "./\n  src/ …\n  README.md\n  …\n"
             "[1 directory, 1 file; … marks what max_entries cut off: raise it, or start in a subdirectory]",
         ),
-        ({"max_depth": 0}, "./ …\n[0 directories, 0 files; … marks deeper levels: raise max_depth, or start there]"),
+        (
+            {"max_depth": 0},
+            "./ …\n[0 directories, 0 files; … marks deeper levels: raise max_depth, or start in such a directory]",
+        ),
         ({"path": "src/lib"}, "lib/\n  c.py\n[0 directories, 1 file]"),
     ],
 )

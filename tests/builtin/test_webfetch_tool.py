@@ -315,7 +315,7 @@ def silent(site: Site) -> str:
 def test_132_a_silent_answer_is_ended_by_its_own_limit(site: Site, web: Toolkit) -> None:
     error = failure(web, silent(site), timeout_ms=300)
     assert isinstance(error, ToolFailed) and error.reason == "NETWORK" and error.details["timed_out"] is True
-    assert error.message == "no complete answer within 0.3 s; timeout_ms may be up to 120000"
+    assert error.message == "no complete response within 0.3 s; timeout_ms may be up to 120000"
     assert error.retriable
 
 

@@ -186,7 +186,7 @@ def test_leaves_alone_what_has_changed(tmp_path: Path, toolkit: Toolkit, size: i
 
     assert (error.reason, error.retriable, error.details["sha256"]) == ("CONFLICT", True, digest(data))
     assert error.message == (
-        f"'a.txt' has changed: its sha256 is {digest(data)}, not expected_sha256; read it again and redo the change"
+        f"'a.txt' has changed: its sha256 is {digest(data)}, which differs from expected_sha256; read it again and redo the change"
     )
     assert (tmp_path / "a.txt").read_bytes() == data
     toolkit.tools.write_file(path="a.txt", content="new", expected_sha256=digest(data).upper())
@@ -250,7 +250,7 @@ def test_refuses_bad_arguments(
         ("a.txt/b", "NOT_DIRECTORY", "'a.txt/b' is not a directory, or is below something that is not a directory"),
         ("fifo", "NOT_FILE", "'fifo' is not a regular file"),
         ("socket", "NOT_FILE", "'socket' is not a regular file"),
-        ("loop", "IO", "'loop' has too many symbolic links"),
+        ("loop", "IO", "'loop' leads through too many symbolic links"),
     ],
 )
 @pytest.mark.parametrize("create_only", [False, True])
@@ -367,7 +367,7 @@ def test_an_approver_sees_the_change(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         ({"path": "src", "content": ""}, "TOOL_FAILED: NOT_FILE: 'src' is a directory"),
-        ({"path": "../a", "content": ""}, "SANDBOX_VIOLATION: '../a' leads outside"),
+        ({"path": "../a", "content": ""}, "SANDBOX_VIOLATION: '../a' is outside"),
         ({"path": "there", "content": "", "create_only": True}, "TOOL_FAILED: ALREADY_EXISTS: 'there' already exists"),
         ({"path": "a", "content": "", "expected_sha256": "0" * 64}, "TOOL_FAILED: CONFLICT: 'a' does not exist"),
     ],

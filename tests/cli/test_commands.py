@@ -123,7 +123,7 @@ def test_tools_and_describe_show_this_projects_package(
     assert "limit  (integer = 10)" in shown
     assert json.loads(toolkit(project.root, "describe", "beta", "--json").stdout)["prefix"] == "Beta"
     wrong = toolkit(project.root, "describe", "bta")
-    assert (wrong.returncode, wrong.stderr) == (2, "no tool is called 'bta'. Did you mean 'beta'?\n")
+    assert (wrong.returncode, wrong.stderr) == (2, "unknown tool 'bta'. Did you mean 'beta'?\n")
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     assert "read_file" in toolkit(elsewhere, "tools").stdout
     assert "read_file" in toolkit(project.root, "tools", "--package", "toolkit.generated").stdout
@@ -168,7 +168,7 @@ def test_scripts_read_every_failure_as_json(project: Project, tmp_path_factory: 
         code, said = told(toolkit(project.root, command, "--json"))
         assert code == 1 and len(said["problems"]) == 3
         assert all(" @ acme/tools/bad.yaml:/" in problem for problem in said["problems"])
-    unknown = {"error": "no tool is called 'dnoe'. Did you mean 'done'?"}
+    unknown = {"error": "unknown tool 'dnoe'. Did you mean 'done'?"}
     for arguments in (["invoke", "dnoe"], ["describe", "dnoe"]):
         assert told(toolkit(nowhere, *arguments, "--json")) == (2, unknown)
     code, said = told(toolkit(nowhere, "tools", "--package", "no.such", "--json"))
@@ -285,7 +285,9 @@ create_agent_toolkit(context).tools.done(message="ok")
     head = toolkit(tmp_path, "audit", "head", "audit.jsonl").stdout.strip()
     assert head.startswith("2:")
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
-    assert toolkit(tmp_path, "audit", "verify", "audit.jsonl").stdout.endswith("intact, 1 calls without an end\n")
+    assert toolkit(tmp_path, "audit", "verify", "audit.jsonl").stdout.endswith(
+        "intact, calls without an end record: 1\n"
+    )
     cut = toolkit(tmp_path, "audit", "verify", "audit.jsonl", "--head", head, "--json")
     assert (cut.returncode, json.loads(cut.stdout)["records"]) == (1, 1)
     assert "the tail was cut off" in json.loads(cut.stdout)["problems"][0]
@@ -313,7 +315,7 @@ def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> Non
         {
             "tool": "math.add",
             "effect": "lost",
-            "message": "Ollama's client leaves out 'default'",
+            "message": "Ollama's client drops 'default'",
             "source": "acme/tools/math.yaml",
             "pointer": "/inputSchema/properties/n/default",
         }

@@ -134,7 +134,7 @@ def test_tools_come_and_go() -> None:
     one, two, three = map(tool, ("one", "two", "three"))
     assert find_changes([one, two], [three, two]) == [
         DefinitionChange("one", "breaking", "", "the tool was removed"),
-        DefinitionChange("three", "widening", "", "the tool is new"),
+        DefinitionChange("three", "widening", "", "the tool was added"),
     ]
 
 

@@ -245,7 +245,7 @@ def test_check_tells_a_hand_edit_a_missing_and_a_surplus_file(tmp_path: Path) ->
     (models / "beta.py").unlink()
     difference = check(project.settings)
     assert "missing file: generated/models/beta.py" in difference
-    assert "surplus file: generated/models/surplus.py" in difference
+    assert "unexpected file: generated/models/surplus.py" in difference
     assert "-    limit: Annotated[int, Field(ge=1, le=1000)] = 10" in difference
     assert "+    limit: Annotated[int, Field(ge=1, le=100)] = 10" in difference
 
@@ -429,7 +429,7 @@ def test_what_a_killed_run_left_behind_is_told_and_removed(tmp_path: Path) -> No
     project = Project(tmp_path, [tool("alpha")])
     project.generate()
     project.write("acme/generated/.toolkit-staging/models/alpha.py", "half")
-    assert check(project.settings) == "surplus file: generated/.toolkit-staging\n"
+    assert check(project.settings) == "unexpected file: generated/.toolkit-staging\n"
     assert project.generate() == [".toolkit-staging"]
     assert check(project.settings) == "" and project.generate() == []
 
@@ -478,7 +478,10 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
         "which is already a model of the tool 'alpha'; choose another name @ pyproject",
     ),
     "include twice": ({"include": ["toolkit.generated"] * 2}, "'include' names 'toolkit.generated' twice @ pyproject"),
-    "pack is no reference": ({"packs": ["acme.tools"]}, "a pack is written 'module:name', not 'acme.tools'"),
+    "pack is no reference": (
+        {"packs": ["acme.tools"]},
+        "'packs' entries have the form 'module:name', not 'acme.tools'",
+    ),
     "include is no package": ({"include": ["json"]}, "'include' names 'json', which is not a generated package"),
     "specs are missing": ({"specs": "nowhere"}, "no such file or directory @ nowhere:"),
 }
@@ -507,6 +510,6 @@ def test_an_included_tool_is_never_shadowed(tmp_path: Path) -> None:
     edit(project, [tool("read-file")])
     with pytest.raises(
         SpecError,
-        match=r"are both 'tools.read_file' in Python; give one of them another name with 'rename' @ toolkit.generated.models.read_file",
+        match=r"both become 'tools.read_file' in Python; rename one of them with 'rename' @ toolkit.generated.models.read_file",
     ):
         project.generate()

@@ -104,7 +104,7 @@ def test_a_function_that_is_gone_is_told_when_a_toolkit_is_built(tmp_path: Path)
     made.write("acme/maths.py", MATHS.replace("def add", "def plus"))
     code = "from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit; create_agent_toolkit(ToolkitContext('.', SecurityPolicy(default='deny')))"
     ran = made.python(code, check=False)
-    assert "there is no tool 'add' in acme.maths:* any more. Run `toolkit import`" in ran.stderr
+    assert "the tool 'add' no longer exists in acme.maths:*. Run `toolkit import`" in ran.stderr
 
 
 def test_models_are_told_as_pydantic_tells_them(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_file_that_is_no_json_any_more_is_told_as_what_it_is(tmp_path: Path, c
         (
             MATHS_SETTINGS,
             ["math"],
-            "no import is called 'math'. Did you mean 'maths'? @ pyproject.toml:/tool/toolkit/imports",
+            "there is no import named 'math'. Did you mean 'maths'? @ pyproject.toml:/tool/toolkit/imports",
         ),
     ],
 )
@@ -291,5 +291,5 @@ def test_a_document_may_lie_beside_the_project(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["openapi", "tools"])
 def test_a_file_that_is_not_there_is_a_mistake_of_the_settings(tmp_path: Path, key: str) -> None:
     ran = toolkit(project(tmp_path, f'[tool.toolkit.imports.shop]\n{key} = "nope.json"\n'), "import")
-    told = f"there is no file 'nope.json' @ pyproject.toml:/tool/toolkit/imports/shop/{key}\n"
+    told = f"the file 'nope.json' does not exist; give a path relative to pyproject.toml @ pyproject.toml:/tool/toolkit/imports/shop/{key}\n"
     assert (ran.returncode, ran.stderr) == (2, told)

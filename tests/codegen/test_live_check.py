@@ -68,7 +68,7 @@ def test_each_class_has_its_exit_code(
 def test_a_tool_that_is_gone_has_no_place(project: Project) -> None:
     project.write("acme/maths.py", MATHS.replace("def add", "def plus"))
     told = toolkit(project, "check", "--live").stdout.splitlines()
-    assert told[:2] == ["maths: add: breaking: the tool was removed", "maths: plus: widening: the tool is new"]
+    assert told[:2] == ["maths: add: breaking: the tool was removed", "maths: plus: widening: the tool was added"]
 
 
 def test_json_for_scripts(project: Project) -> None:
@@ -78,7 +78,7 @@ def test_json_for_scripts(project: Project) -> None:
     assert json.loads(ran.stdout) == {
         "changes": [
             {"import": "maths", "tool": "add", "kind": "breaking", "pointer": "", "sentence": "the tool was removed"},
-            {"import": "maths", "tool": "plus", "kind": "widening", "pointer": "", "sentence": "the tool is new"},
+            {"import": "maths", "tool": "plus", "kind": "widening", "pointer": "", "sentence": "the tool was added"},
         ],
         "allowed": False,
     }
@@ -96,7 +96,7 @@ def test_a_rename_of_ones_own_is_no_change(project: Project) -> None:
     ("module", "words", "told"),
     [
         ("raise RuntimeError('gone')", ["--live"], "'acme.maths' cannot be imported: RuntimeError: gone (acme/maths.py, line 1) @ pyproject.toml:/tool/toolkit/imports/maths/functions\n"),
-        (MATHS, ["--live", "math"], "no import is called 'math'. Did you mean 'maths'? @ pyproject.toml:/tool/toolkit/imports\n"),
+        (MATHS, ["--live", "math"], "there is no import named 'math'. Did you mean 'maths'? @ pyproject.toml:/tool/toolkit/imports\n"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_no_finding(project: Project, module: str, words: list[str], told: str) -> None:

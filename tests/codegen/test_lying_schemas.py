@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from tests.modules import input_model, module_text
 from tests.projects import Project, run
 
-DEFAULT = "'default' is not accepted by its own schema, so nothing is assumed"
-NOTHING_FITS = "no value fits: 'enum' is empty, or lists only what 'type' refuses"
+DEFAULT = "'default' is not valid for its own schema and is ignored"
+NOTHING_FITS = "no value is valid: 'enum' is empty, or 'type' excludes all of its values"
 
 
 class Lie(NamedTuple):
@@ -48,20 +48,20 @@ LIES = {
     ),
     "enum_without_values": of({"type": "string", "enum": []}, "a: Any | None = None", NOTHING_FITS, "enum", {}, "x"),
     "enum_of_another_type": of({"type": "integer", "enum": ["1", "2"]}, 'a: Omissible[Literal["1", "2"]] = None', NOTHING_FITS, "enum", {}, "1"),
-    "const_of_another_type": of({"type": "string", "const": 5}, "a: Omissible[Literal[5]] = None", "no value fits: 'type' refuses 'const'", "const", {}, 5),
-    "enum_partly_of_another_type": of({"type": "string", "enum": ["x", 1, None]}, 'a: Omissible[Literal["x"]] = None', "'enum' lists values that 'type' refuses", "enum", {"a": "x"}, None),
+    "const_of_another_type": of({"type": "string", "const": 5}, "a: Omissible[Literal[5]] = None", "no value is valid: 'type' excludes the value of 'const'", "const", {}, 5),
+    "enum_partly_of_another_type": of({"type": "string", "enum": ["x", 1, None]}, 'a: Omissible[Literal["x"]] = None', "'enum' has values that 'type' excludes", "enum", {"a": "x"}, None),
     "required_on_the_property": of({"type": "string", "required": True, "not": {"const": ""}}, "a: Omissible[str] = None", "'required' is a list of names next to 'properties'; on a property it has no effect", "", {"a": "x"}, ""),
-    "limit_of_draft_04": of({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "a: Annotated[Omissible[int], Field(gt=1)] = None", "'exclusiveMinimum' is a number since draft-06; it is read as draft-04 meant it", "exclusiveMinimum", {"a": 2}, 1),
-    "null_for_a_list": of({"type": "string", "enum": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'enum' is null, which means nothing", "enum", {"a": "x"}, ""),
-    "null_for_a_format": of({"type": "string", "format": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'format' is not text, which means nothing", "format", {"a": "x"}, ""),
+    "limit_of_draft_04": of({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, "a: Annotated[Omissible[int], Field(gt=1)] = None", "'exclusiveMinimum' is a number since draft-06; the boolean is read as in draft-04", "exclusiveMinimum", {"a": 2}, 1),
+    "null_for_a_list": of({"type": "string", "enum": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'enum' is null and is ignored", "enum", {"a": "x"}, ""),
+    "null_for_a_format": of({"type": "string", "format": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'format' is not a string and is ignored", "format", {"a": "x"}, ""),
     "draft_that_nobody_knows": Lie(
         {"$schema": "https://example.org/x", "type": "object", "required": ["a", "a"], "properties": {"a": {"not": {"const": 1}}}},
         "a: Any", "'$schema' does not name a draft from 04 to 2020-12; it is read as 2020-12", "/$schema", {"a": 2}, {"a": 1},
     ),
-    "limits_that_leave_nothing": of({"type": "string", "minLength": 3, "maxLength": 2}, "a: Annotated[Omissible[str], Field(max_length=2, min_length=3)] = None", "no value fits: 'minLength' is above 'maxLength'", "", {}, "abc"),
+    "limits_that_leave_nothing": of({"type": "string", "minLength": 3, "maxLength": 2}, "a: Annotated[Omissible[str], Field(max_length=2, min_length=3)] = None", "no value is valid: 'minLength' is greater than 'maxLength'", "", {}, "abc"),
     "types_that_exclude_each_other": Lie(
         {"type": "object", "properties": {"a": {"allOf": [{"type": "string"}, {"type": "integer"}]}}},
-        "a: Any | None = None", "no type is left that a value could have", "/properties/a", {}, {"a": "x"},
+        "a: Any | None = None", "no value is valid: no type is left", "/properties/a", {}, {"a": "x"},
     ),
     "required_name_that_is_not_there": Lie(
         {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "ghost"]},

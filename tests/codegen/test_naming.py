@@ -43,8 +43,8 @@ def test_one_python_form_for_two_names_is_refused_naming_both() -> None:
     with pytest.raises(SpecError) as failure:
         named("read-file", "done", "read_file")
     assert failure.value.problems == (
-        "tools 'read-file' (read-file.yaml) and 'read_file' are both 'tools.read_file' in Python; give one of them another"
-        " name with 'rename' @ read_file.yaml",
+        "tools 'read-file' (read-file.yaml) and 'read_file' both become 'tools.read_file' in Python; rename one of them"
+        " with 'rename' @ read_file.yaml",
     )
 
 

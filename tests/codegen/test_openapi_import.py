@@ -156,7 +156,7 @@ def test_a_path_and_its_parameters_disagree(tmp_path: Path) -> None:
     service = imported(tmp_path, one({"parameters": [parameter("b", "path")]}, path="/x/{a}"))
     assert service.tools[0]["inputSchema"]["properties"] == {"a": {"type": "string"}}
     assert service.notes == [
-        "GET /x/{a}: the path has no {b}, so this parameter is left out @ /paths/~1x~1{a}/get/parameters/0",
+        "GET /x/{a}: the path has no {b}, so this parameter is ignored @ /paths/~1x~1{a}/get/parameters/0",
         "GET /x/{a}: the document does not describe {a} in the path, so it is a string @ /paths/~1x~1{a}/get",
     ]
 
@@ -370,11 +370,11 @@ def test_bodies_that_cannot_be_sent_are_left_out_and_named(tmp_path: Path) -> No
     service = imported(tmp_path, one({"requestBody": body}))
     assert "body" not in service.tools[0]["request"]
     assert service.notes == [
-        "GET /pets: GET requests have no body, so this one is left out @ /paths/~1pets/get/requestBody"
+        "GET /pets: GET requests have no body, so this one is ignored @ /paths/~1pets/get/requestBody"
     ]
     service = imported(tmp_path, one({"requestBody": {"content": {}}}, method="post"))
     assert service.notes == [
-        "POST /pets: the body has no media type, so it is left out @ /paths/~1pets/post/requestBody"
+        "POST /pets: the body has no media type, so it is ignored @ /paths/~1pets/post/requestBody"
     ]
 
 

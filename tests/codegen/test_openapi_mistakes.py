@@ -108,15 +108,15 @@ REFERENCES = {
     "the document's folder are read",
     "//example.org/pet.json": "'//example.org/pet.json' is not followed: nothing is downloaded, only files in the document's "
     "folder are read",
-    "file:///etc/passwd": "'file:///etc/passwd' is not followed: nothing is downloaded, only files in the document's folder are read",
-    "/etc/passwd": "'/etc/passwd' is not followed: nothing is downloaded, only files in the document's folder are read",
-    "../secret.json": "'../secret.json' is not followed: it leaves the document's folder",
-    "a/../../secret.json": "'a/../../secret.json' is not followed: it leaves the document's folder",
-    "%2e%2e/secret.json": "'%2e%2e/secret.json' is not followed: it leaves the document's folder",
+    "file:///etc/passwd": "'file:///etc/passwd' is not followed: nothing is downloaded; save the file in the document's folder",
+    "/etc/passwd": "'/etc/passwd' is not followed: nothing is downloaded; save the file in the document's folder",
+    "../secret.json": "'../secret.json' is not followed: it is outside the document's folder; move the file into it",
+    "a/../../secret.json": "'a/../../secret.json' is not followed: it is outside the document's folder; move the file into it",
+    "%2e%2e/secret.json": "'%2e%2e/secret.json' is not followed: it is outside the document's folder; move the file into it",
     "link.json": "'link.json' is in a file that could not be read",
     "absent.json#/a": "'absent.json#/a' is in a file that could not be read",
     "#Pet": "'#Pet' is not followed: write a JSON pointer, such as '#/components/schemas/Pet'",
-    "#/components/schemas/Loop": "the reference leads to itself",
+    "#/components/schemas/Loop": "the reference is circular",
 }
 
 
@@ -195,7 +195,7 @@ def test_more_tools_than_a_file_may_hold(tmp_path: Path) -> None:
     operation = {"description": "x" * 100_000, "responses": OK}
     content = document(paths={f"/p{n}": {"get": operation} for n in range(50)})
     assert mistakes(tmp_path, content) == (
-        "its 50 tools take 4.8 MiB, more than the 4 of a spec file: choose some with 'operations', in several imports if "
+        "its 50 tools take 4.8 MiB, more than the 4 of a spec file: select some with 'operations', in several imports if "
         "needed @ api.json:",
     )
     assert len(imported(tmp_path, content, operations=["GET /p1"]).tools) == 1

@@ -121,7 +121,7 @@ def test_what_a_provider_runs_itself_is_left_out_by_name(tmp_path: Path, entry: 
     found = imported(tmp_path, [entry, FUNCTION])
     assert found.tools == [SPEC]
     place = f"/0/{name}" if "type" not in entry else "/0"
-    assert found.notes == (f"'{name}' is run by the provider and has no schema, so it is left out @ {place}",)
+    assert found.notes == (f"'{name}' is run by the provider and has no schema, so it is ignored @ {place}",)
 
 
 def test_a_tool_of_gemini_that_is_both(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_tool_of_gemini_that_is_both(tmp_path: Path) -> None:
     assert (len(found.tools), len(found.notes)) == (1, 1)
 
 
-FORMS_READ = "tools of OpenAI (chat, Responses, functions), Anthropic, Gemini and Bedrock are read"
+FORMS_READ = "supported are tools of OpenAI (chat, Responses, functions), Anthropic, Gemini and Bedrock"
 MISTAKES: list[tuple[Any, tuple[str, ...]]] = [
     ("[", ("not JSON: Expecting value (line 1, column 2) @ tools.json:",)),
     ([], (f"the file has no tools: {FORMS_READ} @ tools.json:",)),

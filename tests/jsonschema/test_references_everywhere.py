@@ -98,8 +98,8 @@ def called(project: Project, names: list[str], calls: list[dict[str, Any]]) -> t
 def test_arguments_behind_references_are_repaired(project: Project) -> None:
     results, _ = called(project, [tool["name"] for tool in TOOLS], [{"v": "7", "inner": {"v": "8"}}])
     repairs = [
-        {"pointer": "/v", "what": "text read as integer"},
-        {"pointer": "/inner/v", "what": "text read as integer"},
+        {"pointer": "/v", "what": "string read as integer"},
+        {"pointer": "/inner/v", "what": "string read as integer"},
     ]
     # What an anchor leads to is judged by the validator, which judges the arguments as a whole.
     assert results == [repairs] * (len(TOOLS) - 1) + ["INVALID_TOOL_ARGUMENTS"]

@@ -266,7 +266,7 @@ def test_parts(service: Service, ctx: StandaloneContext) -> None:
 
 def test_what_is_no_base64(service: Service, ctx: StandaloneContext) -> None:
     body: ApiBody = {"property": "body", "mediaType": "application/pdf", "base64": True}
-    with pytest.raises(InvalidArguments, match="bytes must be given as base64"):
+    with pytest.raises(InvalidArguments, match="bytes must be base64-encoded"):
         call(service, ctx, {"body": "!!"}, method="post", body=body)
     assert service.seen == []
 

@@ -194,7 +194,7 @@ def test_policy_explains_itself(make_door: MakeDoor) -> None:
         policy.explain("read_file", {"path": "docs/a"})
     make_door(policy)
     verdict = policy.explain("read_file", {"path": "docs/a"})
-    assert (verdict.decision, verdict.because) == ("allow", "Rule('allow', path='docs/**') decides (public)")
+    assert (verdict.decision, verdict.because) == ("allow", "decided by Rule('allow', path='docs/**') (public)")
     assert policy.explain("read_file", {"path": "src/a"}).decision == "deny"
 
 

@@ -180,7 +180,7 @@ def test_tool_without_handler(make_door: MakeDoor) -> None:
     error = caught(door, by_invoke, "add", {"a": 1, "b": 2})
     assert isinstance(error, ToolFailed)
     assert (error.reason, error.tool_name) == ("NO_HANDLER", "add")
-    assert error.message == "none of this toolkit's packs handles 'add'; bind a handler, and name its pack in 'packs'"
+    assert error.message == "no pack of this toolkit handles 'add'; bind a handler, and list its pack in 'packs'"
     assert caught(door, by_invoke, "add", {}).code == "INVALID_TOOL_ARGUMENTS"
     assert "add" not in [tool.name for tool in door.get_allowed_tools()]
 

@@ -241,7 +241,7 @@ def other_twice(number: int) -> int:
 CLASHES: dict[str, tuple[Any, str]] = {
     "with a spec": (
         [define_tool(other_twice, name="add")],
-        rf"two tools are called 'add': one of acme\.generated \(from acme/tools/add\.yaml\) and {__name__}\.other_twice; "
+        rf"two tools are named 'add': one of acme\.generated \(from acme/tools/add\.yaml\) and {__name__}\.other_twice; "
         "give the function another name with name=",
     ),
     "with a built-in": (
@@ -424,7 +424,7 @@ def test_a_standalone_context_has_what_its_context_grants(tmp_path: Path) -> Non
         assert first_line("a.txt", ctx) == "hello"
     with ToolContext.standalone(DynamicContext(tmp_path, DynamicPolicy(default="allow"), permissions=[])) as ctx:
         assert ctx.granted == frozenset()
-        with pytest.raises(SetupError, match="does not ask for the permission"):
+        with pytest.raises(SetupError, match="does not request the permission"):
             first_line("a.txt", ctx)
         assert str(first_line.execute_raw('{"path": "a.txt"}', ctx).value).startswith("TOOL_NOT_ALLOWED: ")
 

@@ -8,14 +8,14 @@ from tests.runtime.conftest import MakeDoor
 from toolkit import ToolkitError
 
 REPAIRED = {
-    "number as text": ({"a": "2", "b": 3}, [{"pointer": "/a", "what": "text read as integer"}]),
+    "number as text": ({"a": "2", "b": 3}, [{"pointer": "/a", "what": "string read as integer"}]),
     "two numbers as text": (
         {"a": "2", "b": "3.0"},
-        [{"pointer": "/a", "what": "text read as integer"}, {"pointer": "/b", "what": "text read as integer"}],
+        [{"pointer": "/a", "what": "string read as integer"}, {"pointer": "/b", "what": "string read as integer"}],
     ),
     "null for an absent optional": (
         {"a": 2, "b": 3, "note": None},
-        [{"pointer": "/note", "what": "null taken as left out"}],
+        [{"pointer": "/note", "what": "null read as omitted"}],
     ),
 }
 

@@ -654,7 +654,7 @@ DEFINITIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: define_tool(foreign).definition,
         r"the parameter 'a' of .*\.foreign cannot be read from JSON",
     ),
-    "keys that are no text": (lambda: define_tool(int_keys).definition, "'a' .* the keys of a dict must be text"),
+    "keys that are no text": (lambda: define_tool(int_keys).definition, "'a' .* the keys of a dict must be strings"),
     "foreign result": (
         lambda: define_tool(foreign_result).output,
         "cannot be written as JSON: .*return a pydantic model",
@@ -663,9 +663,9 @@ DEFINITIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: define_tool(two_models, input=Search).definition,
         "it needs one parameter for the input, not 'a', 'b'",
     ),
-    "odd resource": (lambda: define_tool(odd_resource).definition, "'x-resource' is one of read-path"),
+    "odd resource": (lambda: define_tool(odd_resource).definition, "'x-resource' must be one of read-path"),
     "unknown name": (lambda: define_tool(unknown_name).definition, "'a' .* cannot be read at run time: name 'Nowhere'"),
-    "no name": (lambda: define_tool(lambda: 1), "has no name of its own"),
+    "no name": (lambda: define_tool(lambda: 1), "has no name: set one"),
     "wrong name": (lambda: define_tool(show, name="../show"), "'../show' is not a tool name"),
     "wrong permission": (lambda: define_tool(show, permissions=["fly"]), "'fly' is not a permission"),  # type: ignore[list-item]
     "permissions as a text": (lambda: define_tool(show, permissions="read"), r"write \['read'\]"),  # type: ignore[arg-type]

@@ -127,7 +127,7 @@ def long_answer(args: Any, ctx: ToolContext) -> dict[str, str]:
 
 def is_kept(door: Door) -> bool:
     message = door.invoke("shout", {"text": "x"})
-    cut = "left out here" in message.text()
+    cut = "omitted here" in message.text()
     assert cut == (message.output_ref is not None)
     return cut
 

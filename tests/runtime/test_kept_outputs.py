@@ -67,7 +67,7 @@ def test_a_long_answer_is_cut_and_what_is_missing_can_be_read(make_door: MakeDoo
     assert message.content.text == LINES, "content is never cut"
     assert len(message.text()) < 51 * 1024
     assert message.output_ref is not None
-    assert re.search(r"\[\d+ of \d+ bytes are left out here.*ref_id \"", message.text())
+    assert re.search(r"\[\d+ of \d+ bytes omitted here.*ref_id \"", message.text())
     assert message.output_ref in message.text()
     result = door.call(ToolCall("1", "shout", {"text": "x"}))
     assert (result.kind, len(result.value) < 51 * 1024) == ("text", True), "data that had to be cut is text"
@@ -78,8 +78,8 @@ def test_what_is_streamed_is_all_there(make_door: MakeDoor) -> None:
     message = door.invoke("shout", {"text": "x"})
 
     assert message.text().endswith(
-        f"[the whole output has 538894 bytes in 50000 lines; tool_output_cache reads and tool_output_cache_grep "
-        f'searches it by ref_id "{message.output_ref}"]'
+        f"[the whole output has 538894 bytes in 50000 lines; read it with tool_output_cache or search it with "
+        f'tool_output_cache_grep, ref_id "{message.output_ref}"]'
     )
     assert "line 49999" in read(door, message.output_ref, 49_999)
     found = door.tool("tool_output_cache_grep", ref_id=message.output_ref, pattern="line 4999[0-9]$", regex=True)
@@ -133,8 +133,8 @@ def test_no_place_to_keep_anything_costs_the_ref_and_not_the_answer(
         message = door_with(make_door, handler, state_dir=tmp_path / "file" / "state").invoke("shout", {"text": "x"})
 
         assert message.output_ref is None
-        assert "could not be kept" in message.text()
-    assert "outputs cannot be kept" in caplog.text
+        assert "could not be stored" in message.text()
+    assert "outputs cannot be stored" in caplog.text
 
 
 def test_the_cache_and_its_limit_can_be_others(make_door: MakeDoor, tmp_path: Path) -> None:

@@ -76,15 +76,15 @@ def test_tools_are_found_by_name(registry: ToolRegistry) -> None:
     assert registry.get("nothing") is None
     registry.unregister("add")
     assert registry.get("add") is None
-    with pytest.raises(SetupError, match="no tool is registered as 'add'"):
+    with pytest.raises(SetupError, match="no tool named 'add' is registered"):
         registry.unregister("add")
 
 
 def test_a_name_that_is_taken_names_both_owners(registry: ToolRegistry) -> None:
-    words = rf"two tools are called 'add': {__name__}\.add and {__name__}\.another_add; give one another name with define_tool"
+    words = rf"two tools are named 'add': {__name__}\.add and {__name__}\.another_add; give one another name with define_tool"
     with pytest.raises(SetupError, match=words):
         registry.register(define_tool(another_add, name="add"))
-    with pytest.raises(SetupError, match="two tools are called 'add'"):
+    with pytest.raises(SetupError, match="two tools are named 'add'"):
         registry.register(add)
     assert registry.get("add") is add
     registry.unregister("add")
@@ -111,7 +111,7 @@ def test_enabled_are_those_whose_required_permissions_are_all_there(registry: To
 
 
 def test_permissions_are_words_that_exist(registry: ToolRegistry) -> None:
-    with pytest.raises(SetupError, match="no permission is called 'fly'"):
+    with pytest.raises(SetupError, match="unknown permission 'fly'"):
         registry.enabled(["fly"])  # type: ignore[list-item]
     with pytest.raises(SetupError, match="'fly' is not a permission"):
         ToolRegistry().register(add, permissions=["fly"])  # type: ignore[list-item]
@@ -151,7 +151,7 @@ def test_tools_run_by_name_in_a_loop(registry: ToolRegistry, context: DynamicCon
             # Inside a running loop, too, without awaiting.
             return [*(result.value for result in done), registry.execute("change", {}, ctx).value]
 
-    assert asyncio.run(run()) == ["changed", ["read"], "TOOL_NOT_FOUND: no tool is called 'nothing'.", "changed"]
+    assert asyncio.run(run()) == ["changed", ["read"], "TOOL_NOT_FOUND: unknown tool 'nothing'.", "changed"]
 
 
 @pytest.mark.parametrize("name", ["ad", "", "ADD", None, 7])
@@ -246,7 +246,7 @@ def test_unregistered_while_it_runs(context: DynamicContext) -> None:
         entered.wait()
         registry.unregister("hold")
         assert tools[0].execute({}).value == "TOOL_NOT_FOUND: 'hold' has been unregistered"
-        assert registry.execute("hold", {}, ctx).value == "TOOL_NOT_FOUND: no tool is called 'hold'."
+        assert registry.execute("hold", {}, ctx).value == "TOOL_NOT_FOUND: unknown tool 'hold'."
         go.set()
         thread.join()
     assert results == ["ended"]
@@ -333,8 +333,8 @@ ESCAPES = {
     "/etc/hostname": "is not a relative file name without '..'",
     "": "is not a relative file name without '..'",
     "a\0b": "is not a relative file name without '..'",
-    "link.md": "a link: only regular files are read",
-    "linked/inner.md": "a part of the path is a link or not a directory",
+    "link.md": "a symbolic link: only regular files are read",
+    "linked/inner.md": "a part of the path is a symbolic link or not a directory",
     "texts": "not a regular file",
     "pipe.md": "not a regular file",
     "missing.md": "no such file",

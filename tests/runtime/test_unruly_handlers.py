@@ -163,7 +163,7 @@ def test_a_result_that_comes_after_the_deadline_is_a_timeout(make_door: MakeDoor
 
 @pytest.mark.parametrize("deadline", ["5", True, float("inf"), 10**400, 0, -1, float("nan")])
 def test_deadlines_that_are_none(make_door: MakeDoor, deadline: Any) -> None:
-    with pytest.raises(SetupError, match="a deadline is a number of seconds above 0"):
+    with pytest.raises(SetupError, match="a deadline must be a number of seconds greater than 0"):
         make_door(deadline=deadline)
 
 

@@ -17,8 +17,8 @@ ROWS: list[tuple[str, dict[str, Json], list[str]]] = [
     ("misses_it_in_blanks", {"description": " \n"}, ["the tool has no description @ t.json:"]),
     ("takes_40_tokens", {"description": "\u00e9" * 80}, []),
     ("counts_41_tokens", {"description": "\u00e9" * 80 + "x"}, ["the description has 41 tokens: keep it to 40 and move the rest to a 'descriptionFile' @ t.json:/description"]),
-    ("sees_a_fence", {"description": "Runs.\n```\nx\n```"}, ["the description holds code: describe in words what the tool does @ t.json:/description"]),
-    ("sees_a_prompt", {"description": "Runs.\n  >>> x"}, ["the description holds code: describe in words what the tool does @ t.json:/description"]),
+    ("sees_a_fence", {"description": "Runs.\n```\nx\n```"}, ["the description contains code: describe what the tool does in plain language @ t.json:/description"]),
+    ("sees_a_prompt", {"description": "Runs.\n  >>> x"}, ["the description contains code: describe what the tool does in plain language @ t.json:/description"]),
     ("lets_single_ticks_be", {"description": "Reads `path`; a >>> b."}, []),
     ("misses_a_property", {"inputSchema": {"properties": {"b": BARE, "a": True}}}, ["the property 'b' has no description @ t.json:/inputSchema/properties/b", "the property 'a' has no description @ t.json:/inputSchema/properties/a"]),
     ("looks_into_items", {"inputSchema": {"properties": {"a": {"description": "x", "items": {"properties": {"b/c": BARE}}}}}}, ["the property 'b/c' has no description @ t.json:/inputSchema/properties/a/items/properties/b~1c"]),
@@ -29,7 +29,7 @@ ROWS: list[tuple[str, dict[str, Json], list[str]]] = [
     ("doubts_a_read_only_writer", {"permissions": ["read", "write"], "annotations": {"readOnlyHint": True}}, ["'readOnlyHint' is true for a tool that may write @ t.json:/annotations/readOnlyHint"]),
     ("doubts_an_optional_right", {"permissions": {"optional": ["execute", "write"]}, "annotations": {"readOnlyHint": True}}, ["'readOnlyHint' is true for a tool that may write and execute @ t.json:/annotations/readOnlyHint"]),
     ("believes_a_reader", {"permissions": ["read", "network"], "annotations": {"readOnlyHint": True}}, []),
-    ("keeps_the_order", {"description": "```", "inputSchema": {"properties": {"a": {}}}, "permissions": ["write"], "annotations": {"readOnlyHint": True}}, ["the description holds code: describe in words what the tool does @ t.json:/description", "the property 'a' has no description @ t.json:/inputSchema/properties/a", "'readOnlyHint' is true for a tool that may write @ t.json:/annotations/readOnlyHint"]),
+    ("keeps_the_order", {"description": "```", "inputSchema": {"properties": {"a": {}}}, "permissions": ["write"], "annotations": {"readOnlyHint": True}}, ["the description contains code: describe what the tool does in plain language @ t.json:/description", "the property 'a' has no description @ t.json:/inputSchema/properties/a", "'readOnlyHint' is true for a tool that may write @ t.json:/annotations/readOnlyHint"]),
 ]  # fmt: skip
 
 

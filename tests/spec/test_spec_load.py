@@ -211,15 +211,15 @@ def test_reads_no_links_and_no_pipes(tmp_path: Path) -> None:
     (tools / "folder").symlink_to(tmp_path / "real")
     os.mkfifo(tools / "pipe.yaml")
     assert problems_of(tools, tools / "link.yaml", base=tmp_path) == (
-        "a link: only real directories are searched @ tools/folder:",
-        "a link: only regular files are read @ tools/link.yaml:",
+        "a symbolic link: only real directories are searched @ tools/folder:",
+        "a symbolic link: only regular files are read @ tools/link.yaml:",
         "not a regular file @ tools/pipe.yaml:",
     )
 
 
 def test_wants_a_known_file_ending(tmp_path: Path) -> None:
     path = write(tmp_path / "a.toml", "")
-    assert problems_of(path, base=tmp_path) == ("a spec file ends in .yaml, .yml or .json @ a.toml:",)
+    assert problems_of(path, base=tmp_path) == ("not a spec file: its name must end in .yaml, .yml or .json @ a.toml:",)
 
 
 @pytest.fixture
@@ -253,8 +253,8 @@ REFUSED_FILES = {
     "starts_at_the_root": ("/secret.md", ["'/secret.md' is not a relative file name without '..'"]),
     "is_empty": ("", ["'' is not a relative file name without '..'"]),
     "holds_a_nul": ("a\0", ["'a\\x00' is not a relative file name without '..'"]),
-    "is_a_link": ("link.md", ["a link: only regular files are read"]),
-    "goes_through_a_link": ("out/secret.md", ["a part of the path is a link or not a directory"]),
+    "is_a_link": ("link.md", ["a symbolic link: only regular files are read"]),
+    "goes_through_a_link": ("out/secret.md", ["a part of the path is a symbolic link or not a directory"]),
     "is_a_directory": ("docs", ["not a regular file"]),
     "is_missing": ("none.md", ["no such file"]),
     "is_too_long_a_name": ("a" * 300, ["cannot be read: File name too long"]),

@@ -106,8 +106,8 @@ JSON: list[tuple[str, str, str]] = [
     ("counts_to_400_digits", f'{{{S}, "_meta": [-{"9" * 400}]}}', "the number has 400 digits; fewer than 400 are allowed @ t.json:/_meta/0"),
     ("measures_to_400_digits", f'{{{S}, "_meta": 0.{"1" * 500}}}', "the number has 501 digits; fewer than 400 are allowed @ t.json:/_meta"),
     ("overflows_a_float", f'{{{S}, "_meta": 1e400}}', "the number 1e400 is too large for a float @ t.json:/_meta"),
-    ("halves_a_pair", f'{{{S}, "title": "\\ud83d"}}', "the text holds a lone surrogate, which is not valid Unicode @ t.json:/title"),
-    ("halves_a_pair_in_a_key", f'{{{S}, "x-\\ud83d": 1}}', "the text holds a lone surrogate, which is not valid Unicode @ t.json:/x-\\ud83d"),
+    ("halves_a_pair", f'{{{S}, "title": "\\ud83d"}}', "the text contains a lone surrogate, which is not valid Unicode @ t.json:/title"),
+    ("halves_a_pair_in_a_key", f'{{{S}, "x-\\ud83d": 1}}', "the text contains a lone surrogate, which is not valid Unicode @ t.json:/x-\\ud83d"),
     ("nests_10000_lists", f'{{"a": {"[" * 10_000}', "nested deeper than 100 levels (line 1, column 106) @ t.json:"),
     ("nests_10000_objects_on_lines", '{"a":\n' * 10_000, "nested deeper than 100 levels (line 101, column 1) @ t.json:"),
     ("nests_a_schema_of_65_levels", f'{{"name": "t", "inputSchema": {{"type": "object", "x": {"[" * 64}{"]" * 64}}}}}', "'inputSchema' is nested deeper than 64 levels @ t.json:/inputSchema"),
@@ -181,7 +181,7 @@ def test_refuses_broken_yaml_with_one_problem(text: str, end: str, scanner: str)
         assert problem.startswith("not YAML: ")
         assert problem.endswith(end)
     else:
-        assert problem == "the text holds a lone surrogate, which is not valid Unicode @ t.yaml:/title"
+        assert problem == "the text contains a lone surrogate, which is not valid Unicode @ t.yaml:/title"
 
 
 def test_reports_five_mistakes_of_one_file() -> None:

@@ -104,8 +104,8 @@ def test_mistakes_of_the_file(keys: dict[str, Any], told: str) -> None:
         ),
         ("openapi", {"request": {"class": 1}}, "'class' is not a key of 'request'"),
         ("openapi", {"request": {"output": 1}}, "'output' is not a key of 'request'"),
-        ("functions", {"function": "acme.math"}, "a function is written 'module:function', not 'acme.math'"),
-        ("functions", {"function": "a.b:c d"}, "a function is written 'module:function', not 'a.b:c d'"),
+        ("functions", {"function": "acme.math"}, "'function' must have the form 'module:function', not 'acme.math'"),
+        ("functions", {"function": "a.b:c d"}, "'function' must have the form 'module:function', not 'a.b:c d'"),
     ],
 )
 def test_mistakes_of_a_tool(kind: str, keys: dict[str, Any], told: str) -> None:

@@ -19,7 +19,7 @@ def plain(value: object) -> Any:
     """
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        # SDKs return values that their own types do not know yet, which is no reason to warn.
+        # SDKs return values that their own types do not know yet; this is not worth a warning.
         return plain(dump(mode="json", by_alias=True, exclude_unset=True, warnings=False))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}

@@ -1,4 +1,4 @@
-"""The built-in tools: each spec stands next to its handler, and all are bound as any project binds its own."""
+"""The built-in tools: each spec is next to its handler, and all are bound as any project binds its own."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def verify(
     else:
         for problem in report.problems:
             typer.echo(problem)
-        open_calls = f", {report.open_calls} calls without an end" if report.open_calls else ""
+        open_calls = f", calls without an end record: {report.open_calls}" if report.open_calls else ""
         verdict = f"{len(report.problems)} problems" if report.problems else "the chain is intact"
         typer.echo(f"{log}: {report.head.lines} records, {verdict}{open_calls}")
     raise typer.Exit(1 if report.problems else 0)

@@ -33,7 +33,7 @@ def load_tool(package: str | None, name: str) -> tuple[Any, dict[str, Any]]:
     module = load_package(package)
     definitions: dict[str, dict[str, Any]] = module.CATALOG.definitions
     if name not in definitions:
-        raise SetupError(f"no tool is called {name!r}.{nearest(name, definitions)}")
+        raise SetupError(f"unknown tool {name!r}.{nearest(name, definitions)}")
     return module, definitions[name]
 
 

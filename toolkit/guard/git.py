@@ -282,7 +282,10 @@ class GitGuard:
         if result.timed_out:
             raise ToolFailed("IO", f"git did not finish within {_TIMEOUT:.0f} seconds")
         if result.stdout_truncated:
-            raise ToolFailed("TOO_LARGE", "the repository has too many changes to list")
+            raise ToolFailed(
+                "TOO_LARGE",
+                "the repository has too many changes to list; run git status as a command, on a subdirectory",
+            )
         if result.exit_code == 127:
             raise ToolFailed("COMMAND_NOT_FOUND", "'git' is not installed, or is not visible inside the sandbox")
         if result.exit_code != 0:

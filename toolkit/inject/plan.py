@@ -50,7 +50,7 @@ class Planner:
         for id, factory in overrides.items():
             if not callable(factory):
                 raise SetupError(
-                    f"the override of {id!r} is {type(factory).__name__}; give a function that makes it: lambda: value"
+                    f"the override of {id!r} is a {type(factory).__name__}; pass a function that returns it: lambda: value"
                 )
         self.overrides: Final = dict(overrides)
         self._given = given
@@ -106,14 +106,16 @@ class Planner:
             known = self._make_node(id, factory, kept, (*above, (identity, id)))
             self._nodes[identity] = known
         if lifetime is not None and known.lifetime != lifetime:
-            raise SetupError(f"{id!r} is kept per {known.lifetime} in one place and per {lifetime} in another")
+            raise SetupError(
+                f"{id!r} has the lifetime {known.lifetime} in one place and {lifetime} in another; use one of them"
+            )
         return known
 
     def _check_owner(self, key: DependencyKey[Any]) -> None:
         other = self._keys.setdefault(key.id, key)
         if other is not key and other.create is not key.create:
             raise SetupError(
-                f"two dependency keys are called {key.id!r}: one made by {name_of(other.create)}, "
+                f"two dependency keys are named {key.id!r}: one is created by {name_of(other.create)}, "
                 f"one by {name_of(key.create)}; rename one"
             )
 

@@ -42,7 +42,7 @@ class DependencyScope:
         """The value of a node that needs no loop."""
         if node.needs_loop:
             raise SetupError(
-                f"{node.id!r} is made by an async factory: take it as an injected parameter, or write "
+                f"{node.id!r} has an async factory: take it as an injected parameter, or use "
                 f"`await ctx.resolve_async(...)` in an async handler"
             )
         return run_without_loop(self._value(node, _block))

@@ -119,7 +119,7 @@ class Judge:
         return not isinstance(value, dict) or all(self._fits(name, part, depth) for name in value)
 
     def _dependent(self, value: Any, parts: Any, schema: Any, depth: int) -> bool:
-        """``dependentSchemas``, and ``dependencies``, in which a list of names may stand for a schema."""
+        """``dependentSchemas``, and ``dependencies``, in which a list of names may replace a schema."""
         return not isinstance(value, dict) or all(
             self._fits(value, {"required": part} if isinstance(part, list) else part, depth)
             for name, part in parts.items()
@@ -151,7 +151,7 @@ class Judge:
         return bool(schema.get("minContains", 1) <= count <= schema.get("maxContains", count))
 
     def _unevaluated(self, value: Any, part: Any, schema: Any, depth: int) -> bool:
-        """Judged only where nothing but the words next to it evaluates: then it is what no other of them applies to."""
+        """Judged only where only keywords next to it evaluate: it then applies to what none of them applies to."""
         if part is True or not isinstance(value, dict | list):
             return True
         if any(word in schema for word in (*APPLIED_IN_PLACE, *REFERENCES, "contains")):

@@ -1,6 +1,6 @@
 """The keywords of JSON Schema, draft-04 to 2020-12: which hold schemas, which can refuse a value, and of which type.
 
-Everything that walks, merges or judges schemas builds on these tables. A word in none of them is an annotation.
+Everything that walks, merges or judges schemas builds on these tables. A keyword in none of them is an annotation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SUBSCHEMAS: Final = frozenset(
         "unevaluatedItems", "unevaluatedProperties",
     }
 )  # fmt: skip
-"""The words whose value is a schema (``items`` may also be a list of them)."""
+"""The keywords whose value is a schema (``items`` may also be a list of them)."""
 SUBSCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
 SUBSCHEMA_MAPS: Final = frozenset(
     {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
@@ -23,7 +23,7 @@ SUBSCHEMA_MAPS: Final = frozenset(
 
 UNIONS: Final = ("anyOf", "oneOf")
 APPLIED_IN_PLACE: Final = ("allOf", *UNIONS, "if", "then", "else", "not", "dependentSchemas", "dependencies")
-"""The words whose schemas judge the same value as the schema they stand in."""
+"""The keywords whose schemas judge the same value as the schema they are in."""
 REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 _NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -42,7 +42,7 @@ TYPE_WORDS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "null": (),
 }  # fmt: skip
-"""The words that say something about values of one type only; a value of another type passes them."""
+"""The keywords that say something about values of one type only; a value of another type passes them."""
 APPLIES_TO: Final[dict[str, tuple[str, ...]]] = {
     word: tuple(name for name, theirs in TYPE_WORDS.items() if word in theirs)
     for words in TYPE_WORDS.values()
@@ -53,18 +53,18 @@ DEFINITIONS: Final = frozenset({"$defs", "definitions"})
 IDENTIFIERS: Final = frozenset(
     {"$anchor", "$comment", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary"}
 )
-"""The words about the schema as a document."""
+"""The keywords about the schema as a document."""
 ANNOTATIONS: Final = frozenset(
     {
         "contentEncoding", "contentMediaType", "contentSchema", "default", "deprecated", "description", "example",
         "examples", "format", "readOnly", "title", "writeOnly",
     }
 )  # fmt: skip
-"""The words that describe a value and never refuse one; ``format`` is not asserted."""
+"""The keywords that describe a value and never refuse one; ``format`` is not asserted."""
 ASSERTIONS: Final = frozenset(
     {"type", "enum", "const", *REFERENCES, *APPLIED_IN_PLACE, *APPLIES_TO, "if", "then", "else"} - ANNOTATIONS
 )
-"""The words that can refuse a value."""
+"""The keywords that can refuse a value."""
 
 
 def has_assertions(schema: Schema) -> bool:

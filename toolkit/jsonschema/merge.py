@@ -1,4 +1,4 @@
-"""Several schemas that must hold at once (``allOf``, words next to a reference) as one schema."""
+"""Several schemas that must hold at once (``allOf``, keywords next to a reference) as one schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Conjunct:
 
     schema: Schema | bool
     is_of_this_place: bool
-    """Whether its title, description and default are those of the place the conjunction stands in."""
+    """Whether its title, description and default are those of the place where the conjunction is."""
 
 
 def conjuncts(
@@ -58,7 +58,7 @@ def conjuncts(
     if "$ref" in own:
         place, target = follow(own["$ref"], f"{pointer}/$ref")
         if place in seen:
-            raise NotMergeable("'$ref' leads back to itself", pointer)
+            raise NotMergeable("'$ref' is circular", pointer)
         for found in conjuncts(target, references, follow, visit, place, seen | {place}, depth + 1):
             yield Conjunct(found.schema, False)
     if "allOf" in own:
@@ -117,7 +117,7 @@ def _merge_part(merged: Merged, part: Schema) -> None:
 def _combine(merged: Merged, word: str, value: Any) -> None:
     try:
         if word not in _RULES:
-            raise NotMergeable(f"two different {word!r} cannot be written as one")
+            raise NotMergeable(f"two different {word!r} cannot be combined")
         merged.schema[word] = _RULES[word](merged.schema[word], value)
     except NotMergeable as error:
         merged.why_wider = merged.why_wider or str(error)
@@ -125,13 +125,13 @@ def _combine(merged: Merged, word: str, value: Any) -> None:
         merged.is_empty = True
 
 
-# -- words whose meaning depends on the words next to them -------------------------------------------------------------
+# -- keywords whose meaning depends on the keywords next to them -------------------------------------------------------
 
 _EVALUATING: Final = {
     "unevaluatedProperties": ("additionalProperties", *APPLIED_IN_PLACE),
     "unevaluatedItems": ("items", "prefixItems", "additionalItems", "contains", *APPLIED_IN_PLACE),
 }
-"""Words that change what is left for the ``unevaluated`` words next to them."""
+"""Keywords that change what is left for the ``unevaluated`` keywords next to them."""
 _GROUPS: Final = (
     ("if", "then", "else"),
     ("contains", "minContains", "maxContains"),
@@ -140,7 +140,7 @@ _GROUPS: Final = (
 
 
 def _find_changed_meaning(one: Schema, other: Schema) -> str | None:
-    """Why a word of one schema would mean something else among the words of the other; None where none does."""
+    """Why a keyword of one schema would mean something else among the keywords of the other; None where none does."""
     for word in ("additionalProperties", "unevaluatedProperties"):
         if _misses_properties(one, other, word) or _misses_properties(other, one, word):
             return f"{word!r} does not know all properties"
@@ -150,19 +150,19 @@ def _find_changed_meaning(one: Schema, other: Schema) -> str | None:
                 return f"{word!r} does not know what other schemas evaluate"
     for group in _GROUPS:
         if not _keep_their_meaning(one, other, group):
-            return f"{group[0]!r} and the words read with it are in several schemas"
+            return f"{group[0]!r} and the keywords that depend on it are in several schemas"
     return None
 
 
 def _misses_properties(closed: Schema, other: Schema, word: str) -> bool:
-    """Whether a word that means all names but those next to it would lose some to the other schema's names."""
+    """Whether a keyword that means all names but those next to it would lose some to the other schema's names."""
     if closed.get(word, True) in (True, {}):
         return False
     return bool(_names(other) - _names(closed)) or "patternProperties" in other
 
 
 def _widened_extra_properties(one: Schema, other: Schema) -> bool | None:
-    """``additionalProperties`` that refuses nothing both schemas accept; None where merging the word does as well."""
+    """``additionalProperties`` that refuses nothing both schemas accept; None where merging it does as well."""
     word = "additionalProperties"
     if not _misses_properties(one, other, word) and not _misses_properties(other, one, word):
         return None
@@ -184,7 +184,7 @@ def _keep_their_meaning(one: Schema, other: Schema, group: tuple[str, ...]) -> b
     return same_json(mine.get("prefixItems"), theirs.get("prefixItems"))
 
 
-# -- two values of one word as one ---------------------------------------------------------------------------------------
+# -- two values of one keyword as one ----------------------------------------------------------------------------------
 
 
 def _types(one: Any, other: Any) -> Any:

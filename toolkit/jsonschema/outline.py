@@ -10,7 +10,7 @@ from toolkit.jsonschema.keywords import UNIONS, Schema
 from toolkit.jsonschema.pointer import unescape_key
 from toolkit.jsonschema.references import References
 
-# Words by which a schema without a type shows which it means.
+# Keywords by which a schema without a type shows which it means.
 _IMPLIED: Final = (("properties", "object"), ("additionalProperties", "object"), ("items", "array"))
 
 

@@ -19,7 +19,7 @@ _IDS: Final = ("$id", "id")
 
 
 class ReferenceTarget(NamedTuple):
-    """A place in the document, and what stands there."""
+    """A place in the document, and what is there."""
 
     pointer: str
     schema: Any
@@ -36,7 +36,7 @@ class References:
         self.root: Final = root
         dialect = root.get("$schema") if isinstance(root, dict) else None
         self.ignores_siblings: Final = isinstance(dialect, str) and _OLD_DRAFTS.match(dialect) is not None
-        """Up to draft-07 the words next to a reference have no effect."""
+        """Up to draft-07 the keywords next to a reference have no effect."""
 
     def pointer_of(self, ref: object) -> str | None:
         """The place that a reference names by pointer ("" for the root); None for any other reference."""
@@ -75,7 +75,7 @@ class References:
         return {word: value for word, value in schema.items() if word == "$ref" or word not in ASSERTIONS}
 
     def may_lead_inside(self, ref: object) -> bool:
-        """Whether a reference that is no pointer can lead to a part of this document, or to JSON Schema's own schemas."""
+        """Whether a reference that is not a pointer can lead to a part of this document, or to JSON Schema's own schemas."""
         if not isinstance(ref, str):
             return False
         named = any(word in schema for _, schema in subschemas(self.root) for word in (*_ANCHORS, "$id"))

@@ -29,26 +29,27 @@ def as_types(value: Any) -> list[str] | None:
 
 
 _MEANT: Final = {
-    "any": "left out",
-    "bool": "'boolean'",
-    "dict": "'object'",
-    "float": "'number'",
-    "double": "'number'",
-    "int": "'integer'",
-    "list": "'array'",
-    "long": "'integer'",
-    "none": "'null'",
-    "str": "'string'",
-    "text": "'string'",
-    "tuple": "'array'",
+    "any": "omit 'type'",
+    "bool": "write 'boolean'",
+    "dict": "write 'object'",
+    "float": "write 'number'",
+    "double": "write 'number'",
+    "int": "write 'integer'",
+    "list": "write 'array'",
+    "long": "write 'integer'",
+    "none": "write 'null'",
+    "str": "write 'string'",
+    "text": "write 'string'",
+    "tuple": "write 'array'",
 }
 
 
 def unknown_type(names: Iterable[str]) -> str:
     """The sentence for types that JSON Schema does not know.
 
-    >>> unknown_type(["float"])
-    "'type' must be one of array, boolean, integer, null, number, object, string, or a list of them; 'float' is 'number'"
+    >>> unknown_type(["float"]).partition("; ")[2]
+    "instead of 'float', write 'number'"
     """
-    meant = next((f"; {name!r} is {_MEANT[name.lower()]}" for name in names if name.lower() in _MEANT), "")
+    name = next((name for name in names if name.lower() in _MEANT), None)
+    meant = "" if name is None else f"; instead of {name!r}, {_MEANT[name.lower()]}"
     return f"'type' must be one of {', '.join(sorted(TYPES))}, or a list of them{meant}"

@@ -12,7 +12,7 @@ Keys: TypeAlias = tuple[str] | tuple[str, str | int]
 
 
 def children(schema: Schema) -> Iterator[tuple[Keys, Any]]:
-    """Whatever stands where a schema holds a schema, well-formed or not, with the keys that lead there.
+    """Whatever is where a schema contains a schema, well-formed or not, with the keys that lead there.
 
     >>> list(children({"items": True, "enum": [{}], "anyOf": [{}], "properties": {"a": {}}}))
     [(('items',), True), (('anyOf', 0), {}), (('properties', 'a'), {})]

@@ -57,7 +57,7 @@ def _array(schema: Any) -> CoreSchema:
 def _mapping(schema: Any) -> CoreSchema:
     keys = close_schema(schema["keys_schema"])
     if keys["type"] not in ("str", "any", "literal"):
-        raise SetupError("the keys of a dict must be text: JSON has no others")
+        raise SetupError("the keys of a dict must be strings, as in JSON")
     return {**schema, "keys_schema": keys, "values_schema": close_schema(schema["values_schema"])}
 
 

@@ -65,7 +65,7 @@ def _integer(schema: Any) -> CoreSchema:
 
 def _whole(value: float) -> int:
     if not value.is_integer():
-        raise ValueError("not a whole number")
+        raise ValueError("not an integer")
     return int(value)
 
 
@@ -177,7 +177,7 @@ def check_json(value: Any) -> Any:
             _refuse_depth(depth)
             for key in item:
                 if type(key) is not str:
-                    raise PydanticCustomError("json_value", "Object keys should be text")
+                    raise PydanticCustomError("json_value", "Object keys should be strings")
                 _refuse_surrogates(key)
             pending.extend((child, depth + 1) for child in item.values())
         elif kind is list:

@@ -1,4 +1,4 @@
-"""Imported functions: the tools of Python modules, under the names that an import gave them."""
+"""Imported functions: the tools of Python modules, under the names from their import."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FunctionTools:
         for name in self.names.values():
             if name not in tools:
                 raise SetupError(
-                    f"there is no tool {name!r} in {' or '.join(self.sources)} any more.{nearest(name, tools)}"
+                    f"the tool {name!r} no longer exists in {' or '.join(self.sources)}.{nearest(name, tools)}"
                     f" Run `toolkit import` and `toolkit generate` again"
                 )
         return Pack(tools=[_rename(tools[name], own_name) for own_name, name in self.names.items()])

@@ -44,7 +44,7 @@ _LIST_KEYS = ("tools", "nextCursor", "_meta", "origin", "prefix")
 def check_document(value: Json, problems: Problems, directory: Path | None) -> list[ToolSpec]:
     """The tools of one file: one definition, or the list that a server returns for ``tools/list``."""
     if not isinstance(value, dict):
-        problems.add(f'a spec file holds one tool as an object, or {{"tools": [...]}}, not {kind(value)}', "")
+        problems.add(f'a spec file must be one tool (an object) or {{"tools": [...]}}, not {kind(value)}', "")
         return []
     if "tools" not in value:
         return [_check_tool(Fields(value, "", problems), directory, FileOrigin())]

@@ -72,7 +72,7 @@ def check_function(fields: Fields) -> str | None:
     # Python's names for functions that are defined inside another.
     parts = [*module.split("."), *(part for part in name.split(".") if part not in ("<locals>", "<lambda>"))]
     if not all(part.isidentifier() for part in parts):
-        fields.add(f"a function is written 'module:function', not {shown(function)}", "function")
+        fields.add(f"'function' must have the form 'module:function', not {shown(function)}", "function")
     return function
 
 

@@ -69,8 +69,8 @@ def _explain_os_error(error: OSError) -> str:
     if error.errno == errno.ENOENT:
         return "no such file"
     if error.errno == errno.ELOOP:
-        return "a link: only regular files are read"
+        return "a symbolic link: only regular files are read"
     if error.errno == errno.ENOTDIR:
         # The kernel also reports this for a link when O_NOFOLLOW opens a directory.
-        return "a part of the path is a link or not a directory"
+        return "a part of the path is a symbolic link or not a directory"
     return f"cannot be read: {os.strerror(error.errno) if error.errno else 'unknown error'}"

@@ -41,7 +41,7 @@ def _lint_description(spec: ToolSpec, count_tokens: Callable[[str], int]) -> Ite
         limit = f"keep it to {MAX_DESCRIPTION_TOKENS} and move the rest to a 'descriptionFile'"
         yield f"the description has {tokens} tokens: {limit}", pointer
     if "```" in spec.description or any(line.lstrip().startswith(">>>") for line in spec.description.splitlines()):
-        yield "the description holds code: describe in words what the tool does", pointer
+        yield "the description contains code: describe what the tool does in plain language", pointer
 
 
 def _undescribed(schema: Json, pointer: str) -> Iterator[tuple[str, str]]:

@@ -74,7 +74,7 @@ def _spec_files(given: Path, base: Path, findings: list[Finding]) -> list[Path]:
     if given.suffix in SUFFIXES:
         return [given]
     exists = os.path.lexists(given)
-    message = "a spec file ends in .yaml, .yml or .json" if exists else "no such file or directory"
+    message = "not a spec file: its name must end in .yaml, .yml or .json" if exists else "no such file or directory"
     findings.append(Finding(message, _source(given, base), ""))
     return []
 
@@ -89,7 +89,7 @@ def _find_spec_files(directory: Path, base: Path, findings: list[Finding]) -> li
         files += (Path(folder, name) for name in names if name.endswith(SUFFIXES))
         for linked in (path for name in folders if (path := Path(folder, name)).is_symlink()):
             # os.walk does not enter links. Without a finding it would look as if their specs were loaded.
-            findings.append(Finding("a link: only real directories are searched", _source(linked, base), ""))
+            findings.append(Finding("a symbolic link: only real directories are searched", _source(linked, base), ""))
     return sorted(files, key=lambda file: file.relative_to(directory).as_posix())
 
 

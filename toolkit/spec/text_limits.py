@@ -10,7 +10,7 @@ from toolkit.spec.problems import clip
 
 MAX_DEPTH: Final = 100  # of a whole file; a schema has its own, smaller limit in check.py
 MAX_DIGITS: Final = 400
-NOT_UNICODE: Final = "the text holds a lone surrogate, which is not valid Unicode"
+NOT_UNICODE: Final = "the text contains a lone surrogate, which is not valid Unicode"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -39,7 +39,7 @@ _GEMINI_NATIVE: Final = frozenset(
 )  # fmt: skip
 # Google's JSON writes integers as strings.
 _COUNTS: Final = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
-_FORMS: Final = "tools of OpenAI (chat, Responses, functions), Anthropic, Gemini and Bedrock are read"
+_FORMS: Final = "supported are tools of OpenAI (chat, Responses, functions), Anthropic, Gemini and Bedrock"
 
 
 def import_provider_json(settings: ImportSettings, root: Path) -> ImportResult:
@@ -135,7 +135,7 @@ class _ToolCollector:
             self.tools.append(tool)
 
     def _leave_out(self, name: str, pointer: str) -> None:
-        self.notes.append(f"{shown(name)} is run by the provider and has no schema, so it is left out @ {pointer}")
+        self.notes.append(f"{shown(name)} is run by the provider and has no schema, so it is ignored @ {pointer}")
 
 
 def _make_spec(definition: ToolDefinition) -> dict[str, Any]:

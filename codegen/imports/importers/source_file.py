@@ -15,5 +15,8 @@ def find_source_file(settings: ImportSettings, root: Path) -> Path:
     name = settings.openapi or settings.tools
     file = root / name
     if not os.path.lexists(file):
-        raise SetupError(f"there is no file {shown(name)} @ {settings.pointer}/{settings.kind}")
+        raise SetupError(
+            f"the file {shown(name)} does not exist; give a path relative to pyproject.toml"
+            f" @ {settings.pointer}/{settings.kind}"
+        )
     return file

@@ -33,12 +33,15 @@ def read_modules(settings: Settings, reader: str, entries: Sequence[str], settin
         command = [sys.executable, "-P", str(script), str(answer), str(settings.import_root), settings.package]
         code = _run([*command, *entries], settings.root, printed)
         if code is None:
-            raise GenerationError(f"reading the modules of {setting!r} took longer than {SECONDS} s @ {where}")
+            raise GenerationError(
+                f"reading the modules of {setting!r} took longer than {SECONDS} s;"
+                f" move slow work out of the module level @ {where}"
+            )
         if code or not answer.is_file():
             text = printed.read_bytes()[-_MAX_SHOWN:].decode("utf-8", "replace").strip()
             last = f"; its last output:\n{text}" if text else ""
             raise GenerationError(
-                f"a module of {setting!r} ended the process that read it (exit code {code}) @ {where}{last}"
+                f"importing a module of {setting!r} ended the process (exit code {code}) @ {where}{last}"
             )
         result: dict[str, Any] = json.loads(answer.read_bytes())
     if "failed" in result:

@@ -24,7 +24,7 @@ from toolkit.jsonschema.walk import children, map_children, subschemas
 Node: TypeAlias = dict[str, Any] | bool
 
 TYPES: Final = frozenset(_TYPES)
-# Words that never refuse a value.
+# Keywords that never refuse a value.
 _SILENT: Final = ANNOTATIONS | IDENTIFIERS | DEFINITIONS | {"id"}
 _DESCRIBES_OTHERS: Final = frozenset({"additionalProperties", "patternProperties", "unevaluatedProperties"})
 _BASE_CHANGING: Final = ("$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor")
@@ -60,7 +60,7 @@ class ComparedSchema:
         return found[0]
 
     def without(self, node: dict[str, Any], word: str) -> Node:
-        """The node without one word; the same object each time."""
+        """The node without one keyword; the same object each time."""
         key = (id(node), word)
         if key not in self._less:
             self._less[key] = {key: value for key, value in node.items() if key != word}
@@ -140,7 +140,7 @@ def is_plain(root: Node) -> bool:
 
 
 def is_well_formed(root: Node) -> bool:
-    """Whether the value of every known word has the right type, so that nothing below needs to check again."""
+    """Whether the value of every known keyword has the right type, so that nothing below needs to check again."""
     return all(_has_right_values(node) for _, node in subschemas(root))
 
 
@@ -201,7 +201,7 @@ def declared_types(part: dict[str, Any]) -> frozenset[str]:
 
 
 def without_annotations(node: Any, *, silent: frozenset[str] = _SILENT) -> Any:
-    """A schema without the words that never refuse a value."""
+    """A schema without the keywords that never refuse a value."""
     if not isinstance(node, dict):
         return node
     kept = {word: value for word, value in node.items() if word not in silent and not word.startswith("x-")}

@@ -2,7 +2,7 @@
 
 A schema is a set of conditions that must all hold. Each condition of the right side needs something on the left that
 implies it; where nothing does, the left is divided into its alternatives, its values or its types, and each is proven
-separately. Words that are not understood, or that invert the meaning (``not``, ``if``), must be the same on both sides.
+separately. Keywords that are not understood, or that invert the meaning (``not``, ``if``), must be equal on both sides.
 What is proven is true; what is true is not always proven.
 """
 
@@ -33,7 +33,7 @@ MAX_STEPS: Final = 20_000
 
 Parts: TypeAlias = Sequence[dict[str, Any]]
 
-# Words that only have a meaning together; the first represents all.
+# Keywords that only have a meaning together; the first represents all.
 _GROUPED: Final = {
     word: group
     for group in (
@@ -46,7 +46,7 @@ _GROUPED: Final = {
 }
 
 
-# Words by which a single value is judged.
+# Keywords by which a single value is judged.
 _JUDGED: Final = frozenset(
     {"type", "enum", "minLength", "maxLength", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}
 )
@@ -198,7 +198,7 @@ class _Proof:
             yield Gap(place, word, _first(parts, word), value)
 
     def _implies(self, word: str, left: _Left, right: dict[str, Any], pointer: str) -> bool:
-        """Whether the left implies a word that holds as a whole or not at all."""
+        """Whether the left implies a keyword that holds as a whole or not at all."""
         value = right.get(word)
         if word == "enum":
             values = self._left.values(left.parts)
@@ -320,7 +320,7 @@ class _Proof:
     # -- sameness, and single values ---------------------------------------------------------------------------------
 
     def _is_same_word(self, parts: Parts, right: dict[str, Any], words: Sequence[str]) -> bool:
-        """Whether some part has the same values for these words, or lacks the same words."""
+        """Whether some part has the same values for these keywords, or lacks the same keywords."""
         return any(
             all((word in part) == (word in right) and self._same(part.get(word), right.get(word)) for word in words)
             for part in parts

@@ -49,7 +49,7 @@ def _place(schema: dict[str, Any], error: ValidationError) -> tuple[str, str]:
 
 
 def followed(schema: Any, pointer: str) -> Any:
-    """What a pointer leads to; fails if it leads nowhere."""
+    """What a pointer leads to; fails if it refers to nothing."""
     for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
         schema = schema[int(key)] if isinstance(schema, list) else schema[key]

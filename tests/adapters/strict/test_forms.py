@@ -25,7 +25,7 @@ def pairs(value: dict[str, Any], key: dict[str, Any] | None = None) -> dict[str,
     return {"type": "array", "items": closed(key=key or TEXT, value=value)}
 
 
-A_MAP = "a map, given as a list of its keys and values"
+A_MAP = "a map, sent as a list of keys and values"
 
 
 @dataclass
@@ -94,7 +94,7 @@ FORMS: dict[str, Form] = {
     "allOf of objects": Form({"allOf": [{"type": "object", "properties": {"b": TEXT}, "required": ["b"]}, {"properties": {"c": NUMBER, "b": {"enum": ["x"]}}}]}, closed(b={"type": "string", "enum": ["x"]}, c={"type": ["integer", "null"]}), [({"b": "x", "c": None}, {"b": "x"})]),
     "allOf of enums": Form({"allOf": [{"enum": ["x", "y"]}, {"enum": ["y", "z"]}]}, {"type": "string", "enum": ["y"]}, [("y", "y")]),
     # lists
-    "a place each": Form({"type": "array", "prefixItems": [TEXT, {"type": "object", "properties": {"b": NUMBER}}], "minItems": 2, "maxItems": 2}, {**closed(item_1=TEXT, item_2=closed(b={"type": ["integer", "null"]})), "description": "(a list, given as an object with a property for each place)"}, [({"item_1": "x", "item_2": {"b": None}}, ["x", {}])], told=[("prefixItems", "reshaped")]),
+    "a place each": Form({"type": "array", "prefixItems": [TEXT, {"type": "object", "properties": {"b": NUMBER}}], "minItems": 2, "maxItems": 2}, {**closed(item_1=TEXT, item_2=closed(b={"type": ["integer", "null"]})), "description": "(a list, sent as an object with one property for each position)"}, [({"item_1": "x", "item_2": {"b": None}}, ["x", {}])], told=[("prefixItems", "reshaped")]),
     "the same in each place": Form({"type": "array", "prefixItems": [NUMBER, NUMBER], "items": False, "minItems": 2}, {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2}, [([1, 2], [1, 2])]),
     "different items": Form({"type": "array", "items": TEXT, "uniqueItems": True, "minItems": 1}, {"type": "array", "items": TEXT, "minItems": 1, "description": "(uniqueItems: true)"}, [(["x"], ["x"])], told=[("uniqueItems", "moved")]),
     # leaves
@@ -180,8 +180,8 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str, str]] = {
     "null through a reference": ({"type": "object", "properties": {"a": {"$ref": "#/$defs/N"}}, "$defs": {"N": {"anyOf": [TEXT, NULL]}}}, "/properties/a", "tell the two apart"),
     "null with a default that does not fit": ({"type": "object", "properties": {"a": {"type": ["string", "null"], "default": 1}}}, "/properties/a", "tell the two apart"),
     "a required property nobody describes": (in_a(TEXT, required=["a", "b"]), "", "'b' is required but not described"),
-    "no value": (in_a(False), "/properties/a", "no value fits"),
-    "an enum against its type": (in_a({"type": "integer", "enum": ["1", "2"]}), "/properties/a", "no value fits"),
+    "no value": (in_a(False), "/properties/a", "no value is valid"),
+    "an enum against its type": (in_a({"type": "integer", "enum": ["1", "2"]}), "/properties/a", "no value is valid"),
     "an enum of objects": (in_a({"enum": [{"b": 1}]}), "/properties/a", "whole objects"),
     "not": (in_a({"type": "string", "not": {"const": "x"}}), "/properties/a/not", "'not'"),
     "if": (in_a({"type": "object", "properties": {"b": TEXT}, "if": {}, "then": {"required": ["b"]}}), "/properties/a/if", "'if'"),
@@ -191,16 +191,16 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str, str]] = {
     "a place each, and more": (in_a({"type": "array", "prefixItems": [TEXT, NUMBER]}), "/properties/a/prefixItems", "fixed length"),
     "allOf of two patterns": (in_a({"type": "string", "allOf": [{"pattern": "a"}, {"pattern": "b"}]}), "/properties/a", "two different 'pattern'"),
     "allOf of closed objects": (in_a({"allOf": [closed(b=TEXT), closed(c=TEXT)]}), "/properties/a", "does not know all properties"),
-    "allOf of contradictions": (in_a({"allOf": [TEXT, NUMBER]}), "/properties/a", "no value fits"),
+    "allOf of contradictions": (in_a({"allOf": [TEXT, NUMBER]}), "/properties/a", "no value is valid"),
     "anyOf beside oneOf": (in_a({"anyOf": [TEXT], "oneOf": [TEXT]}), "/properties/a", "'anyOf' and 'oneOf'"),
-    "a reference to nowhere": (in_a({"$ref": "#/$defs/no"}), "/properties/a", "leads nowhere"),
+    "a reference to nowhere": (in_a({"$ref": "#/$defs/no"}), "/properties/a", "refers to nothing"),
     "a reference to another document": (in_a({"$ref": "other.json"}), "/properties/a", "leads out of the schema"),
-    "a reference that leads to itself": (in_a({"$ref": "#/$defs/A"}, **{"$defs": {"A": {"$ref": "#/$defs/A"}}}), "/properties/a", "leads back to itself"),
-    "a union that holds itself": (in_a({"$ref": "#/$defs/A"}, **{"$defs": {"A": {"anyOf": [TEXT, {"$ref": "#/$defs/A"}]}}}), "", "leads back to itself"),
+    "a reference that leads to itself": (in_a({"$ref": "#/$defs/A"}, **{"$defs": {"A": {"$ref": "#/$defs/A"}}}), "/properties/a", "is circular"),
+    "a union that holds itself": (in_a({"$ref": "#/$defs/A"}, **{"$defs": {"A": {"anyOf": [TEXT, {"$ref": "#/$defs/A"}]}}}), "", "is circular"),
     "a type that is none": (in_a({"type": "text"}), "/properties/a", "'type'"),
     "properties that are none": (in_a({"type": "object", "properties": []}), "/properties/a", "'properties'"),
     "a root that is no object": ({"type": "array", "items": TEXT}, "", "arguments are an object"),
-    "more levels than are taken": (in_a(in_a(in_a(in_a(in_a(in_a(in_a(in_a(in_a(in_a(in_a(TEXT))))))))))), "", "objects inside each other"),
+    "more levels than are allowed": (in_a(in_a(in_a(in_a(in_a(in_a(in_a(in_a(in_a(in_a(in_a(TEXT))))))))))), "", "levels of nested objects"),
 }  # fmt: skip
 
 

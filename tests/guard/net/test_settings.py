@@ -172,7 +172,7 @@ def test_a_failed_lookup(problem: Exception | None) -> None:
 
     error = failure(Network(resolve=resolve))
     assert isinstance(error, ToolFailed) and error.reason == "NETWORK" and error.retriable
-    assert error.message == "the host 'site.test' could not be found"
+    assert error.message == "the host 'site.test' could not be resolved; check its name"
 
 
 def test_a_mistake_in_a_lookup_of_the_user_s_own_is_not_hidden() -> None:

@@ -109,9 +109,9 @@ def test_a_toolkit_knows_what_its_tools_say(tmp_path: Path) -> None:
         "['change', 'look'] []",
         "look Verdict(decision='allow', because=\"the policy's default is allow\")",
         "ran",
-        "change Verdict(decision='ask', because=\"Rule('ask', hint='not-read-only') decides\")",
+        "change Verdict(decision='ask', because=\"decided by Rule('ask', hint='not-read-only')\")",
         "TOOL_NOT_ALLOWED: 'change' was not approved: no",
-        "remove Verdict(decision='deny', because=\"Rule('deny', hint='destructive') decides\")",
-        "TOOL_NOT_ALLOWED: 'remove' is not allowed: Rule('deny', hint='destructive') decides",
+        "remove Verdict(decision='deny', because=\"decided by Rule('deny', hint='destructive')\")",
+        "TOOL_NOT_ALLOWED: 'remove' is not allowed: decided by Rule('deny', hint='destructive')",
         "[('change', {'destructiveHint': False})]",
     ]

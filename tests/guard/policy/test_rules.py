@@ -135,7 +135,7 @@ def test_the_order_of_rules_does_not_matter() -> None:
         policy = SecurityPolicy[str]("deny", {"list": "allow"}, order)
         assert [touched(policy, path) for path in ("a", "src/a", "src/secret/a")] == ["allow", "ask", "deny"]
         verdict = policy.judge("edit", WRITE, Preview(reads=("src/secret/a",)))
-        assert verdict.because == "Rule('deny', path='src/secret/**') decides (keys live there)"
+        assert verdict.because == "decided by Rule('deny', path='src/secret/**') (keys live there)"
 
 
 def test_admission_by_name() -> None:

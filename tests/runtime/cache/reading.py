@@ -10,7 +10,7 @@ from toolkit import OutputCache
 from toolkit.errors import ToolFailed
 
 UNKNOWN = (
-    "TOOL_FAILED: NOT_FOUND: no output is kept under this ref_id: it is mistyped, or the output is too old or was removed "
+    "TOOL_FAILED: NOT_FOUND: no output is stored under this ref_id: it is mistyped, or the output is too old or was removed "
     "to make room for newer ones; run the tool again to get its output"
 )
 

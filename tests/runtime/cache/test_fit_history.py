@@ -45,7 +45,7 @@ def turns(*outputs: ToolResultMessage) -> list[ChatMessage]:
 
 
 def placeholder(size: int, name: str = "bash", ref: str = "ref") -> str:
-    return f'[output of {name}, about {size} tokens, left out here; tool_output_cache reads it by ref_id "{ref}"]'
+    return f'[output of {name}, about {size} tokens, omitted here; read it with tool_output_cache, ref_id "{ref}"]'
 
 
 def trimmed(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> list[int]:

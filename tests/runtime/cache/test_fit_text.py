@@ -88,17 +88,17 @@ def test_most_of_the_limit_is_used() -> None:
     [
         (
             "1\n22\n333\n4444\n", 10, REF,
-            f'1\n22\n[4 of 14 bytes are left out here, line 3 of 4; tool_output_cache reads and tool_output_cache_grep searches all of it by ref_id "{REF}"]\n4444\n',
+            f'1\n22\n[4 of 14 bytes omitted here, line 3 of 4; read all of it with tool_output_cache or search it with tool_output_cache_grep, ref_id "{REF}"]\n4444\n',
         ),
         (
             "x" * 20, 10, REF,
-            f'xxxxx\n[10 of 20 bytes are left out here, line 1 of 1; tool_output_cache reads and tool_output_cache_grep searches all of it by ref_id "{REF}"]\nxxxxx',
+            f'xxxxx\n[10 of 20 bytes omitted here, line 1 of 1; read all of it with tool_output_cache or search it with tool_output_cache_grep, ref_id "{REF}"]\nxxxxx',
         ),
         (
             "a\n" * 9, 8, None,
-            "a\na\n[10 of 18 bytes are left out here, lines 3-7 of 9; they could not be kept: call the tool again for a smaller part]\na\na\n",
+            "a\na\n[10 of 18 bytes omitted here, lines 3-7 of 9; they could not be stored: call the tool again for a smaller part]\na\na\n",
         ),
-        ("one\ntwo", 0, None, "[7 of 7 bytes are left out here, lines 1-2 of 2; they could not be kept: call the tool again for a smaller part]\n"),
+        ("one\ntwo", 0, None, "[7 of 7 bytes omitted here, lines 1-2 of 2; they could not be stored: call the tool again for a smaller part]\n"),
         ("one\ntwo", 7, REF, "one\ntwo"),
         ("", 0, REF, ""),
     ],

@@ -158,7 +158,7 @@ print(cache.put("session", b"after", tool="t"))
 """
     printed = run(command(code, folder), folder.parent).stdout.splitlines()
 
-    lost = "an output of '{}' could not be kept: File too large"
+    lost = "an output of '{}' could not be stored: File too large"
     first, *small = printed[:4]
     assert [whole(cache, "session", ref) for ref in (first, *small)] == [b"before"] + [b"x" * 150_000] * 3
     assert printed[4:-1] == [
@@ -189,7 +189,7 @@ def test_a_disk_without_space_costs_the_ref(tmp_path: Path, caplog: pytest.LogCa
         known = [ref for ref in refs if ref is not None]
         assert 8 <= len(known) <= 10
         assert all(whole(cache, "session", ref) == b"x" * 100_000 for ref in known)
-        assert set(warnings(caplog)) == {"an output of 't' could not be kept: No space left on device"}
+        assert set(warnings(caplog)) == {"an output of 't' could not be stored: No space left on device"}
         assert list((tmp_path / "disk" / "outputs").glob("*.part")) == []
         cache.close()
     finally:
@@ -209,8 +209,8 @@ def test_a_directory_that_cannot_be_made_costs_the_ref(tmp_path: Path, caplog: p
     assert is_unknown(below_a_file, "session", "A" * 32)
 
     denied, none = (
-        "an output of 't' could not be kept: Permission denied",
-        "an output of 't' could not be kept: Not a directory",
+        "an output of 't' could not be stored: Permission denied",
+        "an output of 't' could not be stored: Not a directory",
     )
     assert warnings(caplog) == [denied, denied, none]
 

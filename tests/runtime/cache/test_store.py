@@ -314,7 +314,7 @@ def test_a_directory_of_somebody_else_is_not_used(
 
     assert cache.put("session", "x", tool="t") is None
     assert warnings(caplog) == [
-        "an output of 't' could not be kept: the directory of the output cache belongs to another user"
+        "an output of 't' could not be stored: the directory of the output cache belongs to another user"
     ]
     assert list(folder.iterdir()) == []
 
@@ -406,8 +406,8 @@ def test_what_is_larger_than_the_quota_is_not_kept(folder: Path, caplog: pytest.
 
     assert (writer.size, writer.lines) == (2 * QUOTA, 64)
     assert warnings(caplog) == [
-        "an output of 'small' could not be kept: the quota of the output cache is used up",
-        "an output of 'bash' could not be kept: the quota of the output cache is used up",
+        "an output of 'small' could not be stored: the quota of the output cache is used up",
+        "an output of 'bash' could not be stored: the quota of the output cache is used up",
     ]
     assert used(folder) == 0
     assert cache.put("session", "x", tool="t")

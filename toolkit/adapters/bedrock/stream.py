@@ -14,7 +14,7 @@ from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
 from toolkit.adapters.query_results import end_stream_early
 from toolkit.wire.query import QueryResult
 
-# Events are wrapped with their name, which recordings may have lost. Then a key in the event tells its name.
+# Events are wrapped with their name, which recordings may have lost. Then a key in the event shows its name.
 _EVENTS_BY_KEY: Final = {
     "delta": "contentBlockDelta",
     "start": "contentBlockStart",

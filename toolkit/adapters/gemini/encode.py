@@ -169,8 +169,8 @@ def _encode_model_turn(
 def _differ_in_family(model: str, other: str) -> bool:
     """Whether two models are known to be of different families.
 
-    Some names do not tell (``gemini-flash-latest``, an endpoint). Then signatures are sent: one too many does less harm than
-    one too few.
+    Some names do not show it (``gemini-flash-latest``, an endpoint). Then signatures are sent: one too many does less harm
+    than one too few.
     """
     one, another = _FAMILY.search(model), _FAMILY.search(other)
     return one is not None and another is not None and one[1] != another[1]

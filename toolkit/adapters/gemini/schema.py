@@ -7,9 +7,9 @@ enum of one, ``oneOf`` as ``anyOf``, ``exclusiveMinimum`` and ``exclusiveMaximum
 ``$ref`` as its target.
 Moved into the description, in JSON: every other keyword, and those above where they have a form that cannot be kept (an
 enum of numbers, items as a list, a second anyOf).
-Lost: words that say nothing about values (``$schema``, ``$id``, ``$anchor``, ``$comment``, ``examples``, ``x-...``,
+Lost: keywords that say nothing about values (``$schema``, ``$id``, ``$anchor``, ``$comment``, ``examples``, ``x-...``,
 ``additionalProperties: false``), ``$defs`` when their references are followed, the inside of a ``$ref`` that leads to
-itself, and what lies deeper than 32 levels or behind the 5000th subschema.
+itself, and everything deeper than 32 levels or after the 5000th subschema.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class _Conversion:
             node.made["anyOf"] = [self.convert(option, trail, place, depth + 1) for option, place in real]
 
     def _follow(self, schema: JsonDict, trail: tuple[str, ...], pointer: str) -> tuple[JsonDict, tuple[str, ...], str]:
-        """What a local reference leads to, with the words next to it. One that leads nowhere stays, to be reported."""
+        """The target of a local reference with the keywords next to it. One without a target stays, to be reported."""
         while "$ref" in schema:
             siblings = {key: value for key, value in self._references.without_ignored(schema).items() if key != "$ref"}
             target = self._references.find(schema["$ref"])
@@ -193,7 +193,7 @@ class _OpenApiNode:
             self.describe("enum", given)
 
     def merge(self, inner: JsonDict) -> None:
-        """Merges in the only choice. Where both have a word, the inner one goes into the description."""
+        """Merges in the only choice. Where both have a keyword, the inner one goes into the description."""
         for key, value in inner.items():
             if key == "description" and key in self.made:
                 self.made[key] = f"{self.made[key]} {value}"

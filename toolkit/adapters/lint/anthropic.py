@@ -32,7 +32,7 @@ def lint_anthropic(definition: ToolDefinition) -> list[Remark]:
     for name in names if isinstance(names, dict) else ():
         if not _KEY.fullmatch(name):
             place = join_pointer(f"{SCHEMA}/properties", name)
-            what = "names of parameters have 1 to 64 letters, digits, '_', '.' and '-'"
+            what = "parameter names must have 1 to 64 characters: letters, digits, '_', '.' and '-'"
             remarks.append(Remark("refused", place, what))
     for pointer, node in subschemas(schema):
         remarks += [

@@ -43,7 +43,7 @@ def _lost(schema: JsonDict, pointer: str, fields: frozenset[str]) -> list[Remark
         return word not in _SILENT and not word.startswith("x-") and (word, value) != ("additionalProperties", False)
 
     return [
-        Remark("lost", join_pointer(pointer, word), f"Ollama's client leaves out {shown(word)}")
+        Remark("lost", join_pointer(pointer, word), f"Ollama's client drops {shown(word)}")
         for word, value in schema.items()
         if word not in fields and is_said(word, value)
     ]

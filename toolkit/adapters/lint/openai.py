@@ -49,6 +49,6 @@ def _without_strict(schema: JsonDict) -> list[Remark]:
             remarks.append(Remark("refused", f"{SCHEMA}{pointer}", "an array must have 'items'"))
         pattern = node.get("pattern")
         if isinstance(pattern, str) and not takes_pattern(pattern):
-            what = "newer models refuse a pattern with lookaround or back references"
+            what = "newer models refuse a pattern with lookaround or back-references"
             remarks.append(Remark("refused", f"{SCHEMA}{join_pointer(pointer, 'pattern')}", what))
     return remarks

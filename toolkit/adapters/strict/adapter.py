@@ -47,7 +47,7 @@ def original_calls(
 ) -> list[ToolCall]:
     """Calls with arguments as the tools' own schemas want them.
 
-    ``encode_call`` sends again what the model wrote, as long as nobody changes the arguments. A call whose text is not a
+    ``encode_call`` sends again what the model wrote, as long as the arguments are not changed. A call whose text is not a
     valid JSON object stays as it is: it is refused when it is run.
     """
     called = {call.name for call in calls}

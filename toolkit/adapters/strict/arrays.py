@@ -43,7 +43,7 @@ def _convert_places(state: TransformState, schema: JsonDict, pointer: str, depth
     if schema.get("minItems") != count or not (rest is False or most == count):
         return state.fail(
             join_pointer(pointer, word),
-            "an array with a schema for each place must have a fixed length: set 'minItems' and 'maxItems'",
+            "an array with a schema for each position must have a fixed length: set 'minItems' and 'maxItems'",
         )
     place = join_pointer(pointer, word)
     inner = [state.convert(part, join_pointer(place, at), depth + 1) for at, part in enumerate(parts)]
@@ -54,10 +54,10 @@ def _convert_places(state: TransformState, schema: JsonDict, pointer: str, depth
         return Converted(text.add_to(strict), _each(inner[0].plan))
     names = [f"item_{number}" for number in range(1, count + 1)]
     text.say(
-        "a list, given as an object with a property for each place",
+        "a list, sent as an object with one property for each position",
         word,
         "reshaped",
-        "an array with a schema for each place is requested as an object",
+        "an array with a schema for each position is requested as an object",
     )
     made = closed({name: one.schema for name, one in zip(names, inner, strict=True)})
     plans = {name: one.plan for name, one in zip(names, inner, strict=True)}

@@ -89,15 +89,15 @@ class _Checker:
     def _check_reference(self, node: JsonDict, pointer: str) -> None:
         siblings = sorted(set(node) - {"$ref"} - (set(_DEFINITIONS) if pointer == "" else set()))
         if siblings:
-            self._say(pointer, f"'$ref' must stand alone, not next to {', '.join(map(repr, siblings))}")
+            self._say(pointer, f"'$ref' must be alone, not next to {', '.join(map(repr, siblings))}")
         ref = node["$ref"]
         place = self._references.pointer_of(ref)
         # Nothing is known of how percent encoding is read.
         path = split_pointer(place) if place is not None and ref == f"#{place}" else None
         if path is None or not (not path or (len(path) == 2 and path[0] in _DEFINITIONS)):
-            self._say(join_pointer(pointer, "$ref"), "must lead to the root or to a definition")
+            self._say(join_pointer(pointer, "$ref"), "must refer to the root or to a definition")
         elif self._references.find(ref) is None:
-            self._say(join_pointer(pointer, "$ref"), "leads nowhere")
+            self._say(join_pointer(pointer, "$ref"), "refers to nothing")
 
     def _check_union(self, node: JsonDict, pointer: str, depth: int, level: int) -> None:
         self._check_keywords(node, pointer, ("anyOf", *rules.ANNOTATIONS))
@@ -151,7 +151,7 @@ class _Checker:
     def _check_texts(self, node: JsonDict, pointer: str) -> None:
         for word in rules.ANNOTATIONS:
             if word in node and not isinstance(node[word], str):
-                self._say(join_pointer(pointer, word), "must be text")
+                self._say(join_pointer(pointer, word), "must be a string")
 
     def _check_values(self, node: JsonDict, pointer: str, types: list[str]) -> None:
         values = node.get("enum", [])
@@ -160,7 +160,7 @@ class _Checker:
             return
         given = [*values, node["const"]] if "const" in node else values
         if any(isinstance(value, dict | list) for value in given):
-            self._say(pointer, "listed values must be texts, numbers, booleans or null")
+            self._say(pointer, "'enum' values must be strings, numbers, booleans or null")
         elif not all(any(has_type(value, name) for name in types) for value in given):
             self._say(pointer, "a listed value is not of the schema's type")
         texts = [value for value in values if isinstance(value, str)]
@@ -169,7 +169,7 @@ class _Checker:
         if len(texts) > rules.MANY_IN_ENUM and sum(map(len, texts)) > rules.MAX_MANY:
             self._say(
                 join_pointer(pointer, "enum"),
-                f"more than {rules.MANY_IN_ENUM} texts of over {rules.MAX_MANY} characters",
+                f"more than {rules.MANY_IN_ENUM} strings that together have over {rules.MAX_MANY} characters",
             )
 
     def _check_object(self, node: JsonDict, pointer: str, depth: int, level: int) -> None:
@@ -182,7 +182,7 @@ class _Checker:
         if not isinstance(required, list) or sorted(map(str, required)) != sorted(names):
             self._say(pointer, "'required' must list every property and nothing else")
         if level > rules.MAX_LEVELS:
-            self._say(pointer, f"more than {rules.MAX_LEVELS} objects inside each other")
+            self._say(pointer, f"more than {rules.MAX_LEVELS} levels of nested objects")
         self._properties += len(names)
         self._characters += sum(map(len, names))
         place = join_pointer(pointer, "properties")
@@ -195,7 +195,7 @@ class _Checker:
             self._say(join_pointer(pointer, "format"), f"{str(word)[:40]!r} is not a format that strict mode supports")
         pattern = node.get("pattern", "")
         if not isinstance(pattern, str) or not rules.takes_pattern(pattern):
-            self._say(join_pointer(pointer, "pattern"), "a pattern must do without lookaround and back references")
+            self._say(join_pointer(pointer, "pattern"), "a pattern must not use lookaround or back-references")
 
     def _check_loops(self, root: JsonDict) -> None:
         """References that lead back to themselves before any property or item was asked for."""
@@ -211,7 +211,7 @@ class _Checker:
                     ends.update(path[-1:])
                     del path[-1:]
                 elif place in path:
-                    self._say(place, "a reference leads back to itself")
+                    self._say(place, "a reference is circular")
                     return
                 elif place not in ends:
                     path.append(place)
@@ -236,7 +236,7 @@ class _Checker:
         )
         for count, most, what in sizes:
             if count > most:
-                self._say("", f"{count} {what}: at most {most} are taken")
+                self._say("", f"{count} {what}: at most {most} are allowed")
 
 
 def _section(root: JsonDict, word: str) -> JsonDict:

@@ -56,7 +56,7 @@ def _convert_members(state: TransformState, schema: JsonDict, pointer: str, dept
     for name, inner in names.items():
         place = join_pointer(pointer, "properties", name)
         if inner is False and name not in required:
-            state.note(place, "", "dropped", "no value fits here, so it is not requested")
+            state.note(place, "", "dropped", "no value is valid here, so it is not requested")
             continue
         made = state.convert(inner, place, depth + 1)
         if name in required:
@@ -78,12 +78,12 @@ def _optional(state: TransformState, inner: Any, made: Converted, place: str) ->
         return made.schema, Member()  # one problem a place
     default = inner.get("default", NOTHING) if isinstance(inner, dict) else NOTHING
     if default is not NOTHING and not state.fits(default, inner):
-        state.note(place, "default", "dropped", "does not fit its own schema: it is not filled in")
+        state.note(place, "default", "dropped", "is not valid for its own schema and is ignored")
         default = NOTHING
     if not state.fits(None, inner):
         return nullable(made.schema), Member(made.plan, True, default)
     if default is NOTHING:
-        state.fail(place, "may be null and may be left out without a default: strict mode cannot tell the two apart")
+        state.fail(place, "may be null and may be omitted, without a default: strict mode cannot distinguish the two")
     # Left out is the same as its default, so that nothing is lost if it must be given.
     return made.schema, Member(made.plan, False, default)
 
@@ -148,7 +148,7 @@ def _convert_map(
             served.add(word)
             state.note(pointer, word, "loosened", "pairs are counted, including those with the same key")
     text.say(
-        "a map, given as a list of its keys and values",
+        "a map, sent as a list of keys and values",
         "patternProperties" if "patternProperties" in schema else "additionalProperties",
         "reshaped",
         "a map is requested as a list of pairs; of two with the same key the last one counts",

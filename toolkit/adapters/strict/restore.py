@@ -61,7 +61,7 @@ class Defined:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One property: how to read it, whether null stands for leaving it out, and what it is then."""
+    """One property: how to read it, whether null means omitted, and what it is then."""
 
     plan: RestorePlan = KEEP
     null_is_absent: bool = False

@@ -35,11 +35,11 @@ def types_of(state: TransformState, schema: JsonDict, pointer: str) -> list[str]
     else:
         types = [name for name, words in _SHOWN_BY.items() if any(word in schema for word in words)][:1]
         if not types:
-            state.fail(pointer, "any value fits here, and strict mode does not support such a schema")
+            state.fail(pointer, "any value is valid here, and strict mode does not support such a schema")
     if values is not None:
         types = [name for name in types if any(has_type(value, name) for value in values)]
         if not types:
-            state.fail(pointer, "no value fits here: the listed values are not of the type")
+            state.fail(pointer, "no value is valid here: no listed value has the type")
     return [name for name in dict.fromkeys(types) if name != "integer" or "number" not in types]
 
 
@@ -66,7 +66,9 @@ def convert_scalar(state: TransformState, schema: JsonDict, pointer: str, type: 
         beside = {word: limit for word, limit in schema.items() if word not in ("enum", "const")}
         fitting = [value for value in values if has_type(value, type) and state.fits(value, beside)]
         if not fitting:
-            return state.fail(pointer, "no value fits here: the listed values do not fit the words next to them")
+            return state.fail(
+                pointer, "no value is valid here: the listed values do not satisfy the keywords next to them"
+            )
         strict |= {"const": fitting[0]} if "const" in schema else {"enum": fitting}
     taken = [word for word in rules.KEYWORDS[type] if word in schema and _is_taken(word, schema[word])]
     strict |= {word: schema[word] for word in taken}

@@ -85,15 +85,15 @@ def _as_object(root: JsonDict, state: TransformState) -> Any:
         return root  # reported where it is met
     types = whole.get("type", "object") if whole is not False else ()
     if "object" not in (types if isinstance(types, list | tuple) else [types]):
-        state.fail("", "arguments are an object, and the schema allows none")
+        state.fail("", "the arguments are an object, but the schema accepts no object")
     return {**(whole or {}), "type": "object"}
 
 
 def _convert(state: TransformState, schema: Any, pointer: str, depth: int) -> Converted:
     if schema is False:
-        return state.fail(pointer, "no value fits here")
+        return state.fail(pointer, "no value is valid here")
     if schema is True or (isinstance(schema, dict) and not has_assertions(schema)):
-        return state.fail(pointer, "any value fits here, and strict mode does not support such a schema")
+        return state.fail(pointer, "any value is valid here, and strict mode does not support such a schema")
     if not isinstance(schema, dict):
         return state.fail(pointer, "is not a schema")
     schema = state.references.without_ignored(schema)

@@ -78,7 +78,7 @@ class TransformState:
         """Counts one schema looked at; merging looks at some more than once."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise TransformTooLarge(f"more than {MAX_NODES} schemas to look at")
+            raise TransformTooLarge(f"the schema has more than {MAX_NODES} parts")
 
     def fail(self, pointer: str, why: str) -> Converted:
         """Records why strict mode cannot carry this."""
@@ -112,7 +112,7 @@ class TransformState:
         return self._merge(self._conjuncts(schema))
 
     def with_base(self, base: JsonDict, branch: Any) -> Merged:
-        """A branch of a union merged with the words next to the union."""
+        """A branch of a union merged with the keywords next to the union."""
         return self._merge([*self._conjuncts(branch), base]) if base else branch
 
     def _conjuncts(self, schema: Any) -> list[JsonDict | bool]:
@@ -129,14 +129,14 @@ class TransformState:
 
     def _check_depth(self, pointer: str, depth: int) -> None:
         if depth > MAX_MERGED:
-            raise NotMergeable(f"'allOf' and '$ref' lead through more than {MAX_MERGED} schemas")
+            raise NotMergeable(f"'allOf' and '$ref' join more than {MAX_MERGED} schemas")
 
     def _follow(self, ref: Any, pointer: str = "") -> ReferenceTarget:
         self.spend()
         target = self.references.find(ref)
         if target is None:
-            where = "nowhere" if str(ref).startswith("#") else "out of the schema"
-            raise NotMergeable(f"the reference {str(ref)[:80]!r} leads {where}")
+            what = "nothing" if str(ref).startswith("#") else "something outside the schema"
+            raise NotMergeable(f"the reference {str(ref)[:80]!r} refers to {what}")
         return target
 
     def refer_to_definition(self, ref: Any) -> Converted:
@@ -162,7 +162,7 @@ class TransformState:
         target = self._follow(ref)
         while isinstance(target.schema, dict) and set(target.schema) == {"$ref"}:
             if target.pointer in seen:
-                raise NotMergeable("'$ref' leads back to itself")
+                raise NotMergeable("'$ref' is circular")
             seen.add(target.pointer)
             target = self._follow(target.schema["$ref"])
         return target

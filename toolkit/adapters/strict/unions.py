@@ -36,11 +36,11 @@ def convert_types(state: TransformState, schema: JsonDict, types: list[str], poi
 
 
 def convert_union(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
-    """``anyOf`` and ``oneOf``; the words next to them hold in every branch."""
+    """``anyOf`` and ``oneOf``; the keywords next to them hold in every branch."""
     word = "anyOf" if "anyOf" in schema else "oneOf"
     branches = schema[word]
     if "anyOf" in schema and "oneOf" in schema:
-        return state.fail(pointer, "'anyOf' and 'oneOf' next to each other cannot be written as one")
+        return state.fail(pointer, "'anyOf' and 'oneOf' in the same schema cannot be combined")
     if not isinstance(branches, list) or not branches:
         return state.fail(pointer, f"{word!r} must be a list of schemas")
     base = {key: value for key, value in schema.items() if key != word and key in ASSERTIONS}
@@ -55,7 +55,7 @@ def convert_union(state: TransformState, schema: JsonDict, pointer: str, depth: 
         if whole is not False:
             forms.append((whole, place))
     if not forms:
-        return state.fail(pointer, "no value fits here")
+        return state.fail(pointer, "no value is valid here")
     if word == "oneOf" and not _exclude_each_other(state, [form for form, _ in forms]):
         state.note(
             pointer, word, "loosened", "written as 'anyOf': an answer that fits several branches is refused later"
@@ -109,7 +109,7 @@ def _never_fits(state: TransformState, answered: Any, schema: Any) -> bool:
 
 
 def _is_object(schema: JsonDict) -> bool:
-    """Whether a schema's words about properties apply to every value it takes."""
+    """Whether a schema's keywords about properties apply to every value it takes."""
     return bool(schema.get("type", "object") == "object")
 
 

@@ -91,7 +91,7 @@ def text(output: ToolOutputCacheGrepOutput) -> str:
 
 
 def _rows(lines: dict[int, str], matching: Container[int]) -> Iterator[str]:
-    """Numbered lines in order; with context lines, a mark stands for each gap."""
+    """Numbered lines in order; with context lines, each gap has a mark."""
     has_context = any(number not in matching for number in lines)
     before = min(lines)
     for number in sorted(lines):

@@ -69,7 +69,7 @@ class _Listing:
             with open_below(self._start, steps) as folder:
                 return self._first_entries(folder)
         except (ToolFailed, SandboxViolation):
-            return []  # deleted meanwhile, or not readable
+            return []  # deleted concurrently, or not readable
 
     def _first_entries(self, folder: SandboxDir) -> list[DirEntry]:
         """At most as many entries as can be listed, so that a huge directory is never held in memory."""

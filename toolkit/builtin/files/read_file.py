@@ -62,9 +62,8 @@ def run(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
 
 def _attach(file: OpenFile, first: bytes, media: Media, args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
     if file.size > MAX_ATTACHED_BYTES:
-        message = (
-            f"'{file.path}' ({media.media_type}) has {file.size} bytes; at most {MAX_ATTACHED_BYTES} can be attached"
-        )
+        problem = f"'{file.path}' ({media.media_type}) has {file.size} bytes"
+        message = f"{problem}; at most {MAX_ATTACHED_BYTES} can be attached; make it smaller first"
         raise ToolFailed("TOO_LARGE", message, path=file.path, size=file.size)
     data = first + file.read(file.size - len(first))
     ctx.attach(ContentBlock(media.block, media.media_type, data=base64.b64encode(data).decode()))

@@ -82,7 +82,7 @@ class _TreeWalk:
                 with open_below(self._start, node.steps) as folder:
                     self._read_directory(node, folder)
             except (ToolFailed, SandboxViolation):
-                node.truncated = True  # deleted meanwhile, or not readable
+                node.truncated = True  # deleted concurrently, or not readable
         return root
 
     def _read_directory(self, node: _TreeNode, folder: SandboxDir) -> None:
@@ -139,7 +139,7 @@ def _summary(output: TreeOutput) -> str:
     if output.limit_reached:
         notes.append("… marks what max_entries cut off: raise it, or start in a subdirectory")
     elif _is_cut(output.root):
-        notes.append("… marks deeper levels: raise max_depth, or start there")
+        notes.append("… marks deeper levels: raise max_depth, or start in such a directory")
     return f"[{'; '.join(notes)}]"
 
 

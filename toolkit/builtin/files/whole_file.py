@@ -31,7 +31,8 @@ def read_whole(file: OpenFile) -> WholeFile:
     """The whole file; raises ``TOO_LARGE`` past ``MAX_BYTES``."""
     data = b"" if file.size > MAX_BYTES else file.read(MAX_BYTES + 1)
     if file.size > MAX_BYTES or len(data) > MAX_BYTES:
-        message = f"'{file.path}' has {max(file.size, len(data))} bytes; only files of up to {MAX_BYTES} can be changed"
+        problem = f"'{file.path}' has {max(file.size, len(data))} bytes"
+        message = f"{problem}; only files of at most {MAX_BYTES} bytes can be changed"
         raise ToolFailed("TOO_LARGE", message, path=file.path, size=file.size)
     fingerprint = file.fingerprint(data)
     return WholeFile(file.path, data, hashlib.sha256(data).hexdigest(), fingerprint)
@@ -80,5 +81,6 @@ def check_expected(path: str, expected: str | None, found: str | None) -> None:
     if found is None:
         message = f"'{path}' does not exist, but expected_sha256 was given; check whether it was moved or deleted"
     else:
-        message = f"'{path}' has changed: its sha256 is {found}, not expected_sha256; read it again and redo the change"
+        problem = f"'{path}' has changed: its sha256 is {found}, which differs from expected_sha256"
+        message = f"{problem}; read it again and redo the change"
     raise ToolFailed("CONFLICT", message, path=path, sha256=found)

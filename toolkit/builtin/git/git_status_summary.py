@@ -105,7 +105,7 @@ def _headline(output: GitStatusSummaryOutput) -> str:
     if output.upstream is None:
         return headline
     if output.upstream_gone:
-        return f"{headline}, upstream {output.upstream} is gone"
+        return f"{headline}, upstream {output.upstream} no longer exists"
     apart = [f"{count} {word}" for word, count in (("ahead of", output.ahead), ("behind", output.behind)) if count]
     return f"{headline}, {' and '.join(apart) or 'up to date with'} {output.upstream}"
 

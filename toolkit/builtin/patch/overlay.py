@@ -49,7 +49,7 @@ class Unread(Content):
         self._size = size
 
     def text(self) -> str:
-        problem = f"'{self._path}' has {self._size} bytes; only files of up to {MAX_BYTES} can be changed"
+        problem = f"'{self._path}' has {self._size} bytes; only files of at most {MAX_BYTES} bytes can be changed"
         raise ToolFailed("TOO_LARGE", f"{problem}. Nothing was changed", path=self._path, size=self._size)
 
     def data(self) -> bytes:

@@ -99,7 +99,7 @@ class _Planner:
         after = apply_hunks(text, operation.hunks, shown, self._budget)
         refuse_mixed_encodings(shown, text, after)
         if len(after) > MAX_BYTES or len(encode_text(after)) > MAX_BYTES:
-            message = f"'{shown}' would have more than {MAX_BYTES} bytes; nothing was changed"
+            message = f"'{shown}' would have more than {MAX_BYTES} bytes, which is too large; nothing was changed"
             raise ToolFailed("TOO_LARGE", message, path=shown)
         return Content(after, content.mode, executable=content.executable)
 
@@ -249,7 +249,7 @@ def _git_header(verb: Verb, path: str, target: str, old: Content | None, new: Co
 
 
 def _with_executable(content: Content, executable: bool | None) -> Content:
-    """The content with the executable bit that git records: all who may read the file may run it, or nobody."""
+    """The content with the executable bit that git records: everyone who may read the file may run it, or no one."""
     if executable is None or content.mode is None:
         return content
     mode = content.mode | (content.mode & _READABLE) >> 2 if executable else content.mode & ~_EXECUTABLE

@@ -68,7 +68,7 @@ class PathMatcher:
 class Glob(PathMatcher):
     """A pattern for paths, relative to a directory.
 
-    ``names`` are the literal directories at the start of the pattern, below which every match lies. ``depth`` is the maximum
+    ``names`` are the literal directories at the start of the pattern, and every match is below them. ``depth`` is the maximum
     number of directories above a match, infinite with ``**``. ``has_dots`` says whether a name in the pattern starts with a
     dot.
     """

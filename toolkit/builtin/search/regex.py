@@ -60,7 +60,9 @@ def compile(pattern: str, *, regex: bool = True, ignore_case: bool = False) -> M
     if facts.has_line_feed:
         raise _refused("it contains a line feed, but lines are searched one by one; search for a part within one line")
     if facts.weight > MAX_WEIGHT:
-        raise _refused(f"its counted repeats, as in a{{1000}}, multiply to more than {MAX_WEIGHT} steps; lower them")
+        raise _refused(
+            f"its counted repeats, as in a{{1000}}, multiply to more than {MAX_WEIGHT} steps; use smaller counts"
+        )
     if ignore_case:
         return Matcher(f"(?i){pattern}", replace(facts, needle=None, is_plain=False))
     return Matcher(pattern, facts)
@@ -225,7 +227,7 @@ def _tester_or_none(pattern: str) -> _Test | None:
 _HINTS: Final = {
     "look-around": "search for the required parts, then read the lines",
     "backreferences": "write out the repeated text",
-    "size limit": "lower the counts of repeats such as {1000}, or use fewer classes",
+    "size limit": "use smaller counts in repeats such as {1000}, or use fewer classes",
     "counted repetition": r"write a literal brace as \{",
     "repetition quantifier": r"write a literal brace as \{",
     "escape sequence": r"write a literal backslash as \\",

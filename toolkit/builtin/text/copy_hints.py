@@ -13,6 +13,6 @@ _UNREADABLE: Final = re.compile("[\udc80-\udcff]")
 def copy_hints(text: str, wanted: Sequence[str], leave_out: str) -> Iterator[str]:
     """What may be wrong with the ``wanted`` lines; ``leave_out`` says what to do about bytes that are not UTF-8."""
     if all(_NUMBERED.match(line) for line in wanted):
-        yield "Leave out the line numbers: they are not in the file."
+        yield "Remove the line numbers: they are not part of the file."
     if any("\ufffd" in line for line in wanted) and _UNREADABLE.search(text):
         yield f"The file has bytes that are not UTF-8, which read_file shows as \ufffd: {leave_out}."

@@ -154,7 +154,7 @@ class Page:
             self._add_text("“")
 
     def _known_name(self, name: str) -> str:
-        """The name of an element among the open ones; a table part outside any table is marked stray, so it is no wall."""
+        """The name of an element among the open ones. A table part outside any table is "stray": not a boundary."""
         return f"stray {name}" if name in CONTEXTS and self._height("table") < 0 else name
 
     def _written_name(self, name: str) -> str:

@@ -81,7 +81,7 @@ def _shown_type(response: Response) -> str:
 def _attach(response: Response, media: Media, ctx: ToolContext) -> WebfetchOutput:
     size = len(response.body)
     if response.truncated:
-        way_out = f"; max_bytes may be up to {MAX_BYTES}" if size < MAX_BYTES else ", more than can be attached"
+        way_out = f"; max_bytes may be up to {MAX_BYTES}" if size < MAX_BYTES else ", too large to attach"
         message = f"{response.final_url} ({media.media_type}) has more than {size} bytes{way_out}"
         raise ToolFailed("TOO_LARGE", message, final_url=response.final_url, status=response.status)
     ctx.attach(ContentBlock(media.block, media.media_type, data=base64.b64encode(response.body).decode()))

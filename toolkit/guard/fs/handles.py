@@ -160,7 +160,7 @@ class SandboxDir(Handle[Descriptor]):
         self._filter = listing_filter
 
     def entries(self) -> Iterator[DirEntry]:
-        """Each name with its kind, size and time, one by one. Names that vanish meanwhile are left out."""
+        """Each name with its kind, size and time, one by one. Names that vanish in the meantime are omitted."""
         held = self._begin()
         self.hidden = 0
         try:
@@ -243,7 +243,7 @@ class SandboxDir(Handle[Descriptor]):
             if left > most:
                 return None
             data = os.read(number, left)
-            # A file that was shortened meanwhile ends earlier; one that has grown is read up to its old size.
+            # A file that was shortened in the meantime ends earlier; one that has grown is read up to its old size.
             while (left := left - len(data)) > 0 and (more := os.read(number, left)):
                 data += more
             return data

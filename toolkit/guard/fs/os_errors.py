@@ -25,9 +25,9 @@ _FAILURES: Final[dict[int, tuple[FailureReason, str]]] = {
     errno.EISDIR: ("NOT_FILE", "is a directory"),
     errno.EEXIST: ("ALREADY_EXISTS", "already exists"),
     errno.EFBIG: ("TOO_LARGE", "would be larger than the file size limit"),
-    errno.ENOTEMPTY: ("IO", "is a directory that is not empty"),
-    errno.ELOOP: ("IO", "has too many symbolic links"),
-    errno.EAGAIN: ("IO", "kept changing while it was being opened"),
+    errno.ENOTEMPTY: ("IO", "is a directory and is not empty"),
+    errno.ELOOP: ("IO", "leads through too many symbolic links"),
+    errno.EAGAIN: ("IO", "kept changing while it was being opened; try again"),
 }
 
 

@@ -68,7 +68,7 @@ def outside_error(text: str) -> SandboxViolation:
     """The only error for an escape. It does not repeat an absolute path, which could reveal something about the host."""
     subject = "the absolute path" if text.startswith("/") else f"'{display(text)}'"
     return SandboxViolation(
-        f"{subject} leads outside the workspace (absolute links count as outside); give a path relative to its root"
+        f"{subject} is outside the workspace (absolute links count as outside); give a path below it"
     )
 
 

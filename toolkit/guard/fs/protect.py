@@ -134,4 +134,4 @@ class ListingFilter:
 
 def denied_error(shown: str) -> SandboxViolation:
     """The refusal of what a deny rule covers."""
-    return SandboxViolation(f"'{shown}' may not be used: a deny rule covers it")
+    return SandboxViolation(f"'{shown}' may not be used: a deny rule matches it")

@@ -35,7 +35,7 @@ def move_new(old_folder: int, old: str, new_folder: int, new: str) -> None:
 
 
 def exchange(folder: int, spare: str, name: str) -> None:
-    """Swap two names in one directory; nobody else uses ``spare``.
+    """Swap two names in one directory; no other process uses ``spare``.
 
     Where that takes several steps, the old file of ``name`` is called ``third_name(spare)`` between them.
     """

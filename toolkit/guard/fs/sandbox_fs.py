@@ -230,7 +230,7 @@ class SandboxFS(Handle[AccessRules]):
         with self._find_target(text, follow=True) as target, translate_os_errors(target.path.shown):
             place, shown = target.place, target.path.shown
             if place.missing and not parents:
-                raise ToolFailed("NOT_FOUND", f"the directory above '{shown}' does not exist", path=shown)
+                raise ToolFailed("NOT_FOUND", f"the parent directory of '{shown}' does not exist", path=shown)
             place.make_missing()
             try:
                 os.mkdir(place.name or ".", dir_fd=place.folder)
@@ -279,8 +279,8 @@ class SandboxFS(Handle[AccessRules]):
 
         Paths are checked and followed as by ``write_file`` and ``remove_file``, but no link is removed, and directories that
         were made for a failed transaction are removed. With a journal directory this also holds for a process that is
-        killed, once the next one calls ``recover``; without one, only for errors. Limit: others may see a part of the
-        changes meanwhile.
+        killed, once the next one calls ``recover``; without one, only for errors. Limit: until it ends, others may
+        see a part of the changes.
         """
         transact(changes, self._find_target, self._begin(), self._journals, self._check)
 

@@ -103,7 +103,7 @@ def replace_file(
 
 
 def unused_name() -> str:
-    """A random name that nobody uses or can guess."""
+    """A random name that is unused and cannot be guessed."""
     return f".{os.urandom(16).hex()}"
 
 

@@ -52,7 +52,7 @@ _NOT_PUBLIC_V6: Final = tuple(
     )
 )
 
-# They give credentials to every program on the host; a wide network in ``allow_addresses`` does not allow them.
+# They return credentials to every program on the host; a wide network in ``allow_addresses`` does not allow them.
 METADATA: Final = frozenset(
     map(
         ipaddress.ip_address,

@@ -45,7 +45,7 @@ class Deadline:
         self._check()
         left = self._end - time.monotonic()
         if left <= 0:
-            raise ToolFailed("NETWORK", f"no complete answer within {self._seconds:g} s", timed_out=True)
+            raise ToolFailed("NETWORK", f"no complete response within {self._seconds:g} s", timed_out=True)
         return left
 
     def next_wait(self) -> float:
@@ -103,7 +103,7 @@ def _look_up(network: Network, host: Host, port: int, deadline: Deadline) -> Seq
             answer = answers.get(timeout=deadline.next_wait())
             break
     if isinstance(answer, OSError | UnicodeError) or not answer:
-        raise ToolFailed("NETWORK", f"the host '{host.text}' could not be found")
+        raise ToolFailed("NETWORK", f"the host '{host.text}' could not be resolved; check its name")
     if isinstance(answer, Exception):
         raise answer
     return answer

@@ -204,7 +204,7 @@ def _encode_target(text: str) -> str:
 
 
 def _ascii_label(label: str) -> str:
-    """One label as DNS has it. Refused if it is not a label, or if decoding it again gives another one."""
+    """One label as DNS has it. Refused if it is not a label, or if decoding it again returns another one."""
     if not label.isascii():
         # Dots of other scripts are not letters; circled and full-width digits decode to other characters.
         if not all(letter == "-" or unicodedata.category(letter)[0] in "LMN" for letter in label):
@@ -222,4 +222,4 @@ def _ascii_label(label: str) -> str:
 
 
 def _host_error() -> SandboxViolation:
-    return SandboxViolation("the host is neither a plain name nor a plain address")
+    return SandboxViolation("the host is not a valid name or address")

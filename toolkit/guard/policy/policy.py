@@ -201,7 +201,7 @@ class SecurityPolicy(Generic[NameT]):
 
 def _verdict(rule: Rule[Any]) -> Verdict:
     justification = f" ({rule.justification})" if rule.justification else ""
-    return Verdict(rule.decision, f"{rule!r} decides{justification}")
+    return Verdict(rule.decision, f"decided by {rule!r}{justification}")
 
 
 def _is_below(path: str, root: str) -> bool:

@@ -4,7 +4,7 @@ Promise, full tier: a command reads system programs, the workspace and the given
 (not ``.git/config`` and ``.git/hooks``), the given write roots and a private ``/tmp``, reaches no network and no process
 of the host, gets no secret of this process, and leaves nothing running, however it, its caller or the fork server ends.
 Reduced tier: the same except that it can ``stat`` everything, change the metadata of files its user owns, write
-``.git/config`` and an interpreter that lies in the workspace, and survive when its supervisor and the fork server are
+``.git/config`` and an interpreter inside the workspace, and survive when its supervisor and the fork server are
 both killed from outside. No tier: nothing runs.
 
 Not stopped: what a command does to the workspace, including nested ``.git`` directories and one that did not exist when
@@ -193,7 +193,7 @@ class ProcessGuard:
         """Run one program and wait until it ends, at most ``timeout`` seconds.
 
         ``argv[0]`` is a bare name, looked up on a fixed path, or a path; a relative one is relative to ``cwd`` and its
-        directory must lie in the workspace. ``cwd`` is a path in the workspace. ``on_output`` is called with every
+        directory must be in the workspace. ``cwd`` is a path in the workspace. ``on_output`` is called with every
         chunk of output as it comes; notes of the sandbox itself are part of ``stderr``. ``check`` is called about every
         50 ms. When either raises, everything is killed first.
         """
@@ -276,7 +276,7 @@ class ProcessGuard:
     ) -> CommandRequest:
         """Check a command and its place; its HOME is removed with ``stack``."""
         if sandbox and not self._choice.runs_commands:
-            raise ToolNotAllowed(f"no command can run: this machine has no sandbox ({self._choice.reason})")
+            raise ToolNotAllowed(f"commands cannot run: this machine has no sandbox ({self._choice.reason})")
         command = _check_argv(argv)
         place = self._resolve_cwd(cwd)
         self._check_program(command[0], place)
@@ -377,4 +377,4 @@ def _combine(first: Check, second: Check) -> Check:
 
 
 def _no_check() -> None:
-    """The check of a call that nobody may end early."""
+    """The check of a call that may not be ended early."""

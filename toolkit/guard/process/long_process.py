@@ -67,7 +67,7 @@ class LongProcess:
             return None
 
     def write(self, data: bytes) -> int:
-        """Write as much as the pipe takes, and return how much that was; ``OSError`` when nobody reads any more."""
+        """Write as much as the pipe takes, and return how much that was; ``OSError`` when it is no longer read."""
         try:
             return os.write(self.stdin, data)
         except BlockingIOError:
@@ -105,7 +105,7 @@ class LongProcess:
                     self._outcome = error
 
     def register_in(self, programs: set[LongProcess]) -> Self:
-        """Add itself to ``programs`` until it is closed; whoever owns the set closes them all."""
+        """Add itself to ``programs`` until it is closed; the owner of the set closes them all."""
         programs.add(self)
         self._unregister = lambda: programs.discard(self)
         return self
@@ -142,7 +142,7 @@ class LongProcess:
 
 
 def _discard(data: bytes) -> None:
-    """The sink for output that nobody reads."""
+    """The sink for output that is not read."""
 
 
 def _do_nothing() -> None:

@@ -16,7 +16,7 @@ from toolkit.guard.process.program import is_below
 
 
 def identity(info: os.stat_result) -> list[int]:
-    """Device and inode number, which tell a directory from another one that gets its name later."""
+    """Device and inode number, which distinguish a directory from another one that gets its name later."""
     return [info.st_dev, info.st_ino]
 
 
@@ -30,7 +30,7 @@ class Roots:
     """Directories a command may use besides the system's, by absolute path; a writable one wins over those above it.
 
     ``read`` and ``write`` keep the identity each directory had when the guard was made: a command could replace one
-    that lies in the workspace, and the next command would get whatever its name leads to.
+    that is in the workspace, and the next command would get whatever its name leads to.
     """
 
     workspace: str
@@ -39,7 +39,7 @@ class Roots:
     write: dict[str, list[int]]
 
     def outermost_below(self, folder: str) -> list[str]:
-        """Those that lie below ``folder`` and not below another one."""
+        """Those below ``folder`` and not below another one."""
         found: list[str] = []
         for path in sorted({self.workspace, *self.read, *self.write}):
             if is_below(path, folder) and not any(is_below(path, outer) for outer in found):
@@ -50,7 +50,7 @@ class Roots:
         """Raises ``Unsupported`` if ``path`` is a root and ``info`` is not of the directory it was."""
         known = self.write.get(path) or self.read.get(path)
         if known is not None and known != identity(info):
-            raise Unsupported("a directory given as a root has been moved or replaced")
+            raise Unsupported("the directory of a root was moved or replaced")
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class HeadTail:
         return head + f"\n[... {self.total - self._limit} bytes left out ...]\n".encode() + tail
 
     def _trim(self) -> None:
-        """Keep one byte more than the tail has: it tells whether the tail starts a line."""
+        """Keep one byte more than the tail has: it shows whether the tail starts a line."""
         surplus = len(self._tail) - self._limit // 2 - 1
         if surplus > 0:
             del self._tail[:surplus]

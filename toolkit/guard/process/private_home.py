@@ -1,7 +1,7 @@
 """A private HOME for one command, for tiers without mounts: a directory of its own that is removed afterwards. Made in
 the agent's process.
 
-Promise: nobody else can read it, and what a command leaves there (trees of any depth, directories without any
+Promise: no other user can read it, and what a command leaves there (trees of any depth, directories without any
 permission, links to other places) is removed without following a link. Limit: what cannot be removed stays, and all of
 it stays when this process is killed.
 """

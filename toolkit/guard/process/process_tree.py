@@ -2,7 +2,7 @@
 fork server of the reduced tier run this.
 
 Promise: when ``kill_descendants`` returns, the calling process, which must be a subreaper, has no descendants left but
-those it was told to spare: a stopped process cannot fork, and what it forked before is found by the next look. With
+those it must spare: a stopped process cannot fork, and what it forked before is found by the next look. With
 scoped signals (``landlock.scope_signals``) one system call kills them all at once, so nothing can escape by forking.
 Limits: needs ``/proc``, and the caller must stay alive; without scoped signals, a program that changes its pid all the
 time by forking may never be found.

@@ -15,7 +15,7 @@ _MAX_LINKS: Final = 40  # as in the kernel
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether ``path`` is ``folder`` or lies below it, name by name; both absolute and real."""
+    """Whether ``path`` is ``folder`` or is below it, name by name; both absolute and real."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

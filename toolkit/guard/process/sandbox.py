@@ -50,7 +50,7 @@ class Sandbox:
         write = [real_root("write_roots", path) for path in write_roots]
         self._state_dir = None if state_dir is None else os.path.realpath(state_dir)
         if self._state_dir is not None and any(is_below(self._state_dir, root) for root in (self.workspace, *write)):
-            raise SetupError("state_dir must not be where commands can write: they could change what is kept there")
+            raise SetupError("state_dir must not be where commands can write: they could change what is stored there")
         interpreter = interpreter_roots()
         if self.workspace in interpreter:
             raise SetupError("the workspace must not be the directory of the running interpreter")
@@ -140,7 +140,7 @@ class Sandbox:
                 self._server = ForkServerClient(self._setup, self._fd)
                 return SandboxedCommand(self._server.start(request, stdio), request)
             except (OSError, Unsupported) as error:
-                raise ToolNotAllowed(f"no command can run: the sandbox did not start ({reason(error)})") from None
+                raise ToolNotAllowed(f"commands cannot run: the sandbox did not start ({reason(error)})") from None
 
     def _start_unsandboxed(self, request: CommandRequest, stdio: Sequence[int]) -> Command:
         folder = os.path.join(self.workspace, request.cwd)

@@ -128,7 +128,7 @@ class McpConnection:
                 # Not the calling task but the work was cancelled: its loop was closed.
                 raise ToolCancelled("the toolkit was closed") from None
             stop()
-            # Nobody will look at the result, and asyncio would log an exception that nobody reads.
+            # The result is not used, and asyncio would log an exception that was never read.
             waiting.add_done_callback(lambda done: None if done.cancelled() else done.exception())
             raise
 

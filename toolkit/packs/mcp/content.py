@@ -39,7 +39,7 @@ def read_output(
     if result.is_error:
         message = text if text or result.structured_content is None else json.dumps(result.structured_content)
         message = without_secrets(message)[:_MAX_ERROR_TEXT]
-        raise ToolFailed("TOOL_ERROR", message or "the tool failed, and the server gave no reason")
+        raise ToolFailed("TOOL_ERROR", message or "the tool failed, and the server did not report a reason")
     if issubclass(model, ContentOutput):
         fields = {"text": text, "blocks": media, "structured": result.structured_content}
         return model(**{name: value for name, value in fields.items() if name == "text" or value})

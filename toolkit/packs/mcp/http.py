@@ -141,7 +141,7 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
         # With a session, 404 means that the session is over; the transport has its own error for that.
         if status == 404 and "mcp-session-id" in request.headers:
             return httpx2.Response(status)
-        return _as_answer(ToolFailed("REMOTE", f"'{self._url.authority}' answered with the status {status}"), status)
+        return _as_answer(ToolFailed("REMOTE", f"'{self._url.authority}' returned status {status}"), status)
 
     async def aclose(self) -> None:
         await self._pool.aclose()
@@ -157,7 +157,7 @@ class _LimitedStream(httpx2.AsyncByteStream):
         left = _MAX_STREAM
         async for chunk in self._answer.aiter_stream():
             left -= len(chunk)
-            if left < 0:  # for example of a cancelled call: nobody would ever stop it
+            if left < 0:  # for example of a cancelled call: it would never be stopped
                 raise httpcore2.ReadError("the stream is too long")
             yield chunk
 
@@ -227,10 +227,10 @@ def _as_answer(error: ToolkitError, status: int = 502) -> httpx2.Response:
 def _describe(error: Exception) -> str:
     if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout):
         untrusted = "certificate" in str(error).lower()
-        return "its certificate is refused" if untrusted else "no connection could be made"
+        return "its certificate is not valid" if untrusted else "the connection failed"
     if isinstance(error, httpcore2.TimeoutException):
-        return "no answer came in time"
-    return "the connection broke, or the answer was not HTTP"
+        return "it did not respond in time"
+    return "the connection was lost, or the response was not HTTP"
 
 
 def _without_query(location: str) -> str:

@@ -6,7 +6,7 @@ workspace, the system's programs read-only, and a private HOME and ``/tmp`` that
 environment only the named variables; no network unless ``network=True``. A server over HTTP is reached at its configured
 origin and nowhere else.
 
-A call that was under way when its server died is never repeated: nobody knows how far it came, and the hints that a
+A call that was under way when its server died is never repeated: it is unknown how far it got, and the hints that a
 server declares for its own tools (``idempotentHint``) must not widen what happens. It fails as ``TOOL_FAILED`` with
 ``SERVER_DIED``.
 """

@@ -186,7 +186,7 @@ class McpSession:
             return guard.start(server.command, env=self._secrets, network=server.network, sandbox=server.sandbox)
 
         starting = asyncio.wrap_future(self._workers.submit(start))
-        with anyio.CancelScope(shield=True):  # or nobody would close what was started
+        with anyio.CancelScope(shield=True):  # or what was started would never be closed
             await asyncio.wait({starting})
         return starting.result()
 
@@ -217,11 +217,15 @@ class McpSession:
                 "SERVER_DIED", "ended during the call; whether the call had an effect is unknown", notes
             )
         if self._time_limit.cancelled_caught:
-            return self._failed("SERVER_NOT_READY", f"was not ready within {self._server.timeout:g} s", notes)
+            return self._failed(
+                "SERVER_NOT_READY",
+                f"was not ready within {self._server.timeout:g} s; raise its 'timeout' if it needs longer",
+                notes,
+            )
         if self._server_gone.is_set():
             return self._failed("SERVER_DIED", "ended before it was ready", notes)
         quoted = f": {self._quote(str(cause))}" if cause is not None else ""
-        return self._failed("SERVER_NOT_READY", f"does not speak the protocol{quoted}", notes)
+        return self._failed("SERVER_NOT_READY", f"does not follow the protocol{quoted}", notes)
 
     def _describe_exit(self) -> list[str]:
         """What is known about the end of the process; raises if it never started or was not ended by itself or by us."""

@@ -73,7 +73,7 @@ def _decode_base64(name: str, value: object) -> bytes:
     try:
         return base64.b64decode(to_text(value), validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidArguments(f"{name}: bytes must be given as base64") from None
+        raise InvalidArguments(f"{name}: bytes must be base64-encoded") from None
 
 
 def _encode_form(value: dict[str, object], encoding: Mapping[str, BodyEncoding]) -> str:

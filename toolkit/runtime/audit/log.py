@@ -5,8 +5,8 @@ If the log cannot be written, nothing runs. ``verify`` finds a line that was cha
 processes may write one file. The log never holds the values of arguments, and their digest leaves out what a schema marks
 as ``x-secret``.
 
-Limit: whoever may write the file can rewrite the whole chain, or cut off its tail. Both are found by comparison with a head
-that is kept elsewhere (``toolkit audit head``).
+Limit: anyone who may write the file can rewrite the whole chain, or cut off its tail. Both are found by comparison with a
+head that is stored elsewhere (``toolkit audit head``).
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class AuditHead:
         """
         lines, _, digest = text.strip().partition(":")
         if not lines.isdecimal() or len(digest) != 64:
-            raise SetupError(f"a head is lines:hash, as `toolkit audit head` prints it, not {text!r}")
+            raise SetupError(f"a head has the form lines:hash, as printed by `toolkit audit head`, not {text!r}")
         return cls(int(lines), digest)
 
 

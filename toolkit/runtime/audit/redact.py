@@ -14,7 +14,7 @@ _EXPANDING: Final = frozenset((*REFERENCES, *APPLIED_IN_PLACE))
 
 
 def redact(value: object, schema: Mapping[str, Any]) -> object:
-    """A copy in which null stands for every value that some schema which may apply to it marks as ``x-secret``.
+    """A copy in which null replaces every value that some schema which may apply to it marks as ``x-secret``.
 
     All branches of a schema may apply. A value whose schema is behind a reference that cannot be followed is taken for a
     secret.

@@ -22,7 +22,7 @@ class Approve:
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """Do not run it; the model is told the words."""
+    """Do not run it; the model receives ``words``."""
 
     words: str = ""
 

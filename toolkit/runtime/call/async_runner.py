@@ -50,7 +50,7 @@ class AsyncRunner(View):
         tool, record = call.tool, call.record
         free = options.deadline is None and options.signal is None
         threaded = not tool.is_async and (tool.info.blocking or not free)
-        # Only a signal can tell a thread that the task was cancelled.
+        # Only a signal can inform a thread that the task was cancelled.
         signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
         ctx = ToolContext(tool, core, call_id, signal, options.notify)
         try:
@@ -167,7 +167,7 @@ class AsyncRunner(View):
                     return
         finally:
             forget()
-            signal.cancel("the caller stopped listening")
+            signal.cancel("the caller closed the stream")
             await asyncio.wait({running})
 
     async def close(self) -> None:

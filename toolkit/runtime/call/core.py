@@ -87,7 +87,7 @@ class Core:
     ) -> None:
         self.context: Final = context
         if isinstance(packs, str | PackSource):
-            raise SetupError("packs is a list: write packs=[...]")
+            raise SetupError("packs must be a list: write packs=[...]")
         roots = [context.workspace, *context.read_roots, *context.write_roots]
         self.loop: Final = LoopThread()
         self.catalog, self.handlers = join_packs(

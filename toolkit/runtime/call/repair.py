@@ -53,7 +53,7 @@ def repair_arguments(
             continue
         if arguments[name] is None and name not in required:
             del made[name]
-            repairs.append(Repair(place, "null taken as left out"))
+            repairs.append(Repair(place, "null read as omitted"))
             continue
         for value, done in _candidates(arguments[name], nodes, references, place):
             if done and name not in failing({**made, name: value}):
@@ -82,7 +82,7 @@ def _read_text(text: str, name: str, schema: Schema, references: References, poi
         return
     found = json_type(value)
     if found == name or (found == "integer" and name == "number"):
-        note = Repair(pointer, f"text read as {found}")
+        note = Repair(pointer, f"string read as {found}")
         yield value, [note]
         for inner, done in _candidates(value, [schema], references, pointer) if name in ("object", "array") else ():
             yield inner, [note, *done]
@@ -99,7 +99,7 @@ def _repair_object(value: dict[str, Any], schema: Schema, references: References
             continue
         if item is None and key in properties and key not in required and "null" not in types:
             del made[key]
-            repairs.append(Repair(place, "null taken as left out"))
+            repairs.append(Repair(place, "null read as omitted"))
         elif not _is_one_of(item, types) or isinstance(item, dict | list):
             made[key], done = next(_candidates(item, nodes, references, place), (item, []))
             repairs += done

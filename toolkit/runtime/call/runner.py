@@ -166,7 +166,7 @@ class Runner(View, Closeable):
                     return
         finally:
             forget()
-            signal.cancel("the caller stopped listening")
+            signal.cancel("the caller closed the stream")
 
     def close(self) -> None:
         """Closes what the toolkit holds open; later calls fail."""

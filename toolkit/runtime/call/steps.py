@@ -44,9 +44,9 @@ _NO_REPAIRS: Final[tuple[Repair, ...]] = ()
 def not_found(name: object, known: Mapping[str, object]) -> ToolNotFound:
     """The error for a name that the catalog does not have; it says nothing about the policy."""
     if not isinstance(name, str):
-        return ToolNotFound(f"a tool name must be text, not {type(name).__name__}", tool_name=str(name)[:100])
+        return ToolNotFound(f"a tool name must be a string, not {type(name).__name__}", tool_name=str(name)[:100])
     shown = name if len(name) <= 100 else name[:100] + "…"
-    return ToolNotFound(f"no tool is called {shown!r}.{nearest(name, known)}", tool_name=name)
+    return ToolNotFound(f"unknown tool {shown!r}.{nearest(name, known)}", tool_name=name)
 
 
 def not_admitted(tool: Tool) -> ToolNotAllowed:
@@ -130,7 +130,7 @@ def _sentence(error: Any, known: list[str]) -> str:
 
 def no_handler(tool: Tool) -> ToolFailed:
     """The error for a tool that none of the toolkit's packs handles."""
-    words = f"none of this toolkit's packs handles {tool.name!r}; bind a handler, and name its pack in 'packs'"
+    words = f"no pack of this toolkit handles {tool.name!r}; bind a handler, and list its pack in 'packs'"
     failed = ToolFailed("NO_HANDLER", words)
     failed.tool_name = tool.name
     return failed

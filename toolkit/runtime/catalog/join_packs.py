@@ -97,8 +97,8 @@ def _join_tool(
     if info is not None and info.function != tool.origin:
         package, source = info.module.rpartition(".models.")[0], catalog.definitions[tool.name]["source"]
         raise SetupError(
-            f"two tools are called {tool.name!r}: one of {package} (from {source}) and {tool.owner}; give the function "
-            f"another name with name=..., or leave it out of its pack with `without`"
+            f"two tools are named {tool.name!r}: one of {package} (from {source}) and {tool.owner}; rename the function "
+            f"with name=..., or exclude it from its pack with `without`"
         )
     _claim(owners, tool.name, tool.owner)
     if info is not None:

@@ -125,4 +125,4 @@ class CallSignal:
 
 
 NEVER = CallSignal(None, None)
-"""The signal of calls that nobody can cancel; shared, so that it costs nothing."""
+"""The signal of calls that cannot be cancelled; shared, so that it costs nothing."""

@@ -1,6 +1,6 @@
 """The private directory of a toolkit, for what outlives a call. No tool can reach it.
 
-Promise: it belongs to this user, nobody else may enter it (mode 0700), and it is never inside the workspace or another
+Promise: it belongs to this user, no other user may enter it (mode 0700), and it is never inside the workspace or another
 root, where a model could read or change it. Nothing is created before something must be kept.
 """
 

@@ -147,7 +147,7 @@ class ToolContext:
         policy, info = self._core.context.policy, self._tool.info
         verdict = policy.judge(info.name, info.required, Preview(url=url))
         if verdict.decision != "allow":
-            way_out = "" if verdict.decision == "deny" else "; call the tool with that URL itself, to have it approved"
+            way_out = "" if verdict.decision == "deny" else "; call the tool with that URL to request approval"
             raise ToolNotAllowed(f"the page redirects to {url}, which is not allowed: {verdict.because}{way_out}")
 
     @property
@@ -162,7 +162,7 @@ class ToolContext:
         if not any(word in self._tool.info.optional for word in permissions):
             words = " or ".join(map(repr, permissions))
             raise SetupError(
-                f"the spec of {self.tool_name!r} does not ask for the permission {words}, so its handler does not have it"
+                f"the spec of {self.tool_name!r} does not request the permission {words}, so its handler does not have it"
             )
 
     @property

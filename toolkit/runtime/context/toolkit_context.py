@@ -143,7 +143,7 @@ class ToolkitContext(Generic[NameT]):
 
 def _one_of(what: str, word: WordT, words: tuple[str, ...]) -> WordT:
     if word not in words:
-        raise SetupError(f"{what} is one of {', '.join(words)}, not {word!r}")
+        raise SetupError(f"{what} must be one of {', '.join(words)}, not {word!r}")
     return word
 
 
@@ -151,7 +151,7 @@ def check_permissions(permissions: Collection[str]) -> None:
     """Refuses what is not a permission."""
     unknown = sorted(set(permissions) - ALL_PERMISSIONS)
     if unknown:
-        raise SetupError(f"no permission is called {unknown[0]!r}; there are {', '.join(PERMISSIONS)}")
+        raise SetupError(f"unknown permission {unknown[0]!r}; use {', '.join(PERMISSIONS)}")
 
 
 def check_deadline(deadline: float | None) -> None:
@@ -160,4 +160,4 @@ def check_deadline(deadline: float | None) -> None:
         return
     number = isinstance(deadline, int | float) and not isinstance(deadline, bool)
     if not number or not 0 < deadline <= 2**53:
-        raise SetupError(f"a deadline is a number of seconds above 0, not {deadline!r}")
+        raise SetupError(f"a deadline must be a number of seconds greater than 0, not {deadline!r}")

@@ -124,7 +124,7 @@ def _resources(model: type[BaseModel], schema: dict[str, Any]) -> Iterable[tuple
         if kind is None:
             continue
         if kind not in RESOURCE_KINDS:
-            raise SetupError(f"'x-resource' is one of {', '.join(RESOURCE_KINDS)}, not {kind!r}")
+            raise SetupError(f"'x-resource' must be one of {', '.join(RESOURCE_KINDS)}, not {kind!r}")
         yield field, kind
 
 

@@ -202,7 +202,7 @@ def check_name(name: str | None, function: Callable[..., Any]) -> str:
     """The name given, or the function's own."""
     found = name if name is not None else getattr(function, "__name__", None)
     if found is None or name is None and found == "<lambda>":
-        raise SetupError(f"{qualified_name(function)} has no name of its own: give one with name=...")
+        raise SetupError(f"{qualified_name(function)} has no name: set one with name=...")
     if not isinstance(found, str) or not is_wire_name(found):
         raise SetupError(f"{found!r} is not a tool name: {NAME_RULE}")
     return found

@@ -74,7 +74,7 @@ class ToolRegistry:
             other = self._tools.get(tool.name)
             if other is not None:
                 raise SetupError(
-                    f"two tools are called {tool.name!r}: {other.owner} and {tool.owner}; give one another name with "
+                    f"two tools are named {tool.name!r}: {other.owner} and {tool.owner}; rename one with "
                     f"define_tool(..., name=...), or unregister the first"
                 )
             self._tools[tool.name] = wanted
@@ -83,7 +83,7 @@ class ToolRegistry:
         """Removes a tool. Running calls continue; later ones are TOOL_NOT_FOUND."""
         with self._lock:
             if self._tools.pop(name, None) is None:
-                raise SetupError(f"no tool is registered as {name!r}")
+                raise SetupError(f"no tool named {name!r} is registered")
 
     def get(self, name: str) -> AnyTool | None:
         """The tool of that name, with the permissions it was registered with."""

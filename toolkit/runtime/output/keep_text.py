@@ -38,8 +38,10 @@ class StreamedOutput(NamedTuple):
         """A line for the model, below an answer that holds only a part of the output."""
         whole = f"the whole output has {self.size} bytes in {self.lines} lines"
         if self.ref is None:
-            return f"[{whole}; it could not be kept: call the tool again for a smaller part]"
-        return f'[{whole}; tool_output_cache reads and tool_output_cache_grep searches it by ref_id "{self.ref}"]'
+            return f"[{whole}; it could not be stored: call the tool again for a smaller part]"
+        return (
+            f'[{whole}; read it with tool_output_cache or search it with tool_output_cache_grep, ref_id "{self.ref}"]'
+        )
 
 
 class TextKeeper:
@@ -61,7 +63,7 @@ class TextKeeper:
         if streamed is not None:
             # The answer is only a part of what was streamed; its line numbers mean nothing in the whole.
             fitted = fit_text(text, limit)
-            gap = "\n[left out here]\n" if fitted.cut_bytes else ""
+            gap = "\n[omitted here]\n" if fitted.cut_bytes else ""
             return ShownText(f"{fitted.head}{gap}{fitted.tail}\n{streamed.note()}", streamed.ref, True)
         ref = self._put(cache, text, media)
         shown = shorten(text, limit, ref)

@@ -22,7 +22,7 @@ def _outputs(context: ToolkitContext[Any]) -> Iterator[OutputCache]:
         cache: OutputCache = FileOutputCache(context.state.folder("outputs"))
     except SetupError as error:
         # Without a state directory there are no refs, but every answer.
-        logger.warning("outputs cannot be kept: %s", error)
+        logger.warning("outputs cannot be stored: %s", error)
         cache = NullCache()
     yield cache
     cache.close()

@@ -1,4 +1,4 @@
-"""How the ``task`` tool gives work to another agent: an interface that the application implements."""
+"""How the ``task`` tool passes work to another agent: an interface that the application implements."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class Documents:
         name, _, fragment = reference.partition("#")
         if _ELSEWHERE.match(name):
             self.add(
-                f"{shown(reference)} is not followed: nothing is downloaded, only files in the document's folder are read",
+                f"{shown(reference)} is not followed: nothing is downloaded; save the file in the document's folder",
                 at,
             )
             return None
@@ -145,7 +145,9 @@ class Documents:
         if name:
             file = posixpath.normpath(posixpath.join(posixpath.dirname(node.file), unquote(name)))
         if file == ".." or file.startswith("../"):
-            self.add(f"{shown(reference)} is not followed: it leaves the document's folder", at)
+            self.add(
+                f"{shown(reference)} is not followed: it is outside the document's folder; move the file into it", at
+            )
             return None
         return self._resolve_pointer(reference, file, unquote(fragment), at)
 
@@ -180,7 +182,7 @@ class Documents:
             if target is None:
                 return None
             if (target.file, target.path) in visited:
-                self.add("the reference leads to itself", node)
+                self.add("the reference is circular", node)
                 return None
             visited.add((target.file, target.path))
             node = target

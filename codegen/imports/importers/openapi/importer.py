@@ -123,7 +123,7 @@ def read_openapi(
     if size > MAX_FILE_BYTES:
         sizes = f"{size / 2**20:.1f} MiB, more than the {MAX_FILE_BYTES >> 20} of a spec file"
         message = f"its {len(service.tools)} tools take {sizes}"
-        documents.add(f"{message}: choose some with 'operations', in several imports if needed", documents.root)
+        documents.add(f"{message}: select some with 'operations', in several imports if needed", documents.root)
     documents.raise_problems()
     service.notes = list(dict.fromkeys([*service.notes, *documents.notes]))
     return service
@@ -159,7 +159,10 @@ def _choose_operations(documents: Documents, wanted: Sequence[str]) -> list[Docu
     if wanted:
         found = _select_operations(documents, found, wanted)
     if len(found) > MAX_OPERATIONS:
-        documents.add(f"{len(found)} operations are too many: choose some with 'operations'", documents.root)
+        documents.add(
+            f"{len(found)} operations, but at most {MAX_OPERATIONS} are allowed: select some with 'operations'",
+            documents.root,
+        )
     elif not found:
         documents.add("the document has no operations", documents.root)
     first: dict[str, DocumentOperation] = {}

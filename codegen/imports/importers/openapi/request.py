@@ -44,7 +44,7 @@ def read_input(
         if place == "header" and (name.lower() in _NOT_PARAMETERS or name.lower() in configured):
             continue
         if place == "path" and name not in known:
-            result.notes.append(f"the path has no {{{name}}}, so this parameter is left out @ {parameter.pointer}")
+            result.notes.append(f"the path has no {{{name}}}, so this parameter is ignored @ {parameter.pointer}")
             continue
         _add_parameter(documents, parameter, schemas, result)
     given = {str(entry.get("name", key)) for key, entry in _entries(result) if entry["in"] == "path"}

@@ -417,7 +417,7 @@ def test_no_room_for_the_journal_changes_nothing(root: Path) -> None:
 
     if answer.startswith("no "):
         pytest.skip(f"a small disk cannot be mounted here: {answer}")
-    words = "nothing was changed: the journal of the change cannot be written: no space left on device"
+    words = "nothing was changed: the journal could not be written: no space left on device"
     assert answer == f"IO {words} [] ['full']\n['a'] []"
 
 

@@ -223,7 +223,9 @@ def test_what_stays_is_told_with_the_place_of_what_was_there_before(half_way: Pa
 
     [told] = recover(half_way)
 
-    assert told.troubles == (f"'a.txt' was changed meanwhile; '{spare}' next to it is the file that was there before",)
+    assert told.troubles == (
+        f"'a.txt' was changed concurrently; '{spare}' next to it is the file that was there before",
+    )
     assert (half_way / "ws" / spare).read_text() == "a\n"
 
 

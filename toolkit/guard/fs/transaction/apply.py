@@ -247,7 +247,7 @@ def _undo_step(step: Step, plan: TransactionPlan) -> str | None:
         gone = step.remove_unnoted_spare() if step.made is None else step.remove_spare(step.made)
         if gone or (step.made is None and not plan.was_abandoned):
             return None
-        return f"'{step.spare}' next to '{step.shown}' is not the file that was made there"
+        return f"'{step.spare}' next to '{step.shown}' is not the file that was created there"
     state = step.state()
     if state == "after":
         step.undo()
@@ -255,8 +255,8 @@ def _undo_step(step: Step, plan: TransactionPlan) -> str | None:
         step.put_back()
     step.remove_spare(None if step.new is None else step.new[0])
     if state == "edited":
-        return f"'{step.shown}' was changed meanwhile; '{step.spare}' next to it is the file that was there before"
-    return f"'{step.shown}' or '{step.spare}' next to it was changed meanwhile" if state == "foreign" else None
+        return f"'{step.shown}' was changed concurrently; '{step.spare}' next to it is the file that was there before"
+    return f"'{step.shown}' or '{step.spare}' next to it was changed concurrently" if state == "foreign" else None
 
 
 def finish(plan: TransactionPlan, journal: Journal) -> list[str]:
@@ -296,4 +296,4 @@ def _translate_journal_errors() -> Iterator[None]:
         yield
     except OSError as error:
         reason = os.strerror(error.errno or errno.EIO).lower()
-        raise ToolFailed("IO", f"nothing was changed: the journal of the change cannot be written: {reason}") from None
+        raise ToolFailed("IO", f"nothing was changed: the journal could not be written: {reason}") from None

@@ -129,7 +129,7 @@ class Journal:
         while piece := os.read(self._file.number, 1 << 20):
             data += piece
             if len(data) > _MAX_BYTES:
-                raise ValueError("too long for a journal")
+                raise ValueError("the journal is too long")
         try:
             return _parse_plan(bytes(data))
         except (LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -258,7 +258,7 @@ def _parse_plan(data: bytes) -> TransactionPlan | None:
 
 def _parse_plan_record(record: dict[str, Any]) -> TransactionPlan:
     if record["version"] != _VERSION:
-        raise ValueError("a journal of another version")
+        raise ValueError("unsupported journal version")
     plan = TransactionPlan({key: RootMark(*mark) for key, mark in record["roots"].items()}, was_abandoned=True)
     for row in record["folders"]:
         parent = None if row["parent"] is None else _item_at(plan.folders, row["parent"])

@@ -1,6 +1,6 @@
 """The change of one name in a transaction: it can be done, undone and recognised later by the process that recovers it.
 
-Besides its own name a step has a spare name in the same directory that nobody can guess. Before the step the new file has
+Besides its own name a step has a spare name in the same directory that cannot be guessed. Before the step the new file has
 the spare name; after it the old file has it. So the same exchange does the step and undoes it. Files are recognised by
 inode, size and time; a file that is neither of the two belongs to somebody else and is not touched.
 """
@@ -74,7 +74,7 @@ class Step:
         self._swap_checked(self.new, self.old)
 
     def put_back(self) -> None:
-        """``undo`` for an old file that was changed meanwhile."""
+        """``undo`` for an old file that was changed in the meantime."""
         self._swap(has_old=self.new is not None, has_new=True)
 
     def _swap_checked(self, old: Facts | None, new: Facts | None) -> None:

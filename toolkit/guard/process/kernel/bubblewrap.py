@@ -77,7 +77,7 @@ def find(avoid: Sequence[str]) -> str:
         if not os.access(real, os.X_OK):
             continue
         if any(is_below(path, folder) for path in (candidate, real) for folder in avoid):
-            why = "it lies in the workspace or one of its roots"
+            why = "it is inside the workspace or another root"
         elif not all(map(_only_root_writes, {*_with_parents(candidate), *_with_parents(real)})):
             why = "users other than root could have changed it"
         else:
@@ -241,7 +241,7 @@ def _copy_steps(files: dict[str, int]) -> dict[str, list[str]]:
 
 def _mount_options(system: dict[str, list[str]], mounts: dict[str, _Mount]) -> list[str]:
     """The options for all mounts, outermost first."""
-    # A path that is usually a link becomes a directory where a root lies below it.
+    # A path that is usually a link becomes a directory where a root is below it.
     steps = {
         place: step for place, step in system.items() if step[0] != "--symlink" or not _contains_any(place, mounts)
     }

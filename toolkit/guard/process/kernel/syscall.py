@@ -21,7 +21,7 @@ PR_SET_SECUREBITS: Final = 28
 PR_SET_CHILD_SUBREAPER: Final = 36
 PR_SET_NO_NEW_PRIVS: Final = 38
 
-# SECBIT_NOROOT and SECBIT_NO_SETUID_FIXUP, both locked: being uid 0 gives no capability back.
+# SECBIT_NOROOT and SECBIT_NO_SETUID_FIXUP, both locked: uid 0 does not regain any capability.
 _SECUREBITS: Final = 0x0F
 _LAST_CAPABILITY: Final = 63
 _CAPABILITY_VERSION_3: Final = 0x20080522
@@ -82,7 +82,7 @@ def clone(flags: int) -> int:
 
 
 def mark_descriptors_for_closing(first: int) -> None:
-    """Close every descriptor from ``first`` on when a program is started, whoever opened it."""
+    """Close every descriptor from ``first`` on when a program is started, no matter who opened it."""
     syscall("close_range", _CLOSE_RANGE, first, 0xFFFFFFFF, _CLOSE_RANGE_CLOEXEC)
 
 

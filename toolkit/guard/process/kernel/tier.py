@@ -63,7 +63,7 @@ def pick_tier(requested: SandboxChoice, carrier: CarrierChoice = "auto", avoid: 
     """The tier for what was requested; one that is missing becomes ``none`` with the reason, never silently a lower one.
 
     ``auto`` is full, else reduced, but not for uid 0, whose files the reduced tier does not protect enough. We build the
-    full tier ourselves, else bubblewrap does, but for uid 0 only when requested by name; its program must not lie below
+    full tier ourselves, else bubblewrap does, but for uid 0 only when requested by name; its program must not be below
     ``avoid``.
     """
     if requested not in CHOICES:

@@ -76,10 +76,12 @@ def note(fitted: Fitted, ref: str | None) -> str:
     """A line for the model: how much is missing, and how to get it."""
     first, last = fitted.first_cut, fitted.last_cut
     where = f"line {first}" if first == last else f"lines {first}-{last}"
-    missing = f"{fitted.cut_bytes} of {fitted.size} bytes are left out here, {where} of {fitted.lines}"
+    missing = f"{fitted.cut_bytes} of {fitted.size} bytes omitted here, {where} of {fitted.lines}"
     if ref is None:
-        return f"[{missing}; they could not be kept: call the tool again for a smaller part]"
-    return f'[{missing}; tool_output_cache reads and tool_output_cache_grep searches all of it by ref_id "{ref}"]'
+        return f"[{missing}; they could not be stored: call the tool again for a smaller part]"
+    return (
+        f'[{missing}; read all of it with tool_output_cache or search it with tool_output_cache_grep, ref_id "{ref}"]'
+    )
 
 
 def _bytes(text: str) -> int:
@@ -181,8 +183,8 @@ def _trimmable(at: int, message: ToolResultMessage, size: int, count: Callable[[
     if result.output_ref is None or result.kind == "error":
         return None
     words = (
-        f"[output of {result.name}, about {size} tokens, left out here; "
-        f'tool_output_cache reads it by ref_id "{result.output_ref}"]'
+        f"[output of {result.name}, about {size} tokens, omitted here; "
+        f'read it with tool_output_cache, ref_id "{result.output_ref}"]'
     )
     left = count(words)
     if size < 2 * left:

@@ -51,7 +51,7 @@ class _Entry(NamedTuple):
 
 
 class OwnedFile:
-    """A file of the cache, locked: nobody else appends to it or removes it while this object exists."""
+    """A file of the cache, locked: no other process appends to it or removes it while this object exists."""
 
     __slots__ = ("_descriptor", "_folder", "_name", "created", "file_id", "position")
 
@@ -118,7 +118,7 @@ class CacheFolder:
         return os.fstat(self._directory.number).st_nlink == 0
 
     def reader(self, file_id: bytes) -> Descriptor:
-        """Opens a file for reading; it can be read to its end even if it is removed meanwhile."""
+        """Opens a file for reading; it can be read to its end even if it is removed in the meantime."""
         return Descriptor(os.open(file_id.hex(), _READ, dir_fd=self._directory.number))
 
     def new_ids(self) -> Iterator[bytes]:
@@ -144,7 +144,7 @@ class CacheFolder:
         return OwnedFile(self._directory, name, descriptor) if _lock(descriptor) else None
 
     def adopt(self, max_size: int, max_age: float) -> OwnedFile | None:
-        """Takes over a small, young file that nobody appends to: otherwise every short-lived process would leave one."""
+        """Takes over a small, young file that no process appends to: otherwise every short-lived process would leave one."""
         youngest = sorted((entry for entry in self._entries() if not entry.is_unfinished), reverse=True)
         for entry in youngest[:_TRIED]:
             if entry.size > max_size or time.time() - _creation_time(entry.name) > max_age:

@@ -119,7 +119,7 @@ def not_kept() -> ToolFailed:
     """The one error for every ref that is not accepted: it must not reveal whether another session has it."""
     return ToolFailed(
         "NOT_FOUND",
-        "no output is kept under this ref_id: it is mistyped, or the output is too old or was removed to make room "
+        "no output is stored under this ref_id: it is mistyped, or the output is too old or was removed to make room "
         "for newer ones; run the tool again to get its output",
     )
 
@@ -333,7 +333,7 @@ class _FileWriter(CountingWriter):
 
 def _log_lost(tool: str, error: OSError) -> None:
     """Logs that an output could not be kept."""
-    logger.warning("an output of %r could not be kept: %s", tool, error.strerror or error)
+    logger.warning("an output of %r could not be stored: %s", tool, error.strerror or error)
 
 
 def _unreadable(error: OSError) -> ToolFailed:
