@@ -104,10 +104,10 @@ class ToolkitError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt from its parts, because the constructors of subclasses take other arguments.
-        return _restored, (type(self), self.args, self.__dict__.copy())
+        return _restore_error, (type(self), self.args, self.__dict__.copy())
 
 
-def _restored(kind: type[ToolkitError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolkitError:
+def _restore_error(kind: type[ToolkitError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolkitError:
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(state)

@@ -168,7 +168,7 @@ def _sentence(gap: Gap, old: Any, new: Any, words: _Phrases) -> str:
         return _values_sentence(gap.left, gap.right, words)
     if gap.word == "type":
         return f"the type was {_types(old)}, is now {_types(new)}"
-    return f"{gap.word!r} was {_shown(old)}, is now {_shown(new)}"
+    return f"{gap.word!r} was {_show(old)}, is now {_show(new)}"
 
 
 def _values_sentence(left: list[Any] | None, right: list[Any], words: _Phrases) -> str:
@@ -186,11 +186,11 @@ def _missing(values: list[Any], others: list[Any]) -> list[Any]:
 
 def _values(values: list[Any]) -> str:
     more = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
-    return ", ".join(map(_shown_value, values[:_MAX_VALUES])) + more
+    return ", ".join(map(_show_value, values[:_MAX_VALUES])) + more
 
 
-def _shown_value(value: Any) -> str:
-    return "null" if value is None else _shown(value)
+def _show_value(value: Any) -> str:
+    return "null" if value is None else _show(value)
 
 
 def _types(words: Any) -> str:
@@ -200,7 +200,7 @@ def _types(words: Any) -> str:
     return " or ".join(word for word in given if word != "integer" or "number" not in given)
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     if value is None:
         return "absent"
     text = json.dumps(value, ensure_ascii=False)
@@ -218,10 +218,10 @@ def _annotation_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Itera
             yield (
                 "breaking",
                 f"/annotations/{hint}",
-                f"{hint!r} was {_shown(before)}, is now {_shown(after)}: a policy may rely on it",
+                f"{hint!r} was {_show(before)}, is now {_show(after)}: a policy may rely on it",
             )
         elif before != after:
-            yield "compatible", f"/annotations/{hint}", f"{hint!r} was {_shown(before)}, is now {_shown(after)}"
+            yield "compatible", f"/annotations/{hint}", f"{hint!r} was {_show(before)}, is now {_show(after)}"
     known = {hint for hint, _, _ in _HINTS}
     for key in dict.fromkeys([*old, *new]):
         if key not in known and not same_json(old.get(key), new.get(key)):

@@ -15,7 +15,7 @@ from toolkit.codegen.lint import schema_mistakes
 from toolkit.errors import SetupError, SpecError, nearest
 from toolkit.spec.load import load_spec_text
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import shown
+from toolkit.spec.problems import quote
 
 _MAX_NAMED: Final = 20
 _MAX_NAME: Final = 200
@@ -33,7 +33,7 @@ def exclude_unwanted(item: ImportSettings, imported: ImportResult) -> ImportResu
     names = [tool["name"] for tool in imported.tools]
     unknown = [
         # Not an error: the server may have removed the tool itself.
-        f"'without' names the tool {shown(name)}, which does not exist.{nearest(name, names)} @ {item.pointer}/without"
+        f"'without' names the tool {quote(name)}, which does not exist.{nearest(name, names)} @ {item.pointer}/without"
         for name in item.without
         if name not in names
     ]
@@ -50,7 +50,7 @@ def _refuse_duplicates(item: ImportSettings, names: Iterable[str]) -> None:
             "models": "import them in two tables with different prefixes",
         }
         way = ways.get(item.kind) or f"they cannot be told apart; {suggest_way_out(item, duplicates)}"
-        named = ", ".join(map(shown, duplicates[:_MAX_NAMED]))
+        named = ", ".join(map(quote, duplicates[:_MAX_NAMED]))
         raise SetupError(f"{_DUPLICATES[item.kind]} more than one tool named {named}: {way} @ {item.pointer}")
 
 
@@ -73,7 +73,7 @@ def note_refused_tools(item: ImportSettings, specs: Iterable[ToolSpec]) -> tuple
     if not refused:
         return ()
     notes = (
-        f"`toolkit generate` will refuse {shown(name)}: {mistakes[0]}"
+        f"`toolkit generate` will refuse {quote(name)}: {mistakes[0]}"
         + (f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else "")
         for name, mistakes in refused.items()
     )

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from toolkit.errors import nearest
 from toolkit.spec.names import is_wire_name
-from toolkit.spec.problems import below, shown
+from toolkit.spec.problems import below, quote
 
 ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"]
 
@@ -147,7 +147,7 @@ def placeholders(text: str) -> list[str]:
 def _read_import(name: str, value: object, problems: list[str]) -> ImportSettings | None:
     reader = _ImportTable(name, value if isinstance(value, dict) else {}, problems)
     if not _NAME.fullmatch(name):
-        reader.add(f"an import's name must be a letter followed by letters, digits, '_' or '-', not {shown(name)}")
+        reader.add(f"an import's name must be a letter followed by letters, digits, '_' or '-', not {quote(name)}")
     if not isinstance(value, dict):
         reader.add("an import must be a table")
         return None
@@ -205,7 +205,7 @@ class _ImportTable:
         ]
         for key in self._table:
             if key not in _ALL_KEYS:
-                self.add(f"unknown key {shown(key)}.{nearest(key, _ALL_KEYS)}", key)
+                self.add(f"unknown key {quote(key)}.{nearest(key, _ALL_KEYS)}", key)
         if len(found) != 1:
             message = (
                 f"{' and '.join(map(repr, found))} are set together" if found else "the source of the tools is missing"
@@ -243,7 +243,7 @@ class _ImportTable:
             self.add(f"{key!r} must not be empty or contain an empty string", key)
         for item in values:
             if rule is not None and item and not rule.fullmatch(item):
-                self.add(f"{shown(item)} in {key!r} is not {words}", key)
+                self.add(f"{quote(item)} in {key!r} is not {words}", key)
         return tuple(values)
 
     def command(self) -> tuple[str, ...]:
@@ -294,11 +294,11 @@ class _ImportTable:
             return {}
         for name, text in value.items():
             if not _HEADER_NAME.fullmatch(name):
-                self.add(f"{shown(name)} is not a header name", "headers", name)
+                self.add(f"{quote(name)} is not a header name", "headers", name)
             if not _HEADER_VALUE.fullmatch(text):
                 self.add(
-                    f"the header {shown(name)} contains a character that is not allowed in headers", "headers", name
+                    f"the header {quote(name)} contains a character that is not allowed in headers", "headers", name
                 )
             if not all(_VARIABLE.fullmatch(word) for word in placeholders(text)):
-                self.add(f"the header {shown(name)} has '${{' without the name of a variable and '}}'", "headers", name)
+                self.add(f"the header {quote(name)} has '${{' without the name of a variable and '}}'", "headers", name)
         return dict(value)

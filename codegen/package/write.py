@@ -112,16 +112,16 @@ def _refuse_foreign_file(folder: Path, path: str) -> None:
     file = folder / path
     for above in (folder, *(folder / part for part in Path(path).parents)):
         if above.exists() and not above.is_dir():
-            raise _path_taken(above, f"{folder.name}/{path}", "a folder is needed here, but this is a file")
+            raise _taken_error(above, f"{folder.name}/{path}", "a folder is needed here, but this is a file")
     if file.is_dir():
-        raise _path_taken(file, f"{folder.name}/{path}", "a generated file must go here, but this is a folder")
+        raise _taken_error(file, f"{folder.name}/{path}", "a generated file must go here, but this is a folder")
     if file.is_file() and file.stat().st_size and not _is_ours(file):
-        raise _path_taken(
+        raise _taken_error(
             file, f"{folder.name}/{path}", "a generated file must go here, but this one was not generated"
         )
 
 
-def _path_taken(file: Path, place: str, why: str) -> GenerationError:
+def _taken_error(file: Path, place: str, why: str) -> GenerationError:
     return GenerationError(f"{file.name}: {why}; move it, or choose another 'package' @ {place}")
 
 

@@ -71,7 +71,7 @@ class Conjunctions:
             if error.is_mistake:
                 self._notes.problem(str(error), error.pointer)
             return None
-        parts = [_undescribed(part.schema, keep=part.is_of_this_place) for part in found]
+        parts = [_drop_place_keywords(part.schema, keep=part.is_of_this_place) for part in found]
         if any(part is False for part in parts):
             return None
         merged = merge(parts)
@@ -143,7 +143,7 @@ def sole_part(schema: Schema) -> object | None:
     return saying[0] if len(saying) == 1 and not own else None
 
 
-def _undescribed(part: Schema | bool, *, keep: bool) -> Schema | bool:
+def _drop_place_keywords(part: Schema | bool, *, keep: bool) -> Schema | bool:
     if keep or isinstance(part, bool):
         return part
     return {word: value for word, value in part.items() if word not in _OF_ITS_PLACE}

@@ -245,7 +245,7 @@ def called(job: Job, network: Network) -> tuple[dict[str, object], str]:
 def guarded(job: Job, network: Network) -> Response:
     return (
         NetGuard(network)
-        .bound(canceller(job.cancel_at_check))
+        .with_check(canceller(job.cancel_at_check))
         .fetch(job.url, method=job.method, headers=job.headers, timeout=job.timeout, max_bytes=job.max_bytes)
     )
 

@@ -118,11 +118,11 @@ class GitGuard:
         self._fs = SandboxFS(process.workspace)
         self._deny_fs = self._fs
 
-    def bound(self, check: Check) -> GitGuard:
+    def with_check(self, check: Check) -> GitGuard:
         """A view that keeps calling ``check`` while git runs."""
         view = copy.copy(self)
-        view._process = self._process.bound(check)
-        view._fs = self._fs.bound(check)
+        view._process = self._process.with_check(check)
+        view._fs = self._fs.with_check(check)
         return view
 
     def with_deny_of(self, fs: SandboxFS) -> GitGuard:

@@ -8,7 +8,7 @@ from typing import Final
 from toolkit.spec.fields import Fields
 from toolkit.spec.model import Json, Origin
 from toolkit.spec.names import NAME_RULE, is_wire_name
-from toolkit.spec.problems import shown
+from toolkit.spec.problems import quote
 
 ORIGIN_KINDS: Final = ("mcp", "openapi", "tools", "functions", "models")
 MAX_ORIGINAL_NAME: Final = 1024
@@ -30,7 +30,7 @@ def check_file_origin(fields: Fields) -> FileOrigin:
     """``origin`` and ``prefix`` of a file."""
     prefix = fields.string("prefix") or ""
     if prefix and not is_wire_name(f"{prefix}x"):
-        fields.add(f"{shown(prefix)} cannot start a tool name: {NAME_RULE}", "prefix")
+        fields.add(f"{quote(prefix)} cannot start a tool name: {NAME_RULE}", "prefix")
         prefix = ""
     value = fields.mapping("origin")
     if value is None:
@@ -40,7 +40,7 @@ def check_file_origin(fields: Fields) -> FileOrigin:
         parts.require(key, "it names the import that wrote the file")
     kind = parts.string("kind")
     if kind is not None and kind not in ORIGIN_KINDS:
-        parts.add(f"{shown(kind)} is not a kind of import; the kinds are {', '.join(ORIGIN_KINDS)}", "kind")
+        parts.add(f"{quote(kind)} is not a kind of import; the kinds are {', '.join(ORIGIN_KINDS)}", "kind")
     details = {key: item for key, item in value.items() if key not in ("kind", "name")}
     return FileOrigin(Origin(kind or "", parts.string("name") or "", details), prefix)
 
@@ -59,7 +59,7 @@ def check_request(fields: Fields) -> dict[str, Json] | None:
         return None
     for key in request:
         if key not in _REQUEST_KEYS:
-            fields.add(f"{shown(key)} is not a key of 'request'; the keys are {', '.join(_REQUEST_KEYS)}", "request")
+            fields.add(f"{quote(key)} is not a key of 'request'; the keys are {', '.join(_REQUEST_KEYS)}", "request")
     return request
 
 
@@ -72,7 +72,7 @@ def check_function(fields: Fields) -> str | None:
     # Python's names for functions that are defined inside another.
     parts = [*module.split("."), *(part for part in name.split(".") if part not in ("<locals>", "<lambda>"))]
     if not all(part.isidentifier() for part in parts):
-        fields.add(f"'function' must have the form 'module:function', not {shown(function)}", "function")
+        fields.add(f"'function' must have the form 'module:function', not {quote(function)}", "function")
     return function
 
 
@@ -80,7 +80,7 @@ def check_names(fields: Fields, file_origin: FileOrigin) -> tuple[str, str | Non
     """``name`` and ``rename``. An imported tool may have any name at its origin, if the resulting name is valid."""
     name, rename = fields.string("name"), fields.string("rename")
     if rename is not None and not is_wire_name(rename):
-        fields.add(f"{shown(rename)} is not a tool name: {NAME_RULE}", "rename")
+        fields.add(f"{quote(rename)} is not a tool name: {NAME_RULE}", "rename")
         rename = None
     if name is None:
         return "", rename
@@ -90,6 +90,6 @@ def check_names(fields: Fields, file_origin: FileOrigin) -> tuple[str, str | Non
         usable = is_wire_name(f"{file_origin.prefix}{name}")
     if not usable:
         way_out = "; give it a 'rename'" if file_origin.origin is not None and rename is None else ""
-        fields.add(f"{shown(file_origin.prefix + name)} is not a tool name: {NAME_RULE}{way_out}", "name")
+        fields.add(f"{quote(file_origin.prefix + name)} is not a tool name: {NAME_RULE}{way_out}", "name")
         return "", rename
     return name, rename

@@ -10,7 +10,7 @@ from toolkit.errors import nearest
 from toolkit.guard.permission import PERMISSIONS, Permission
 from toolkit.spec.fields import Fields
 from toolkit.spec.model import SpecExample
-from toolkit.spec.problems import below, kind, shown
+from toolkit.spec.problems import below, kind, quote
 
 _EXAMPLE_KEYS = ("title", "arguments", "files", "output", "error")
 _ERROR_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -35,7 +35,7 @@ def _check_permission_list(fields: Fields, key: str, *, others: Collection[Permi
         pointer = below(fields.at(key), index)
         if permission is None:
             text = word if isinstance(word, str) else ""
-            given = shown(text) if text else kind(word)
+            given = quote(text) if text else kind(word)
             message = f"unknown permission {given}: the four are {', '.join(PERMISSIONS)}.{nearest(text, PERMISSIONS)}"
             fields.problems.add(message, pointer)
         elif permission in found:
@@ -65,7 +65,7 @@ def _check_example(fields: Fields) -> SpecExample:
         fields.problems.add("an example needs either 'output' or 'error'", fields.pointer)
     error = fields.string("error")
     if error is not None and not _ERROR_NAME.fullmatch(error):
-        fields.add(f"{shown(error)} is not an error code or reason: write it like 'NOT_FOUND'", "error")
+        fields.add(f"{quote(error)} is not an error code or reason: write it like 'NOT_FOUND'", "error")
     return SpecExample(
         title=fields.string("title") or "",
         arguments=fields.mapping("arguments") or {},
@@ -82,7 +82,7 @@ def _check_files(fields: Fields) -> dict[str, str]:
         parts = PurePosixPath(path).parts
         # Whoever runs the example writes these into a fresh workspace: none may be outside it.
         if not parts or path.startswith("/") or ".." in parts or "\0" in path:
-            fields.problems.add(f"{shown(path)} is not a relative file name without '..'", pointer)
+            fields.problems.add(f"{quote(path)} is not a relative file name without '..'", pointer)
         elif isinstance(text, str):
             texts[path] = text
         else:

@@ -21,16 +21,16 @@ def read_description(folder: Path, name: str) -> str:
 
 def read_module_description(source: str | None, name: str, owner: str) -> str:
     """The text of a file in or below the folder of a module's source file; no step on the way may be a link."""
-    from toolkit.spec.problems import Unreadable, shown
+    from toolkit.spec.problems import Unreadable, quote
 
     if source is None or not os.path.isfile(source):
         raise SetupError(f"{owner} was not defined in a file, so it cannot have a description file")
     try:
         text = read_description(Path(os.path.abspath(source)).parent, name)
     except Unreadable as error:
-        raise SetupError(f"the description file {shown(name)} of {owner}: {error}") from None
+        raise SetupError(f"the description file {quote(name)} of {owner}: {error}") from None
     for problem in placeholder_problems(text):
-        raise SetupError(f"the description file {shown(name)} of {owner}: {problem}")
+        raise SetupError(f"the description file {quote(name)} of {owner}: {problem}")
     return text
 
 
@@ -40,13 +40,13 @@ def placeholder_problems(text: str) -> list[str]:
     >>> placeholder_problems("in ${workspace}, as ${user}")
     ["'${user}' is not a placeholder; ${workspace}, ${directory} and ${cwd} are"]
     """
-    from toolkit.spec.problems import shown
+    from toolkit.spec.problems import quote
 
     # Split, not matched: a pattern would take quadratic time on a text full of unclosed "${".
     pieces = [piece.partition("}") for piece in text.split("${")[1:]]
     unknown = [name for name, closed, _ in pieces if closed and name not in PLACEHOLDERS]
     return [
-        f"{shown('${' + name + '}')} is not a placeholder; ${{workspace}}, ${{directory}} and ${{cwd}} are"
+        f"{quote('${' + name + '}')} is not a placeholder; ${{workspace}}, ${{directory}} and ${{cwd}} are"
         for name in unknown
     ]
 

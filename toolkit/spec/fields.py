@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolkit.errors import nearest
 from toolkit.spec.model import Json
-from toolkit.spec.problems import Problems, below, kind, shown
+from toolkit.spec.problems import Problems, below, kind, quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Fields:
         for key in self.value:
             if key not in known and not key.startswith("x-"):
                 way_out = nearest(key, known) or " Keys of your own start with 'x-'."
-                self.add(f"unknown key {shown(key)}.{way_out}", key)
+                self.add(f"unknown key {quote(key)}.{way_out}", key)
 
     def require(self, key: str, why: str) -> None:
         if key not in self.value:

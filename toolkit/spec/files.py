@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path, PurePosixPath
 
-from toolkit.spec.problems import Unreadable, shown
+from toolkit.spec.problems import Unreadable, quote
 from toolkit.visible import BOM
 
 # O_NONBLOCK: a named pipe in place of a file must not make the loader wait for a writer.
@@ -44,7 +44,7 @@ def read_below(directory: Path, name: str, limit: int) -> str:
     """The text of the file ``name`` in or below ``directory``; no step on the way may be a link."""
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\0" in name:
-        raise Unreadable(f"{shown(name)} is not a relative file name without '..'")
+        raise Unreadable(f"{quote(name)} is not a relative file name without '..'")
     # Every step starts from the open directory before it, so nothing can be swapped in between.
     descriptor = -1
     try:

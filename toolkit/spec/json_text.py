@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolkit.spec.model import Json
-from toolkit.spec.problems import Problems, Unreadable, pointer_of, shown
+from toolkit.spec.problems import Problems, Unreadable, pointer_of, quote
 from toolkit.spec.text_limits import MAX_DEPTH, NOT_UNICODE, depth_message, is_unicode, parse_number
 
 # A string is skipped as a whole, closed or not, so that brackets inside it do not count.
@@ -93,7 +93,7 @@ def _to_object(pairs: tuple[tuple[str, _Raw], ...], path: list[str | int], probl
     for key, item in pairs:
         path.append(key)
         if key in result:
-            problems.add(f"the key {shown(key)} is duplicated", pointer_of(path))
+            problems.add(f"the key {quote(key)} is duplicated", pointer_of(path))
         if not is_unicode(key):
             problems.add(NOT_UNICODE, pointer_of(path))
         result.setdefault(key, _to_json(item, path, problems))

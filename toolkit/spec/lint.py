@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from toolkit.spec.model import Json, ToolSpec
-from toolkit.spec.problems import Finding, below, shown
+from toolkit.spec.problems import Finding, below, quote
 
 MAX_DESCRIPTION_TOKENS: Final = 40
 
@@ -25,7 +25,7 @@ def lint_spec(spec: ToolSpec, count_tokens: Callable[[str], int] = estimate_toke
     """What to improve in ``spec``, in the order of the file."""
     places = [
         *_lint_description(spec, count_tokens),
-        *_undescribed(spec.input_schema, below(spec.pointer, "inputSchema")),
+        *_find_undescribed(spec.input_schema, below(spec.pointer, "inputSchema")),
         *_lint_annotations(spec),
     ]
     return [Finding(message, spec.source, pointer) for message, pointer in places]
@@ -44,7 +44,7 @@ def _lint_description(spec: ToolSpec, count_tokens: Callable[[str], int]) -> Ite
         yield "the description contains code: describe what the tool does in plain language", pointer
 
 
-def _undescribed(schema: Json, pointer: str) -> Iterator[tuple[str, str]]:
+def _find_undescribed(schema: Json, pointer: str) -> Iterator[tuple[str, str]]:
     """Every property without a description, nested ones too. The loader has limited the depth."""
     if not isinstance(schema, dict):
         return
@@ -53,14 +53,14 @@ def _undescribed(schema: Json, pointer: str) -> Iterator[tuple[str, str]]:
         for name, inner in group.items() if isinstance(group, dict) else ():
             place = below(below(pointer, keyword), name)
             if keyword == "properties" and not _is_described(inner):
-                yield f"the property {shown(name)} has no description", place
-            yield from _undescribed(inner, place)
+                yield f"the property {quote(name)} has no description", place
+            yield from _find_undescribed(inner, place)
     for keyword in _LISTED:
         listed = schema.get(keyword)
         for index, inner in enumerate(listed if isinstance(listed, list) else ()):
-            yield from _undescribed(inner, below(below(pointer, keyword), index))
+            yield from _find_undescribed(inner, below(below(pointer, keyword), index))
     for keyword in _SINGLE:
-        yield from _undescribed(schema.get(keyword), below(pointer, keyword))
+        yield from _find_undescribed(schema.get(keyword), below(pointer, keyword))
 
 
 def _is_described(schema: Json) -> bool:

@@ -12,7 +12,7 @@ from toolkit.spec.check import check_document
 from toolkit.spec.files import read_plain_file, refuse_bom
 from toolkit.spec.json_text import read_json
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, Problems, Unreadable, below, shown
+from toolkit.spec.problems import Finding, Problems, Unreadable, below, quote
 from toolkit.spec.yaml_text import read_yaml
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
@@ -140,6 +140,6 @@ def _find_same_names(specs: Iterable[ToolSpec]) -> list[Finding]:
         # The name is empty here if it was a mistake.
         if spec.wire_name and taken != place:
             way_out = ", or a 'prefix' to its import" if imported or was_imported else ""
-            message = f"the name {shown(spec.wire_name)} is taken by {taken}: add a 'rename' to one of the two{way_out}"
+            message = f"the name {quote(spec.wire_name)} is taken by {taken}: add a 'rename' to one of the two{way_out}"
             findings.append(Finding(message, spec.source, pointer))
     return findings

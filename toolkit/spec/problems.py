@@ -79,7 +79,7 @@ def clip(text: str) -> str:
     return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "..."
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """A foreign text for a message: quoted, on one line, of limited length."""
     return repr(clip(text))
 

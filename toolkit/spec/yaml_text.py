@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from toolkit.spec.model import Json
-from toolkit.spec.problems import Problems, Unreadable, kind, pointer_of, shown
+from toolkit.spec.problems import Problems, Unreadable, kind, pointer_of, quote
 from toolkit.spec.text_limits import MAX_DEPTH, NOT_UNICODE, depth_message, is_unicode, parse_number
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def read_yaml(text: str, problems: Problems, *, keys_as_text: bool = False) -> J
         raise Unreadable(f"not YAML: {error.problem}{place}") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # The pure-Python scanner lets int() and chr() fail on absurd version numbers and escapes.
-        raise Unreadable(f"not YAML: {shown(str(error))}") from None
+        raise Unreadable(f"not YAML: {quote(str(error))}") from None
 
 
 def _refuse_unprintable(text: str) -> None:
@@ -126,7 +126,7 @@ class _Composer:
         if event.anchor is not None:
             self._add(f"anchors are not supported: {_WRITE_IT_OUT}")
         if event.tag is not None:
-            self._misread(f"tags are not supported: remove {shown(event.tag)}")
+            self._misread(f"tags are not supported: remove {quote(event.tag)}")
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event)
         if len(self._path) >= MAX_DEPTH:
@@ -165,7 +165,7 @@ class _Composer:
                 way_out = "" if isinstance(key, list | dict) else ": quote it"
                 self._add(f"a key must be a string, not {kind(key)}{way_out}")
             elif key in result:
-                self._add(f"the key {shown(key)} is duplicated")
+                self._add(f"the key {quote(key)} is duplicated")
             value = self._node(next(self._events))
             self._path.pop()
             if isinstance(key, str):

@@ -25,7 +25,7 @@ from toolkit.spec.files import read_plain_file
 from toolkit.spec.json_text import read_json
 from toolkit.spec.load import MAX_FILE_BYTES
 from toolkit.spec.model import Json
-from toolkit.spec.problems import Problems, Unreadable, below, kind, shown
+from toolkit.spec.problems import Problems, Unreadable, below, kind, quote
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 
 # Keys of requests that hold tools.
@@ -125,7 +125,7 @@ class _ToolCollector:
             self.forms.add(form)
             first = self._places.setdefault(definition.name, pointer)
             if first != pointer:
-                duplicates = f"the file has two tools named {shown(definition.name)}"
+                duplicates = f"the file has two tools named {quote(definition.name)}"
                 self.problems.add(f"{duplicates}, the first at {first or 'its top'}: keep one", pointer)
             tool = _make_spec(definition)
             if form == "gemini":
@@ -135,7 +135,7 @@ class _ToolCollector:
             self.tools.append(tool)
 
     def _leave_out(self, name: str, pointer: str) -> None:
-        self.notes.append(f"{shown(name)} is run by the provider and has no schema, so it is ignored @ {pointer}")
+        self.notes.append(f"{quote(name)} is run by the provider and has no schema, so it is ignored @ {pointer}")
 
 
 def _make_spec(definition: ToolDefinition) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError
-from toolkit.spec.problems import shown
+from toolkit.spec.problems import quote
 
 
 def find_source_file(settings: ImportSettings, root: Path) -> Path:
@@ -16,7 +16,7 @@ def find_source_file(settings: ImportSettings, root: Path) -> Path:
     file = root / name
     if not os.path.lexists(file):
         raise SetupError(
-            f"the file {shown(name)} does not exist; give a path relative to pyproject.toml"
+            f"the file {quote(name)} does not exist; give a path relative to pyproject.toml"
             f" @ {settings.pointer}/{settings.kind}"
         )
     return file

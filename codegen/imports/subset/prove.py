@@ -241,7 +241,11 @@ class _Proof:
         needed = {name for part in one for name in part.get("required", ())}
         needed &= {name for part in other for name in part.get("required", ())}
         return any(
-            self._apart(self._right.parts(_given(one, name)), self._right.parts(_given(other, name)), depth + 1)
+            self._apart(
+                self._right.parts(_property_schemas(one, name)),
+                self._right.parts(_property_schemas(other, name)),
+                depth + 1,
+            )
             for name in needed
         )
 
@@ -256,7 +260,7 @@ class _Proof:
         for name, node in properties.items():
             if only is None or name in only:
                 place = below(below(pointer, "properties"), name)
-                found += self.gaps(_given(parts, name), node, place)
+                found += self.gaps(_property_schemas(parts, name), node, place)
         for pattern, node in patterns.items():
             place = below(below(pointer, "patternProperties"), pattern)
             given = [
@@ -286,7 +290,7 @@ class _Proof:
             for name in names:
                 if name not in but_names:
                     place = below(below(pointer, "properties"), name)
-                    inside = self.gaps(_given(parts, name), node, place)
+                    inside = self.gaps(_property_schemas(parts, name), node, place)
                     found += [Gap(place, "properties", name=name)] if inside and node is False else inside
             for pattern, inner in part.get("patternProperties", {}).items():
                 if pattern not in but_patterns:
@@ -384,7 +388,7 @@ def _first(parts: Parts, word: str) -> Any:
     return next((part[word] for part in parts if word in part), None)
 
 
-def _given(parts: Parts, name: str) -> list[Node]:
+def _property_schemas(parts: Parts, name: str) -> list[Node]:
     """The schemas that all parts have for one property; a pattern that matches its name may add to them."""
     found: list[Node] = []
     for part in parts:

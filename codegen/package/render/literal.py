@@ -32,7 +32,7 @@ def text_literal(text: str) -> str:
 
 def docstring(text: str, indent: str) -> str:
     """A readable docstring whose value is ``text``, up to whitespace that docstring readers strip."""
-    lines = [_escaped(line) for line in text.strip().split("\n")]
+    lines = [_escape_line(line) for line in text.strip().split("\n")]
     lines = [lines[0], *(f"{indent}{line}" if line else "" for line in lines[1:])]
     body = "\n".join(lines) if len(lines) == 1 else "\n".join(lines) + f"\n{indent}"
     # A quote or backslash at the very end would run into the closing quotes.
@@ -44,7 +44,7 @@ def docstring(text: str, indent: str) -> str:
     return indent + source
 
 
-def _escaped(line: str) -> str:
+def _escape_line(line: str) -> str:
     """The line, with everything escaped that could end the literal or that an editor would not show."""
     escaped = line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').rstrip()
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in escaped)

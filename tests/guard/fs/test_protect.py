@@ -325,8 +325,8 @@ def test_views_combine_and_each_keeps_its_own(fs: SandboxFS) -> None:
     asked: list[str] = []
 
     for view in (
-        fs.bound(lambda: asked.append("asked")).with_deny([".env"]),
-        fs.with_deny([".env"]).bound(lambda: asked.append("asked")),
+        fs.with_check(lambda: asked.append("asked")).with_deny([".env"]),
+        fs.with_deny([".env"]).with_check(lambda: asked.append("asked")),
     ):
         asked.clear()
         with pytest.raises(SandboxViolation):

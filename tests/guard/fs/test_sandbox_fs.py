@@ -307,7 +307,7 @@ def test_suggestions_stay_few_and_inside(fs: SandboxFS, root: Path) -> None:
 
 def test_a_bound_view_asks_before_every_operation_and_every_read(fs: SandboxFS, root: Path) -> None:
     asked: list[str] = []
-    view = fs.bound(lambda: asked.append("asked"))
+    view = fs.with_check(lambda: asked.append("asked"))
     file = view.open_file("README.md")
     folder = view.open_dir(".")
     entry = listed(folder)["src"]
@@ -335,7 +335,7 @@ def test_a_check_that_raises_ends_the_operation(fs: SandboxFS) -> None:
         for error in stop:
             raise error
 
-    view = fs.bound(check)
+    view = fs.with_check(check)
     with view.open_file("README.md") as file:
         stop.append(ToolCancelled("stopped"))
 
@@ -345,7 +345,7 @@ def test_a_check_that_raises_ends_the_operation(fs: SandboxFS) -> None:
 
 
 def test_after_closing_every_use_is_refused(fs: SandboxFS) -> None:
-    file, folder, view = fs.open_file("README.md"), fs.open_dir("."), fs.bound(lambda: None)
+    file, folder, view = fs.open_file("README.md"), fs.open_dir("."), fs.with_check(lambda: None)
     entry = listed(folder)["README.md"]
     for opened in (file, folder, fs, fs):
         opened.close()
@@ -357,7 +357,7 @@ def test_after_closing_every_use_is_refused(fs: SandboxFS) -> None:
         lambda: folder.open_child_file(entry),
         lambda: fs.stat("."),
         lambda: fs.similar_paths("x"),
-        lambda: fs.bound(lambda: None).stat("."),
+        lambda: fs.with_check(lambda: None).stat("."),
     ):
         with pytest.raises(ToolFailed, match="closed"):
             act()

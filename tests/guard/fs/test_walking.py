@@ -148,7 +148,7 @@ def test_a_call_that_is_to_end_ends_before_each_step_and_within_a_large_director
         if len(asked) > limit:
             raise ToolCancelled("stop")
 
-    with fs.bound(check).open_dir("sub") as folder:
+    with fs.with_check(check).open_dir("sub") as folder:
         asked.clear()
         with pytest.raises(ToolCancelled):
             folder.names()
@@ -166,7 +166,7 @@ def test_a_walk_that_is_to_end_ends_at_the_next_directory(fs: SandboxFS, root: P
         for error in stop:
             raise error
 
-    view = fs.bound(check)
+    view = fs.with_check(check)
     seen: list[str] = []
 
     def walk() -> None:

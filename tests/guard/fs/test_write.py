@@ -143,7 +143,7 @@ def test_a_write_that_is_cancelled_leaves_everything_as_it_was(fs: SandboxFS, ro
         if asked > allowed:
             raise CANCELLED
 
-    view = fs.bound(check)
+    view = fs.with_check(check)
     data = b"x" * (3 << 20)
 
     try:
@@ -336,7 +336,7 @@ def test_who_reads_to_write_again_is_alone_under_the_lock(fs: SandboxFS, root: P
     def work(text: str) -> None:
         for _ in range(100):
             if locked:
-                with fs.bound(lambda: None).lock(text):
+                with fs.with_check(lambda: None).lock(text):
                     count_up(fs, text)
             else:
                 count_up(fs, text)
@@ -374,7 +374,7 @@ def test_a_call_that_waits_for_a_lock_can_be_ended(fs: SandboxFS) -> None:
 
     def wait() -> None:
         try:
-            fs.bound(check).write_file("src/main.py", b"new")
+            fs.with_check(check).write_file("src/main.py", b"new")
         except ToolCancelled:
             ended.append("ended")
 

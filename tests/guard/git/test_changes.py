@@ -112,5 +112,5 @@ def test_the_caller_ends_it(repository: Repository, guard: GitGuard, when: int) 
             raise ToolCancelled("cancelled by the test")
 
     with pytest.raises(ToolCancelled):
-        guard.bound(check).status()
+        guard.with_check(check).status()
     assert len(asked) == when

@@ -110,7 +110,7 @@ def test_a_call_can_be_ended_from_outside(service: Service) -> None:
             raise ToolCancelled("enough")
 
     with pytest.raises(ToolCancelled):
-        NetGuard(Network()).bound(check).service(service.url).send("/wait")
+        NetGuard(Network()).with_check(check).service(service.url).send("/wait")
     assert ended.is_set()
 
 

@@ -209,7 +209,7 @@ def test_a_lookup_that_hangs_is_ended_by_the_caller(hanging: Network) -> None:
             raise ToolCancelled("enough")
 
     with pytest.raises(ToolCancelled):
-        NetGuard(hanging).bound(check).fetch("http://site.test/", timeout=WATCHDOG)
+        NetGuard(hanging).with_check(check).fetch("http://site.test/", timeout=WATCHDOG)
     with pytest.raises(ToolCancelled):
         NetGuard(hanging).fetch("http://site.test/", timeout=WATCHDOG, check=check)
 
@@ -219,7 +219,7 @@ def test_a_view_has_its_own_check() -> None:
         raise ToolCancelled("enough")
 
     guard = NetGuard(resolving("10.1.2.3"))
-    view = guard.bound(check)
+    view = guard.with_check(check)
     with pytest.raises(ToolCancelled):
         view.fetch("http://site.test/")
     with pytest.raises(SandboxViolation):

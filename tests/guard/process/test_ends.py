@@ -117,7 +117,7 @@ def test_nothing_survives_a_cancelled_call(workspace: Path, way: Way, form: str)
 
     with guard_in(way, workspace) as guard:
         with pytest.raises(ToolCancelled):
-            guard.bound(cancel).shell(f"{FORMS[form]}; sleep {NEVER}", timeout=WATCHDOG)
+            guard.with_check(cancel).shell(f"{FORMS[form]}; sleep {NEVER}", timeout=WATCHDOG)
         assert holders(workspace) == []
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from toolkit.adapters.gemini.content import sent_name
 from toolkit.adapters.gemini.schema import to_openapi
-from toolkit.adapters.lint.remark import SCHEMA, Effect, Remark, shown
+from toolkit.adapters.lint.remark import SCHEMA, Effect, Remark, quote
 from toolkit.jsonschema.pointer import join_pointer
 from toolkit.wire.definition import ToolDefinition
 
@@ -26,7 +26,7 @@ def lint_gemini(definition: ToolDefinition) -> list[Remark]:
     def report(pointer: str, keyword: str, effect: str) -> None:
         word, what = _EFFECTS[effect]
         place = join_pointer(pointer, keyword) if keyword else pointer
-        text = f"{shown(keyword)} is {what}" if keyword else f"the inside of a schema that contains itself is {what}"
+        text = f"{quote(keyword)} is {what}" if keyword else f"the inside of a schema that contains itself is {what}"
         remarks.append(Remark(word, f"{SCHEMA}{place}", text))
 
     to_openapi(definition.parameters, report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.lint.remark import SCHEMA, Remark, shown
+from toolkit.adapters.lint.remark import SCHEMA, Remark, quote
 from toolkit.adapters.ollama.encode import encode_tools
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.jsonschema.pointer import join_pointer
@@ -26,24 +26,24 @@ def lint_ollama(definition: ToolDefinition) -> list[Remark]:
     schema: JsonDict = sent["function"]["parameters"]
     if schema.get("type", "object") != "object":
         remarks.append(Remark("refused", f"{SCHEMA}/type", "the root must be of type 'object'"))
-    remarks += _lost(schema, SCHEMA, ROOT_FIELDS)
+    remarks += _list_dropped(schema, SCHEMA, ROOT_FIELDS)
     names = schema.get("properties")
     for name, inner in names.items() if isinstance(names, dict) else ():
         place = join_pointer(f"{SCHEMA}/properties", name)
         if isinstance(inner, dict):
-            remarks += _lost(inner, place, PROPERTY_FIELDS)
+            remarks += _list_dropped(inner, place, PROPERTY_FIELDS)
         else:
             remarks.append(Remark("refused", place, "a property must be an object"))
     return remarks
 
 
-def _lost(schema: JsonDict, pointer: str, fields: frozenset[str]) -> list[Remark]:
+def _list_dropped(schema: JsonDict, pointer: str, fields: frozenset[str]) -> list[Remark]:
     def is_said(word: str, value: Any) -> bool:
         # Objects count as closed anyway.
         return word not in _SILENT and not word.startswith("x-") and (word, value) != ("additionalProperties", False)
 
     return [
-        Remark("lost", join_pointer(pointer, word), f"Ollama's client drops {shown(word)}")
+        Remark("lost", join_pointer(pointer, word), f"Ollama's client drops {quote(word)}")
         for word, value in schema.items()
         if word not in fields and is_said(word, value)
     ]

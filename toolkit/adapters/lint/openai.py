@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.lint.remark import SCHEMA, Remark, shown
+from toolkit.adapters.lint.remark import SCHEMA, Remark, quote
 from toolkit.adapters.openai_chat.encode import sent_name
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict import to_strict
@@ -32,7 +32,7 @@ def lint_openai(definition: ToolDefinition) -> list[Remark]:
     for note in receipt.notes:
         place = join_pointer(note.pointer, note.keyword) if note.keyword else note.pointer
         effect = "lost" if note.effect == "dropped" else note.effect
-        what = f"{shown(note.keyword)}: {note.what}" if note.keyword else note.what
+        what = f"{quote(note.keyword)}: {note.what}" if note.keyword else note.what
         remarks.append(Remark(effect, f"{SCHEMA}{place}", what))
     return remarks
 

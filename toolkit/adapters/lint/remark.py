@@ -21,6 +21,6 @@ class Remark(NamedTuple):
     message: str
 
 
-def shown(word: str) -> str:
+def quote(word: str) -> str:
     """A keyword or a name inside a message: quoted, on one line, of bounded length."""
     return repr(word if len(word) <= 80 else f"{word[:80]}...")

@@ -65,7 +65,7 @@ def _convert_members(state: TransformState, schema: JsonDict, pointer: str, dept
             properties[name], members[name] = _optional(state, inner, made, place)
     text = DescriptionText(state, schema, pointer)
     rest = _add_rest(state, schema, pointer, depth, properties, members) if is_map(schema) else None
-    text.move_all_but((*_SERVED, *_satisfied(state, schema)))
+    text.move_all_but((*_SERVED, *_list_satisfied(state, schema)))
     strict = text.add_to(closed(properties))
     if rest is None and all(member.is_kept for member in members.values()):
         return Converted(strict)
@@ -88,7 +88,7 @@ def _optional(state: TransformState, inner: Any, made: Converted, place: str) ->
     return made.schema, Member(made.plan, False, default)
 
 
-def _satisfied(state: TransformState, schema: JsonDict) -> list[str]:
+def _list_satisfied(state: TransformState, schema: JsonDict) -> list[str]:
     """Keywords that every answer of the closed object satisfies."""
     names: JsonDict = schema.get("properties", {})
     fewest: Any = schema.get("minProperties")

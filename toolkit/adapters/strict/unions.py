@@ -141,14 +141,14 @@ def _texts(value: Any) -> list[str]:
 def check_choices(state: TransformState, strict: JsonDict, plans: Mapping[str, RestorePlan]) -> None:
     """Notes where an answer can have two forms that are read in different ways."""
 
-    def followed(form: tuple[JsonDict, RestorePlan]) -> tuple[JsonDict, RestorePlan]:
+    def follow(form: tuple[JsonDict, RestorePlan]) -> tuple[JsonDict, RestorePlan]:
         schema, plan = form
         if "$ref" in schema:
             schema = find_at(strict, split_pointer(schema["$ref"][1:]))[0]
         return schema, plans.get(plan.name, KEEP) if isinstance(plan, Defined) else plan
 
     for pointer, word, choice in state.choices:
-        forms = [followed(form) for form in choice.forms]
+        forms = [follow(form) for form in choice.forms]
         # Many forms are compared with the first only, and count as ambiguous if they are read differently.
         few = len(forms) <= _MAX_COMPARED
         pairs = combinations(forms, 2) if few else ((forms[0], form) for form in forms[1:])

@@ -174,7 +174,7 @@ class _GitDiffReader:
         if self._peek(0).startswith("\\") and hunk.rows:
             self._read_no_newline(hunk)
         if old_left or new_left or self._has_more_rows():
-            raise self._miscounted(hunk)
+            raise self._count_error(hunk)
         return hunk
 
     def _read_no_newline(self, hunk: Hunk) -> None:
@@ -189,7 +189,7 @@ class _GitDiffReader:
         row = self._peek(0)
         return row.startswith(("+", "-", " ")) and not row.startswith(("--- ", "+++ ")) and row.rstrip() != "--"
 
-    def _miscounted(self, hunk: Hunk) -> ToolFailed:
+    def _count_error(self, hunk: Hunk) -> ToolFailed:
         rows = list(hunk.rows)
         at = self._at
         while (

@@ -50,7 +50,7 @@ def compile(pattern: str, *, regex: bool = True, ignore_case: bool = False) -> M
     Raises ``INVALID_REGEX`` for what the engine does not support and for what would cost too much.
     """
     if len(pattern) > MAX_PATTERN_CHARACTERS:
-        raise _refused(f"it has {len(pattern)} characters, but at most {MAX_PATTERN_CHARACTERS} are allowed")
+        raise _pattern_error(f"it has {len(pattern)} characters, but at most {MAX_PATTERN_CHARACTERS} are allowed")
     if regex:
         _tester(pattern)  # without the prefix added below, so that errors point at the right place
         facts = read_facts(pattern)
@@ -58,9 +58,11 @@ def compile(pattern: str, *, regex: bool = True, ignore_case: bool = False) -> M
         facts = RegexFacts(pattern, is_plain=True, has_line_feed="\n" in pattern)
         pattern = escape(pattern)
     if facts.has_line_feed:
-        raise _refused("it contains a line feed, but lines are searched one by one; search for a part within one line")
+        raise _pattern_error(
+            "it contains a line feed, but lines are searched one by one; search for a part within one line"
+        )
     if facts.weight > MAX_WEIGHT:
-        raise _refused(
+        raise _pattern_error(
             f"its counted repeats, as in a{{1000}}, multiply to more than {MAX_WEIGHT} steps; use smaller counts"
         )
     if ignore_case:
@@ -213,7 +215,7 @@ def _tester(pattern: str) -> _Test:
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")).isinstance_python
     except SchemaError as error:
-        raise _refused(f"{_explain(str(error))}. Set regex to false to search for it literally") from None
+        raise _pattern_error(f"{_explain(str(error))}. Set regex to false to search for it literally") from None
 
 
 def _tester_or_none(pattern: str) -> _Test | None:
@@ -246,5 +248,5 @@ def _explain(report: str) -> str:
     return "; ".join([reason[0].lower() + reason[1:], *hints])
 
 
-def _refused(reason: str) -> ToolFailed:
+def _pattern_error(reason: str) -> ToolFailed:
     return ToolFailed("INVALID_REGEX", f"the pattern cannot be used: {reason}")

@@ -106,7 +106,7 @@ class SandboxFS(Handle[AccessRules]):
         self._journals = None if journal is None else _journal_directory(journal, [workspace, *extra])
         super().__init__(AccessRules(workspace, extra, protected_globs), _no_check)
 
-    def bound(self, check: Check) -> SandboxFS:
+    def with_check(self, check: Check) -> SandboxFS:
         """A view of the same roots that calls ``check`` at the start of every operation and every read.
 
         ``check`` raises to end the call; it replaces an earlier one. The view is closed separately and stays open when

@@ -57,7 +57,7 @@ class NetGuard:
         """What may be reached."""
         return self._network
 
-    def bound(self, check: Check) -> NetGuard:
+    def with_check(self, check: Check) -> NetGuard:
         """A view with the same network that calls ``check`` before every wait.
 
         ``check`` raises a ``ToolkitError`` to end the call; it replaces an earlier one.

@@ -148,7 +148,7 @@ class ProcessGuard:
         """The real path of the workspace, where commands find it."""
         return self._sandbox.workspace
 
-    def bound(self, check: Check) -> ProcessGuard:
+    def with_check(self, check: Check) -> ProcessGuard:
         """A view of the same sandbox that calls ``check`` while a command runs, in addition to the call's own check."""
         view = copy.copy(self)
         view._check = check

@@ -145,7 +145,7 @@ class _Handler:
         network = ctx.net.network if self._server.url or self._server.network else None
         if not self._server.command:
             return ServerAccess(network=network)
-        return ServerAccess(ctx.process.bound(_never_stop), network)
+        return ServerAccess(ctx.process.with_check(_never_stop), network)
 
     def _output_model(self) -> type[BaseModel]:
         module, _, name = self._tool.output.partition(":")

@@ -213,19 +213,19 @@ class McpSession:
                 return unknown
             notes = [unknown.message]
         if self._ready.done():
-            return self._failed(
+            return self._make_failure(
                 "SERVER_DIED", "ended during the call; whether the call had an effect is unknown", notes
             )
         if self._time_limit.cancelled_caught:
-            return self._failed(
+            return self._make_failure(
                 "SERVER_NOT_READY",
                 f"was not ready within {self._server.timeout:g} s; raise its 'timeout' if it needs longer",
                 notes,
             )
         if self._server_gone.is_set():
-            return self._failed("SERVER_DIED", "ended before it was ready", notes)
+            return self._make_failure("SERVER_DIED", "ended before it was ready", notes)
         quoted = f": {self._quote(str(cause))}" if cause is not None else ""
-        return self._failed("SERVER_NOT_READY", f"does not follow the protocol{quoted}", notes)
+        return self._make_failure("SERVER_NOT_READY", f"does not follow the protocol{quoted}", notes)
 
     def _describe_exit(self) -> list[str]:
         """What is known about the end of the process; raises if it never started or was not ended by itself or by us."""
@@ -244,7 +244,7 @@ class McpSession:
     def _own_error(self, error: MCPError) -> ToolkitError | None:
         return read_own_error(error.error.data, self.without_secrets(error.message))
 
-    def _failed(self, reason: str, message: str, notes: list[str]) -> ToolFailed:
+    def _make_failure(self, reason: str, message: str, notes: list[str]) -> ToolFailed:
         suffix = f" ({'; '.join(notes)})" if notes else ""
         return ToolFailed(reason, f"{self._name} {message}{suffix}", server=self._server.name)
 

@@ -127,14 +127,14 @@ def _read_content(response: Response, output: OutputModel) -> object:
     if _is_text(media_type, response.body):
         content["text"] = response.text()
         if is_json(media_type) and response.body.strip():
-            content = {**content, **_structured(response.body)}
+            content = {**content, **_read_structured(response.body)}
     elif response.body:
         data = base64.b64encode(response.body).decode()
         content["blocks"] = (ContentBlock(block_type(media_type), media_type or "application/octet-stream", data=data),)
     return output.reader.model(**content)
 
 
-def _structured(body: bytes) -> dict[str, Any]:
+def _read_structured(body: bytes) -> dict[str, Any]:
     try:
         return {"structured": from_json(body, allow_inf_nan=False)}
     except ValueError:

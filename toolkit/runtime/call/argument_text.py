@@ -35,19 +35,19 @@ def parse_arguments(text: object) -> Any:
 
 def _parse_with_care(text: str) -> Any:
     if len(text) > MAX_CHARACTERS:
-        raise _refused(f"longer than {MAX_CHARACTERS} characters")
+        raise _json_error(f"longer than {MAX_CHARACTERS} characters")
     if text.count("{") + text.count("[") > MAX_DEPTH:
         _check_depth(text)
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise _refused(f"{error.msg.removesuffix(' at')} at line {error.lineno} column {error.colno}") from None
+        raise _json_error(f"{error.msg.removesuffix(' at')} at line {error.lineno} column {error.colno}") from None
     except (ValueError, RecursionError) as error:
         # ValueError: an integer of thousands of digits
-        raise _refused(str(error).partition(";")[0] or "too deep") from None
+        raise _json_error(str(error).partition(";")[0] or "too deep") from None
 
 
-def _refused(why: str) -> InvalidArguments:
+def _json_error(why: str) -> InvalidArguments:
     return InvalidArguments(f"the arguments are not valid JSON: {why}. Send one JSON object.")
 
 
@@ -56,12 +56,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise _refused(f"the key {twice[:100]!r} is duplicated")
+        raise _json_error(f"the key {twice[:100]!r} is duplicated")
     return found
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise _refused(f"{word} is not a JSON number")
+    raise _json_error(f"{word} is not a JSON number")
 
 
 def _check_depth(text: str) -> None:
@@ -71,6 +71,6 @@ def _check_depth(text: str) -> None:
         if mark in "[{":
             depth += 1
             if depth > MAX_DEPTH:
-                raise _refused(f"nested more than {MAX_DEPTH} levels deep")
+                raise _json_error(f"nested more than {MAX_DEPTH} levels deep")
         elif mark in "]}":
             depth -= 1

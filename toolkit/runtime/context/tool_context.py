@@ -122,7 +122,7 @@ class ToolContext:
         fs = self._tool.fs
         if fs is None:
             return cast("SandboxFS", self._require_optional("read", "write"))
-        return fs if self.signal is NEVER else fs.bound(self.signal.check)
+        return fs if self.signal is NEVER else fs.with_check(self.signal.check)
 
     @property
     def process(self) -> ProcessGuard:
@@ -130,7 +130,7 @@ class ToolContext:
         if "execute" not in self.granted:
             return cast("ProcessGuard", self._require_optional("execute"))
         process = self._core.guards.process
-        return process if self.signal is NEVER else process.bound(self.signal.check)
+        return process if self.signal is NEVER else process.with_check(self.signal.check)
 
     @property
     def net(self) -> NetGuard:
@@ -140,7 +140,7 @@ class ToolContext:
         net = self._core.guards.net
         if self._tool.always is None:
             net = net.with_redirect_judge(self._judge_redirect)
-        return net if self.signal is NEVER else net.bound(self.signal.check)
+        return net if self.signal is NEVER else net.with_check(self.signal.check)
 
     def _judge_redirect(self, url: str) -> None:
         """Judges a redirect: the call was allowed for the host it named, not for others."""
@@ -156,7 +156,7 @@ class ToolContext:
         if "read" not in self.granted:
             return cast("GitGuard", self._require_optional("read"))
         git = self._core.guards.git.with_deny_of(self.fs)
-        return git if self.signal is NEVER else git.bound(self.signal.check)
+        return git if self.signal is NEVER else git.with_check(self.signal.check)
 
     def _require_optional(self, *permissions: Permission) -> None:
         if not any(word in self._tool.info.optional for word in permissions):

@@ -41,7 +41,7 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     for index, line in enumerate(lines):
         found = _FIELD.match(line)
         if found:
-            yield found[1], [found[2], *_continued(lines[index + 1 :], deeper_than=0)]
+            yield found[1], [found[2], *_read_continuation(lines[index + 1 :], deeper_than=0)]
 
 
 def _items(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
@@ -53,10 +53,10 @@ def _items(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
         found = _ITEM.match(line)
         if found and (depth is None or len(found[1]) == depth):
             depth = len(found[1])
-            yield found[2], [found[3], *_continued(lines[index + 1 :], deeper_than=depth)]
+            yield found[2], [found[3], *_read_continuation(lines[index + 1 :], deeper_than=depth)]
 
 
-def _continued(lines: list[str], *, deeper_than: int) -> Iterator[str]:
+def _read_continuation(lines: list[str], *, deeper_than: int) -> Iterator[str]:
     for line in lines:
         if not line.strip() or len(line) - len(line.lstrip()) <= deeper_than:
             return

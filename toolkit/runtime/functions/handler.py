@@ -21,7 +21,7 @@ from toolkit.runtime.workers import is_async
 
 def make_handler(tool: FunctionTool[..., Any]) -> HandlerParts[..., Any]:
     """A handler that takes arguments as the tool's own reader validated them."""
-    return _make_handler(tool, tool.arguments.by_parameter, _unchanged, tool.text)
+    return _make_handler(tool, tool.arguments.by_parameter, _identity, tool.text)
 
 
 def make_generated_handler(tool: FunctionTool[..., Any]) -> HandlerParts[..., Any]:
@@ -94,5 +94,5 @@ async def _convert_later(value: Awaitable[Any], convert: Callable[[Any], Any]) -
     return convert(await value)
 
 
-def _unchanged(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value

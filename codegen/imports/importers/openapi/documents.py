@@ -16,7 +16,7 @@ from toolkit.jsonschema.pointer import split_pointer
 from toolkit.spec.files import read_below
 from toolkit.spec.json_text import read_json
 from toolkit.spec.model import Json
-from toolkit.spec.problems import MAX_PROBLEMS, Problems, Unreadable, kind, pointer_of, shown
+from toolkit.spec.problems import MAX_PROBLEMS, Problems, Unreadable, kind, pointer_of, quote
 from toolkit.spec.yaml_text import read_yaml
 
 MAX_DOCUMENT_BYTES: Final = 32 * 1024 * 1024
@@ -137,7 +137,7 @@ class Documents:
         name, _, fragment = reference.partition("#")
         if _ELSEWHERE.match(name):
             self.add(
-                f"{shown(reference)} is not followed: nothing is downloaded; save the file in the document's folder",
+                f"{quote(reference)} is not followed: nothing is downloaded; save the file in the document's folder",
                 at,
             )
             return None
@@ -146,7 +146,7 @@ class Documents:
             file = posixpath.normpath(posixpath.join(posixpath.dirname(node.file), unquote(name)))
         if file == ".." or file.startswith("../"):
             self.add(
-                f"{shown(reference)} is not followed: it is outside the document's folder; move the file into it", at
+                f"{quote(reference)} is not followed: it is outside the document's folder; move the file into it", at
             )
             return None
         return self._resolve_pointer(reference, file, unquote(fragment), at)
@@ -154,13 +154,13 @@ class Documents:
     def _resolve_pointer(self, reference: str, file: str, fragment: str, at: DocumentNode) -> DocumentNode | None:
         if fragment and not fragment.startswith("/"):
             self.add(
-                f"{shown(reference)} is not followed: write a JSON pointer, such as '#/components/schemas/Pet'", at
+                f"{quote(reference)} is not followed: write a JSON pointer, such as '#/components/schemas/Pet'", at
             )
             return None
         if file not in self._values:
             self._read(file)
         if self._values[file] is None:
-            self.add(f"{shown(reference)} is in a file that could not be read", at)
+            self.add(f"{quote(reference)} is in a file that could not be read", at)
             return None
         found = DocumentNode(self._values[file], file)
         for key in split_pointer(fragment) if fragment != "/" else ():
@@ -170,7 +170,7 @@ class Documents:
             elif key in found.mapping:
                 found = found.at(key)
             else:
-                self.add(f"{shown(reference)} does not exist.{nearest(key, found.mapping)}", at)
+                self.add(f"{quote(reference)} does not exist.{nearest(key, found.mapping)}", at)
                 return None
         return found
 

@@ -26,7 +26,7 @@ from toolkit.errors import nearest
 from toolkit.spec.check import MAX_SCHEMA_NODES
 from toolkit.spec.load import MAX_FILE_BYTES
 from toolkit.spec.model import Json
-from toolkit.spec.problems import shown
+from toolkit.spec.problems import quote
 
 MAX_OPERATIONS: Final = 5000
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
@@ -170,7 +170,7 @@ def _choose_operations(documents: Documents, wanted: Sequence[str]) -> list[Docu
         taken = first.setdefault(operation.name, operation)
         if taken is not operation:
             documents.add(
-                f"{operation.place} and {taken.place} would both be the tool {shown(operation.name)}: change one "
+                f"{operation.place} and {taken.place} would both be the tool {quote(operation.name)}: change one "
                 f"'operationId', or list only one in 'operations'",
                 operation.node,
             )
@@ -201,7 +201,7 @@ def _select_operations(
     for word, asked in zip(words, wanted, strict=True):
         if word not in known:
             hint = nearest(asked, [each.id or each.place for each in found])
-            documents.add(f"'operations' lists {shown(asked)}, which does not exist.{hint}", documents.root)
+            documents.add(f"'operations' lists {quote(asked)}, which does not exist.{hint}", documents.root)
     return chosen
 
 
@@ -248,11 +248,11 @@ class _OperationReader:
         others = own_servers(operation.item, operation.node, self.service.url)
         if others and self.url_given:
             self.service.notes.append(
-                f"{operation.place} has its own server ({shown(others[0])}), but calls go to 'url' of the settings"
+                f"{operation.place} has its own server ({quote(others[0])}), but calls go to 'url' of the settings"
             )
         elif others:
             self.documents.add(
-                f"the operation has its own server, {shown(others[0])}: import it separately with that 'url' and with "
+                f"the operation has its own server, {quote(others[0])}: import it separately with that 'url' and with "
                 f"'operations', or leave it out of 'operations'",
                 operation.node,
             )

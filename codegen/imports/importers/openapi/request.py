@@ -12,7 +12,7 @@ from toolkit.codegen.imports.importers.openapi.input import OperationInput
 from toolkit.codegen.imports.importers.openapi.media import is_json, list_media
 from toolkit.codegen.imports.importers.openapi.schema import Schema, Schemas
 from toolkit.spec.model import Json
-from toolkit.spec.problems import shown
+from toolkit.spec.problems import quote
 
 PLACES: Final = ("path", "query", "header", "cookie")
 STYLES: Final[dict[str, tuple[str, ...]]] = {
@@ -112,7 +112,7 @@ def _style(documents: Documents, parameter: DocumentNode, place: str) -> Schema:
     default = STYLES[place][0]
     style = parameter.text("style") or default
     if style not in STYLES[place]:
-        documents.add(f"{shown(style)} is not a style of {place} parameters: use {', '.join(STYLES[place])}", parameter)
+        documents.add(f"{quote(style)} is not a style of {place} parameters: use {', '.join(STYLES[place])}", parameter)
     explode = parameter.mapping.get("explode", style == "form") is True
     entry: Schema = {} if style == default else {"style": style}
     if explode != (style == "form"):

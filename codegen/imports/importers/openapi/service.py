@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from toolkit.codegen.imports.importers.openapi.documents import DocumentNode, Documents
-from toolkit.spec.problems import shown
+from toolkit.spec.problems import quote
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 _WAY_OUT: Final = 'set url = "https://..." in the import\'s settings'
@@ -22,7 +22,7 @@ def service_url(documents: Documents, given: str) -> str:
     if len(absolute) == 1:
         return absolute[0]
     if absolute:
-        named = ", ".join(map(shown, absolute))
+        named = ", ".join(map(quote, absolute))
         documents.add(f"the document names {len(absolute)} servers ({named}): {_WAY_OUT}", documents.root)
     else:
         documents.add(f"the document names no server with http:// or https://: {_WAY_OUT}", documents.root)
@@ -65,17 +65,17 @@ def _missing_credentials(documents: Documents, alternative: DocumentNode, given:
         scheme = documents.root.below("components", "securitySchemes", name)
         found = None if scheme is None else documents.follow_to_object(scheme)
         if found is None:
-            yield f"the security scheme {shown(name)} is not defined"
+            yield f"the security scheme {quote(name)} is not defined"
             continue
         sentence = _explain_scheme(found, given)
         if sentence:
-            yield f"the security scheme {shown(name)} {sentence}"
+            yield f"the security scheme {quote(name)} {sentence}"
 
 
 def _explain_scheme(scheme: DocumentNode, given: set[str]) -> str:
     kind, place, name = scheme.text("type"), scheme.text("in"), scheme.text("name")
     if kind == "apiKey" and place == "query":
-        return f"needs its key as {shown(name)} in the query, but keys are only sent in headers"
+        return f"needs its key as {quote(name)} in the query, but keys are only sent in headers"
     if kind == "mutualTLS":
         return "needs a client certificate, which is not supported"
     if kind == "apiKey":
@@ -85,4 +85,4 @@ def _explain_scheme(scheme: DocumentNode, given: set[str]) -> str:
         header, value = "Authorization", "Basic ${CREDENTIALS_AS_BASE64}" if basic else "Bearer ${API_TOKEN}"
     if header.lower() in given:
         return ""
-    return f'needs the header {shown(header)}: set headers = {{ "{header}" = "{value}" }} in the import\'s settings'
+    return f'needs the header {quote(header)}: set headers = {{ "{header}" = "{value}" }} in the import\'s settings'

@@ -288,7 +288,7 @@ def test_a_cancelled_transaction_leaves_all_as_it_was(fs: SandboxFS, root: Path,
             raise ToolCancelled("stopped")
 
     with pytest.raises(ToolCancelled):
-        fs.bound(check).transaction(changes)
+        fs.with_check(check).transaction(changes)
 
     assert_untouched(root)
 

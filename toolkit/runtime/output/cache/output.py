@@ -48,7 +48,7 @@ class CachedOutput:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._read = _closed
+        self._read = _raise_closed
 
     def chunks(self, position: int = 0) -> Iterator[bytes]:
         """Everything from this byte on, in pieces."""
@@ -128,5 +128,5 @@ def _line(number: int, data: bytes, size: int) -> CachedLine:
     return CachedLine(number, text[:MAX_LINE_CHARACTERS], size, True)
 
 
-def _closed(position: int, size: int) -> bytes:
+def _raise_closed(position: int, size: int) -> bytes:
     raise ValueError("this output was closed")
