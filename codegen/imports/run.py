@@ -18,11 +18,11 @@ from toolkit.codegen.imports.exclude import exclude_unwanted, load_imported, not
 from toolkit.codegen.imports.importers.registry import load_importer
 from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
-from toolkit.codegen.package.naming import digest
+from toolkit.codegen.package.python_names import digest
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError, SetupError, SpecError, nearest
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.names import is_wire_name
+from toolkit.spec.tool_names import is_wire_name
 
 _MAX_NAME: Final = 128
 

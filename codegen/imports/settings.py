@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from toolkit.errors import nearest
-from toolkit.spec.names import is_wire_name
 from toolkit.spec.problems import below, quote
+from toolkit.spec.tool_names import is_wire_name
 
 ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"]
 

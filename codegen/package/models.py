@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from toolkit.codegen.package import naming
+from toolkit.codegen.package import python_names
+from toolkit.codegen.package.code_allow_list import check_module
 from toolkit.codegen.package.render.literal import docstring, literal, text_literal
 from toolkit.codegen.package.render.typed_dicts import render_args
-from toolkit.codegen.package.safety import check_module
 from toolkit.codegen.schema.defaults import branch_for
 from toolkit.codegen.schema.document import Document
 from toolkit.errors import GenerationError
@@ -131,10 +131,10 @@ def _strip_node(node: Any, nodes: Mapping[str, Schema]) -> Any:
     plain: Schema = {}
     for word, value in node.items():
         if word == "properties":
-            names = naming.field_names(value)
+            names = python_names.field_names(value)
             plain[word] = {names[key]: _strip_property(item, nodes) for key, item in value.items()}
         elif word == "required":
-            names = naming.field_names(node.get("properties", {}))
+            names = python_names.field_names(node.get("properties", {}))
             plain[word] = [names.get(key, key) for key in value]
         elif word in ("items", "additionalProperties"):
             # The base class is open already: repeating it would only make the code longer.
@@ -220,7 +220,7 @@ def _class_edits(
 ) -> Iterator[tuple[int, int, str]]:
     schema = nodes[node.name]
     yield _head_edit(node, schema.get("description"), text, span)
-    names = {name: wire for wire, name in naming.field_names(schema.get("properties", {})).items()}
+    names = {name: wire for wire, name in python_names.field_names(schema.get("properties", {})).items()}
     for field in node.body:
         if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
             continue

@@ -17,8 +17,8 @@ from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
 from toolkit.codegen.package.local_cache import PreviousRun
 from toolkit.codegen.package.manifest import digest
-from toolkit.codegen.package.naming import ToolNames, name_tools
 from toolkit.codegen.package.parallel import RenderJob, render_all, workers_for
+from toolkit.codegen.package.python_names import ToolNames, name_tools
 from toolkit.codegen.package.render import modules
 from toolkit.codegen.package.render.facade import ASYNC, SYNC, render_facade
 from toolkit.codegen.package.render.imported import imports_with_tools, list_packs, render_imported

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from toolkit.codegen.package import naming
-from toolkit.codegen.package.naming import ToolNames
+from toolkit.codegen.package import python_names
+from toolkit.codegen.package.python_names import ToolNames
 from toolkit.codegen.package.render.literal import literal
 from toolkit.codegen.package.render.typed_dicts import args_name
 from toolkit.codegen.package.render.typeexpr import TypeText
@@ -129,7 +129,7 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
 
     text = TypeText(inputs, name=name)
     properties = inputs.root.get("properties", {})
-    names = naming.field_names(properties)
+    names = python_names.field_names(properties)
     required = inputs.root.get("required", ())
     found = [
         Parameter(
@@ -148,7 +148,7 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
 def _resources(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
     properties = spec.input_schema.get("properties", {})
     assert isinstance(properties, dict)
-    names = naming.field_names(properties)
+    names = python_names.field_names(properties)
     marked = [
         (key, node["x-resource"]) for key, node in properties.items() if isinstance(node, dict) and "x-resource" in node
     ]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from toolkit.codegen.package import naming
+from toolkit.codegen.package import python_names
 from toolkit.codegen.schema.conjunction import Conjunction, Conjunctions, sole_part
 from toolkit.codegen.schema.defaults import accepts, settle_default
 from toolkit.codegen.schema.disjoint import exclude_each_other
@@ -198,7 +198,7 @@ class _Flattener:
             return self.refer_back(place, pointer)
         if place not in self.definitions:
             self.open.add(place)
-            own_name = self.name + naming.camel(place.rpartition("/")[2])
+            own_name = self.name + python_names.camel(place.rpartition("/")[2])
             self.definitions[place] = self.flatten_node(target.schema, place, own_name)
             self.open.discard(place)
         found = _bare(self.definitions[place])
@@ -282,7 +282,9 @@ class _Flattener:
         self.types[pointer] = types
         several = sum(one != "null" for one in types) > 1
         flat = [
-            self.shape_type(one, schema, pointer, name + naming.camel(one) if several else name, nested=len(types) > 1)
+            self.shape_type(
+                one, schema, pointer, name + python_names.camel(one) if several else name, nested=len(types) > 1
+            )
             for one in types
         ]
         return flat[0] if len(flat) == 1 else {"anyOf": flat}
@@ -293,7 +295,9 @@ class _Flattener:
         flat: Schema = {"type": one, **typed_limits(one, schema, pointer, self.notes)}
         items = schema_of_items(schema, pointer, self.notes) if one == "array" else None
         if items is not None:
-            flat["items"] = _bare(self.flatten_node(items, f"{pointer}/items", naming.singular(name), nested=True))
+            flat["items"] = _bare(
+                self.flatten_node(items, f"{pointer}/items", python_names.singular(name), nested=True)
+            )
         return self.add_alias(flat, pointer, name) if nested and _carries_limits(flat) else flat
 
     # -- objects -----------------------------------------------------------------------------------------------------
@@ -320,7 +324,7 @@ class _Flattener:
         properties = {**properties, **{key: True for key in required if key not in properties}}
         if properties:
             flat["properties"] = {
-                key: self.flatten_node(value, f"{pointer}/properties/{escape_key(key)}", name + naming.camel(key))
+                key: self.flatten_node(value, f"{pointer}/properties/{escape_key(key)}", name + python_names.camel(key))
                 for key, value in properties.items()
             }
         flat["required"] = required
@@ -347,7 +351,7 @@ class _Flattener:
             name = f"{name}Root"
         if self.places.setdefault(name, pointer) == pointer:
             return name
-        return f"{name}X{naming.digest(pointer)}"
+        return f"{name}X{python_names.digest(pointer)}"
 
 
 _SHAPES: Final[dict[str, Callable[[_Flattener, Schema, str, str], Schema]]] = {
@@ -389,6 +393,6 @@ def _branch_name(branch: object, index: int) -> str:
     if isinstance(branch, dict):
         for word in ("title", "type"):
             text = branch.get(word)
-            if isinstance(text, str) and naming.camel(text).isidentifier():
-                return naming.camel(text)
+            if isinstance(text, str) and python_names.camel(text).isidentifier():
+                return python_names.camel(text)
     return f"Option{index + 1}"

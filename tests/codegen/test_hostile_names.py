@@ -10,7 +10,7 @@ import pytest
 from tests.modules import input_model
 from tests.projects import Project
 from tests.typing.checkers import mypy
-from toolkit.codegen.package.naming import field_names, name_tools
+from toolkit.codegen.package.python_names import field_names, name_tools
 
 PROPERTIES: dict[str, dict[str, str]] = {
     "keywords": {

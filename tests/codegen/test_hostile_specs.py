@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from tests.modules import documents, load_module, module_text
 from tests.projects import Project, tool
-from toolkit.codegen.package.safety import check_module
+from toolkit.codegen.package.code_allow_list import check_module
 from toolkit.errors import GenerationError, SpecError
 
 CODE = "__import__('pathlib').Path('RAN').touch()"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.modules import documents, module_text
-from toolkit.codegen.package.naming import ToolNames, attribute_name, field_names, name_tools
+from toolkit.codegen.package.python_names import ToolNames, attribute_name, field_names, name_tools
 from toolkit.errors import SpecError
 
 

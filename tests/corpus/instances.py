@@ -15,7 +15,7 @@ from typing import Any, Final
 from tests.corpus import scalars
 from tests.corpus.oracle import Oracle, Verdict
 from tests.corpus.shapes import KINDS, Node, Shapes, kinds
-from toolkit.codegen.package.naming import field_names
+from toolkit.codegen.package.python_names import field_names
 
 VALID, INVALID = 24, 36
 """The most instances of each sort for one schema."""

@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.wire",
         "toolkit.spec.description",
         "toolkit.spec.model",
-        "toolkit.spec.names",
+        "toolkit.spec.tool_names",
         "toolkit.guard",
         "toolkit.inject",
         "toolkit.runtime",

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from toolkit.cli import generate, inspect
+from toolkit.cli import generate, tools
 from toolkit.cli.audit import audit_app
 from toolkit.cli.policy import policy_app
 
@@ -40,9 +40,9 @@ app.command()(generate.generate)
 app.command()(generate.check)
 app.command(name="import")(generate.import_specs)
 app.command()(generate.lint)
-app.command(name="tools")(inspect.list_tools)
-app.command()(inspect.describe)
-app.command()(inspect.invoke)
+app.command(name="tools")(tools.list_tools)
+app.command()(tools.describe)
+app.command()(tools.invoke)
 app.add_typer(policy_app, name="policy")
 app.add_typer(audit_app, name="audit")
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from toolkit.spec.model import Origin as Origin
     from toolkit.spec.model import SpecExample as SpecExample
     from toolkit.spec.model import ToolSpec as ToolSpec
-    from toolkit.spec.names import is_wire_name as is_wire_name
     from toolkit.spec.problems import Finding as Finding
+    from toolkit.spec.tool_names import is_wire_name as is_wire_name
 else:
     from toolkit.lazy_exports import lazy_exports
 

@@ -19,8 +19,8 @@ from toolkit.spec.check_own_keys import check_examples, check_permissions
 from toolkit.spec.description import placeholder_problems, read_description
 from toolkit.spec.fields import Fields
 from toolkit.spec.model import Json, ToolSpec
-from toolkit.spec.names import NAME_RULE
 from toolkit.spec.problems import Problems, Unreadable, below, kind
+from toolkit.spec.tool_names import NAME_RULE
 
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SCHEMA_NODES: Final = 20_000

@@ -7,8 +7,8 @@ from typing import Final
 
 from toolkit.spec.fields import Fields
 from toolkit.spec.model import Json, Origin
-from toolkit.spec.names import NAME_RULE, is_wire_name
 from toolkit.spec.problems import quote
+from toolkit.spec.tool_names import NAME_RULE, is_wire_name
 
 ORIGIN_KINDS: Final = ("mcp", "openapi", "tools", "functions", "models")
 MAX_ORIGINAL_NAME: Final = 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkit.codegen.package import naming
+from toolkit.codegen.package import python_names
 from toolkit.codegen.package.render.literal import text_literal
 from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.document import Document
@@ -31,7 +31,7 @@ def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:
         )
     }
     closed = ", closed=True" if node.get("additionalProperties") is False else ""
-    if all(map(naming.is_plain_key, fields)):
+    if all(map(python_names.is_plain_key, fields)):
         lines = [f"class {name}(TypedDict{closed}):", *(f"    {key}: {kind}" for key, kind in fields.items())]
         return "\n".join(lines if fields else [*lines, "    pass"])
     rows = [f"        {text_literal(key)}: {kind}," for key, kind in fields.items()]

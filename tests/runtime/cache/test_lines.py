@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.runtime.cache.reading import kept
 from toolkit import FileOutputCache
 from toolkit.runtime.output.cache import CachedOutput
+from toolkit.runtime.output.cache.cached_output import MAX_LINE_CHARACTERS
 from toolkit.runtime.output.cache.index import STRETCH, LineIndex, position_of
-from toolkit.runtime.output.cache.output import MAX_LINE_CHARACTERS
 from toolkit.runtime.output.cache.record import Facts
 
 

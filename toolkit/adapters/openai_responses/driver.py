@@ -9,8 +9,8 @@ from toolkit.adapters.base_driver import AsyncBaseDriver, BaseDriver, Exchange, 
 from toolkit.adapters.openai_responses.decode import decode_response, decode_strict_calls
 from toolkit.adapters.openai_responses.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator
-from toolkit.adapters.openai_strict import decode_strict_result
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.strict.openai import decode_strict_result
 from toolkit.wire.query import QueryOptions
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from typing import Any, Final
 from toolkit.adapters.argument_text import arguments_text
 from toolkit.adapters.lossless import provider_metadata, restore
 from toolkit.adapters.openai_responses.content import content_text, encode_parts, is_text
-from toolkit.adapters.openai_strict import parameters_to_send
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
 from toolkit.adapters.result_value import result_blocks, result_text
+from toolkit.adapters.strict.openai import parameters_to_send
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
 from toolkit.adapters.tool_definitions import encode_definitions
 from toolkit.wire.call import ToolCall

@@ -11,7 +11,7 @@ from toolkit.builtin.text.counts import format_count
 from toolkit.generated import ToolOutputCacheInput, ToolOutputCacheOutput
 from toolkit.inject.key import Depends
 from toolkit.runtime.context.tool_context import ToolContext
-from toolkit.runtime.output.cache.output import CachedLine, CachedOutput
+from toolkit.runtime.output.cache.cached_output import CachedLine, CachedOutput
 from toolkit.runtime.output.cache.store import OutputCache
 from toolkit.runtime.stores.keys import OUTPUT_CACHE
 from toolkit.visible import escape_hidden

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.builtin.files.open_with_hint import open_dir
-from toolkit.builtin.search.ignore import IgnoreRules
+from toolkit.builtin.search.ignore_rules import IgnoreRules
 from toolkit.builtin.search.walk import Steps, denied_note, filter_names, open_below
 from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed

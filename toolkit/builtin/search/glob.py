@@ -8,7 +8,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.open_with_hint import open_dir
-from toolkit.builtin.search.ignore import IgnoreRules
+from toolkit.builtin.search.ignore_rules import IgnoreRules
 from toolkit.builtin.search.path_globs import Glob, parse_glob
 from toolkit.builtin.search.walk import MAX_ENTRIES, Visit, Walk, denied_note
 from toolkit.generated import GlobInput, GlobOutput

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.open_with_hint import open_dir, open_file
-from toolkit.builtin.search.ignore import IgnoreRules
+from toolkit.builtin.search.ignore_rules import IgnoreRules
 from toolkit.builtin.search.lines import Hit, Search
 from toolkit.builtin.search.path_globs import PathMatcher, parse_any
 from toolkit.builtin.search.regex import Matcher, compile

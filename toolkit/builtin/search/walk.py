@@ -9,7 +9,7 @@ from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
-    from toolkit.builtin.search.ignore import IgnoreRules
+    from toolkit.builtin.search.ignore_rules import IgnoreRules
     from toolkit.guard.fs.handles import DirEntry, EntryNames, SandboxDir
 
 # Limits of a walk, in entries and levels. Few projects have more.

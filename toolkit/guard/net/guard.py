@@ -13,10 +13,9 @@ import contextlib
 import copy
 import socket
 from collections.abc import Callable, Mapping
-from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed
+from toolkit.errors import InvalidArguments, ToolFailed
 from toolkit.guard.net.dial import Check, Deadline, connect
 from toolkit.guard.net.exchange import (
     Response,
@@ -29,6 +28,7 @@ from toolkit.guard.net.exchange import (
 )
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.net.network import Network
+from toolkit.guard.net.redirects import next_hop, redirect_location
 
 if TYPE_CHECKING:
     from toolkit.guard.net.service import ServiceGuard
@@ -37,9 +37,6 @@ Method: TypeAlias = Literal["GET", "HEAD"]
 RedirectJudge: TypeAlias = Callable[[str], None]
 
 MAX_REDIRECTS: Final = 5
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-# Any other header may be a secret for the first origin only.
-_SENT_TO_OTHER_ORIGINS: Final = frozenset({"accept", "accept-language", "user-agent"})
 
 
 class NetGuard:
@@ -116,12 +113,12 @@ class NetGuard:
             with contextlib.closing(self._connect(current, deadline)) as sock, translate_connection_errors(current):
                 wire = Wire(sock, deadline)
                 answer = send_request(wire, current, method, sent)
-                location = _redirect_location(answer)
+                location = redirect_location(answer)
                 if location is None:
                     body, truncated = read_body(wire, answer, max_bytes)
                     return build_response(url, current, answer, body, truncated, tuple(hops))
             hops.append(current.text)
-            before, (current, sent) = current.host, _next_hop(current, location, sent)
+            before, (current, sent) = current.host, next_hop(current, location, sent)
             if current.host != before:
                 self._judge_redirect(current.text)
         raise ToolFailed("REMOTE", f"the server sent more than {MAX_REDIRECTS} redirects")
@@ -136,25 +133,3 @@ def _no_check() -> None:
 
 def _no_redirect_judge(url: str) -> None:
     """Only the network's settings decide about redirects."""
-
-
-def _redirect_location(answer: HTTPResponse) -> str | None:
-    """Where a redirect leads; None if the response is not a redirect."""
-    location = answer.headers.get("location")
-    if answer.status not in _REDIRECTS or location is None:
-        return None
-    try:
-        return location.encode("latin-1").decode()
-    except UnicodeError:
-        raise HTTPException("a Location header that is not text") from None
-
-
-def _next_hop(current: Url, location: str, sent: Mapping[str, str]) -> tuple[Url, dict[str, str]]:
-    try:
-        following = current.join(location)
-    except InvalidArguments as error:
-        raise ToolFailed("REMOTE", f"'{current.host.text}' redirects to an invalid URL: {error.message}") from None
-    if current.scheme == "https" and following.scheme == "http":
-        raise SandboxViolation(f"'{current.host.text}' redirects from https to http, which is not followed")
-    same = following.origin == current.origin
-    return following, {name: value for name, value in sent.items() if same or name in _SENT_TO_OTHER_ORIGINS}

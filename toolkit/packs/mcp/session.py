@@ -21,10 +21,10 @@ from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation, Pagina
 from pydantic import ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
+from toolkit.guard.environment_variables import fill_in, read_variables, read_variables_by_name
 from toolkit.guard.fs.path import display
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.process.long_process import GRACE, LongProcess
-from toolkit.guard.variables import fill_in, read_variables, read_variables_by_name
 from toolkit.packs.hide_secrets import hide_secrets
 from toolkit.packs.mcp.http import OWN_ERROR, http_streams, read_own_error
 from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams

@@ -11,7 +11,13 @@ from typing import Final, TypedDict
 from urllib.parse import quote_plus
 
 from toolkit.errors import InvalidArguments
-from toolkit.packs.openapi.styles import percent_encode, percent_encode_except_reserved, query_pairs, to_json, to_text
+from toolkit.packs.openapi.parameter_styles import (
+    percent_encode,
+    percent_encode_except_reserved,
+    query_pairs,
+    to_json,
+    to_text,
+)
 
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"

@@ -14,9 +14,9 @@ from typing import Final
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolkitError
+from toolkit.guard.environment_variables import fill_in, read_variables
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
-from toolkit.guard.variables import fill_in, read_variables
 from toolkit.packs.openapi.answer import OutputModel, read_answer
 from toolkit.packs.openapi.request import ApiBody, ApiParameter, ServiceRequest, build_request, check_parameters
 from toolkit.runtime.catalog.handler_parts import HandlerParts

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 from toolkit.errors import InvalidArguments, SetupError
 from toolkit.packs.openapi.body import BodyEncoding, encode_body
-from toolkit.packs.openapi.styles import (
+from toolkit.packs.openapi.parameter_styles import (
     Pairs,
     path_text,
     percent_encode,

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, TypeVar
 from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
-from toolkit.runtime.call.async_supervise import await_handler
+from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
 from toolkit.runtime.call.view import Options, View

@@ -16,8 +16,8 @@ from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
-from toolkit.runtime.call.supervise import wait_for_handler
 from toolkit.runtime.call.view import Options, View
+from toolkit.runtime.call.wait_for_handler import wait_for_handler
 from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.closeable import Closeable
 from toolkit.runtime.context.progress import Progress, combine_listeners

@@ -38,7 +38,7 @@ from toolkit.runtime.functions.arguments import Arguments
 from toolkit.runtime.functions.docstrings import description_in, parameters_in
 from toolkit.runtime.functions.outputs import FunctionOutput
 from toolkit.runtime.functions.signature import ToolSignature, plain_function, qualified_name, read_signature
-from toolkit.spec.names import NAME_RULE, is_wire_name
+from toolkit.spec.tool_names import NAME_RULE, is_wire_name
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.result import ToolResult
 

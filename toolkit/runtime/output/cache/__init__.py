@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolkit.runtime.output.cache.budget import fit_history as fit_history
     from toolkit.runtime.output.cache.budget import fit_text as fit_text
+    from toolkit.runtime.output.cache.cached_output import CachedLine as CachedLine
+    from toolkit.runtime.output.cache.cached_output import CachedOutput as CachedOutput
     from toolkit.runtime.output.cache.null_cache import NullCache as NullCache
-    from toolkit.runtime.output.cache.output import CachedLine as CachedLine
-    from toolkit.runtime.output.cache.output import CachedOutput as CachedOutput
     from toolkit.runtime.output.cache.store import FileOutputCache as FileOutputCache
     from toolkit.runtime.output.cache.store import OutputCache as OutputCache
     from toolkit.runtime.output.cache.store import OutputWriter as OutputWriter
@@ -19,7 +19,7 @@ else:
         {
             "toolkit.runtime.output.cache.budget": "fit_history fit_text",
             "toolkit.runtime.output.cache.null_cache": "NullCache",
-            "toolkit.runtime.output.cache.output": "CachedLine CachedOutput",
+            "toolkit.runtime.output.cache.cached_output": "CachedLine CachedOutput",
             "toolkit.runtime.output.cache.store": "FileOutputCache OutputCache OutputWriter",
         },
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.runtime.output.cache.output import CachedOutput
+from toolkit.runtime.output.cache.cached_output import CachedOutput
 from toolkit.runtime.output.cache.store import CountingWriter, OutputCache, OutputWriter, not_kept
 
 

@@ -19,9 +19,9 @@ from typing import Final, Self
 from weakref import WeakSet
 
 from toolkit.errors import ToolFailed
+from toolkit.runtime.output.cache.cached_output import BLOCKS_TYPE, CachedOutput, encode_blocks
 from toolkit.runtime.output.cache.folder import CacheFolder, OwnedFile
 from toolkit.runtime.output.cache.index import STRETCH, LineIndex, count_lines
-from toolkit.runtime.output.cache.output import BLOCKS_TYPE, CachedOutput, encode_blocks
 from toolkit.runtime.output.cache.record import HEADER_BYTES, RecordLabels, Ref, Sealer, labels_bytes
 from toolkit.wire.content import ContentBlock
 
