@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHECKED := toolkit tests examples benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all corpus generate check-generated typecheck lint bench docs lock
+.PHONY: help setup run quick test test-all corpus generate check-generated typecheck lint bench docs lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,13 @@ $(READY): requirements.lock pyproject.toml
 
 run: $(READY) ## the main job: generate, type-check the sample agent, run it in a sandboxed workspace
 	@$(BIN)/python -m examples.main_job
+
+quick: $(READY) ## the inner loop, under a minute: ruff, mypy's daemon, toolkit check, the fast tests
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/dmypy run -- $(CHECKED)
+	$(BIN)/toolkit check
+	$(BIN)/pytest --quiet -n 2 -m "not slow and not sandbox and not checkers and not corpus"
 
 test: check-generated lint typecheck ## every check
 	$(BIN)/pytest --quiet -n 2 --dist loadgroup

@@ -22,6 +22,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+FOLDER_MARKS = {
+    "tests/corpus": "corpus",
+    "tests/typing": "checkers",
+    "tests/wheel": "checkers",
+    "tests/guard/process": "sandbox",
+    "tests/guard/git": "sandbox",
+    "tests/guard/fs/test_escapes.py": "slow",
+    "tests/guard/fs/test_write_escapes.py": "slow",
+    "tests/packs": "sandbox",
+    "tests/builtin/test_bash_tool.py": "sandbox",
+    "tests/builtin/test_command_": "sandbox",
+    "tests/builtin/test_exec_command_tool.py": "sandbox",
+    "tests/builtin/test_git_status_tool.py": "sandbox",
+}
+"""What tests need, by where they are. Most `slow` ones are marked themselves; these two are tables of thousands of rows."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        place = item.path.relative_to(Path(__file__).parents[1]).as_posix()
+        for folder, mark in FOLDER_MARKS.items():
+            if place.startswith(folder):
+                item.add_marker(mark)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--everything"):
         settings.load_profile("default")

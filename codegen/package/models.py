@@ -1,8 +1,8 @@
 """A tool's model module: the only caller of datamodel-code-generator.
 
-datamodel-code-generator sees nothing hostile: properties have identifiers from ``naming``, descriptions are removed. What it
-cannot express is inserted into its output by position: wire names as aliases, ``Omissible`` for optional fields that refuse
-null, docstrings, defaults that are models. The result must pass ``safety.check_module``.
+datamodel-code-generator sees nothing hostile: properties have identifiers from ``python_names``, descriptions are removed.
+What it cannot express is inserted into its output by position: wire names as aliases, ``Omissible`` for optional fields that
+refuse null, docstrings, defaults that are models. The result must pass ``code_allow_list.check_module``.
 """
 
 from __future__ import annotations

@@ -123,6 +123,7 @@ def test_applies(tmp_path: Path, before: dict[str, str | bytes], patch: str, aft
         ({"f": "x\n"}, f"diff --cc f\nindex 1,2..3\n--- a/f\n+++ b/f\n@@@ -1,1 -1,1 +1,1 @@@\n{ONE}", "INVALID_PATCH", "a combined diff"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_says_what_is_wrong_and_changes_nothing(
     tmp_path: Path, toolkit: Toolkit, before: dict[str, str], patch: str, reason: str, words: str
 ) -> None:
@@ -271,6 +272,7 @@ OPTIONS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(trees=two_trees(), options=OPTIONS)
+@pytest.mark.slow
 def test_what_git_writes_leads_to_the_tree_it_was_made_from(
     tmp_path_factory: pytest.TempPathFactory, trees: tuple[dict[str, Blob], dict[str, Blob]], options: list[str]
 ) -> None:

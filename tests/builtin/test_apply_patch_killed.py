@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.projects import REPOSITORY
 
 BEFORE = {"a.txt": "640 a\n", "d.txt": "644 d\n", "e.txt": "755 e\n", "sub": "755 directory", "sub/e2.txt": "600 E\n"}
@@ -22,6 +24,7 @@ AFTER = {
 }
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_the_next_toolkit_finds_all_of_the_patch_or_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.builtin.killed_patches", str(tmp_path / "base")]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})

@@ -51,6 +51,7 @@ def rows_between(old: list[str], new: list[str], context: int) -> list[str]:
 @given(
     versions=two_versions(), context=st.integers(1, 3), end=st.sampled_from(["\n", "\r\n", "\r"]), mark=st.booleans()
 )
+@pytest.mark.slow
 def test_a_patch_and_its_inverse_give_the_first_bytes_again(
     tmp_path_factory: pytest.TempPathFactory, versions: tuple[list[str], list[str]], context: int, end: str, mark: bool
 ) -> None:
@@ -81,6 +82,7 @@ ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
     behind=st.lists(st.tuples(LINES, ENDS), max_size=8),
     last=LINES | st.just(b""),
 )
+@pytest.mark.slow
 def test_no_byte_changes_beside_the_lines_of_a_hunk(
     tmp_path_factory: pytest.TempPathFactory,
     before: list[tuple[bytes, bytes]],
@@ -151,6 +153,7 @@ PATCHES = st.one_of(
 
 @settings(max_examples=400, deadline=None)
 @given(patch=PATCHES, dry_run=st.booleans())
+@pytest.mark.slow
 def test_no_patch_leaves_the_workspace_or_fails_unexpectedly(
     tmp_path_factory: pytest.TempPathFactory, patch: str, dry_run: bool
 ) -> None:

@@ -251,7 +251,7 @@ SOURCE = "import os\n\n\ndef greet(name):\n    print('hello')\n    return name\n
         pytest.param([update("src/app.py", "@@", "-def hello(name):", "+def greet(name):", "     print('hello')")], "NO_MATCH",
                      ["is already in the file, at line 4: was the patch applied before?"], id="applied before"),
         pytest.param([update("src/app.py", "@@", "-     1\timport os", "+import sys")], "NO_MATCH",
-                     ["Leave out the line numbers"], id="numbered lines"),
+                     ["Remove the line numbers"], id="numbered lines"),
         pytest.param([update("src/ap.py", "@@", "-x", "+y")], "NOT_FOUND", ["'src/ap.py' does not exist. Did you mean 'src/app.py'?"], id="near name"),
         pytest.param([delete("src/app.py"), update("src/app.py", "@@", "-x", "+y")], "NOT_FOUND", ["an earlier part deletes or moves it"], id="gone by then"),
         pytest.param([delete("src")], "NOT_FILE", ["'src' is a directory"], id="directory"),
@@ -260,7 +260,7 @@ SOURCE = "import os\n\n\ndef greet(name):\n    print('hello')\n    return name\n
         pytest.param([add("src/app.py/x", "x")], "NOT_DIRECTORY", ["'src/app.py/x'"], id="below a file"),
         pytest.param([update("bin", "@@", "-x", "+y")], "BINARY_NOT_SUPPORTED", ["'bin' is not a text file"], id="binary"),
         pytest.param([add("x", "a\0b")], "BINARY_NOT_SUPPORTED", ["line 3 of the patch: a NUL character"], id="binary patch"),
-        pytest.param([update("big", "@@", "-x", "+y")], "TOO_LARGE", ["only files of up to 10485760"], id="big"),
+        pytest.param([update("big", "@@", "-x", "+y")], "TOO_LARGE", ["only files of at most 10485760"], id="big"),
     ],
 )  # fmt: skip
 def test_says_what_is_wrong_and_changes_nothing(
@@ -537,6 +537,7 @@ def test_55_56_57_what_git_keeps_is_not_touched(ws: Path, path: str, what: str) 
     assert outcome(ws, envelope(add(".gitignore", "x"), add(".github/ci.yml", "x"))) == "done"
 
 
+@pytest.mark.slow
 def test_58_too_much_is_refused_before_anything_is_looked_at(ws: Path) -> None:
     with toolkit_for(ws) as toolkit, pytest.raises(InvalidArguments):
         toolkit.tools.apply_patch(patch=envelope(add("x", "y" * 200_000_000)))
@@ -582,6 +583,7 @@ def test_64_half_characters_are_refused(ws: Path) -> None:
 # Work that has a bound
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_hunks_are_applied(tmp_path: Path) -> None:
     count = 100_000
     write(tmp_path, {"f": "".join(f"line {number}\n" for number in range(count))})
@@ -611,12 +613,14 @@ def test_a_hundred_thousand_hunks_are_applied(tmp_path: Path) -> None:
         ({"f": "a\nb\n" * 200_000}, "--- a/f\n+++ b/f\n" + "@@ -999999999 +1 @@\n-b\n+c\n" * 100_000, "NO_MATCH"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_hostile_patches_end_soon(tmp_path: Path, files: dict[str, str], patch: str, found: str) -> None:
     write(tmp_path, files)
 
     assert outcome(tmp_path, patch) == found
 
 
+@pytest.mark.slow
 def test_searches_that_always_go_far_are_ended(tmp_path: Path) -> None:
     """Every hunk is found near, but only without white space: before that, the whole file is searched for it in vain."""
     count = 100_000

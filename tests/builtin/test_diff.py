@@ -65,6 +65,7 @@ texts = st.builds(lambda rows, tail: "".join(rows) + tail, lines, st.sampled_fro
 
 @settings(max_examples=150, deadline=None)
 @given(old=texts, new=texts)
+@pytest.mark.slow
 def test_turns_one_text_into_the_other_when_git_applies_it(
     tmp_path_factory: pytest.TempPathFactory, old: str, new: str
 ) -> None:
@@ -114,6 +115,7 @@ def rows(count: int, *words: str) -> str:
     ],
     ids=["all", "shifted", "blank", "line", "new", "gone", "repetitive", "periodic"],
 )
+@pytest.mark.slow
 def test_what_is_hostile_ends_soon_and_is_cut(old: str | None, new: str | None) -> None:
     assert 0 < len(diff(old, new)) < 34 * 1024
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def plain(data: bytes) -> str:
 
 @settings(max_examples=120, deadline=None)
 @given(data=st.data(), end=line_ends, old=texts, new=texts)
+@pytest.mark.slow
 def test_an_edit_and_its_inverse_give_the_original_bytes(data: st.DataObject, end: bytes, old: str, new: str) -> None:
     # A file with some UTF-8 in it takes more; one without takes none beside bytes of another encoding.
     before, behind = data.draw(files(st.just(end))), data.draw(files(st.just(end))).removeprefix(MARK) + "ü".encode()
@@ -116,6 +118,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @settings(max_examples=200, deadline=None)
 @given(case=cases(), act=st.sampled_from(["replace", "insert", "delete"]), with_end=st.booleans(), data=st.data())
+@pytest.mark.slow
 def test_only_the_line_that_was_changed_is_changed(case: Case, act: str, with_end: bool, data: st.DataObject) -> None:
     lines = case.lines
     at = data.draw(st.integers(0, len(lines) - 1 - (act == "insert")))
@@ -146,6 +149,7 @@ def test_only_the_line_that_was_changed_is_changed(case: Case, act: str, with_en
 
 @settings(max_examples=150, deadline=None)
 @given(original=files(), old=texts, new=texts, replace_all=st.booleans(), exact=st.booleans())
+@pytest.mark.slow
 def test_any_edit_either_changes_the_file_as_it_says_or_not_at_all(
     original: bytes, old: str, new: str, replace_all: bool, exact: bool
 ) -> None:

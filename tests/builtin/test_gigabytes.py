@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.builtin.commands import needs_a_sandbox
 from tests.projects import run
 
@@ -36,6 +38,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_gigabytes_of_output_and_of_a_file(tmp_path: Path, everything: bool) -> None:
     """2 GB when everything is tested, else 128 MB; the same limit for both."""
     needs_a_sandbox()

@@ -302,6 +302,7 @@ globs = st.lists(parts, min_size=1, max_size=4).map("/".join)
 @given(tree=trees, pattern=globs)
 @example(tree=["a/b", "a.py", "a/a.py"], pattern="**/a.py")
 @example(tree=["a/b/a/b"], pattern="a/**/b")
+@pytest.mark.slow
 def test_finds_what_ripgrep_finds(tmp_path_factory: pytest.TempPathFactory, tree: list[str], pattern: str) -> None:
     root = tmp_path_factory.mktemp("ws")
     for path in tree:

@@ -137,6 +137,7 @@ contents = st.one_of(
 @example(pattern=r"b+*c", contents=[b"c\nbc\n"], regex=True, ignore_case=False)
 @example(pattern=r"a\s", contents=[b"a\nb\na b"], regex=True, ignore_case=False)
 @example(pattern="", contents=[b"a\n\nb", b""], regex=False, ignore_case=False)
+@pytest.mark.slow
 def test_finds_the_lines_that_ripgrep_finds(
     tmp_path_factory: pytest.TempPathFactory, pattern: str, contents: list[bytes], regex: bool, ignore_case: bool
 ) -> None:
@@ -255,6 +256,7 @@ def paths_found(output: GrepOutput) -> set[str]:
     exclude=st.lists(globs, max_size=2),
     include=st.lists(globs, max_size=2),
 )
+@pytest.mark.slow
 def test_searches_the_files_that_ripgrep_searches(
     tmp_path_factory: pytest.TempPathFactory,
     tree: dict[str, bytes],

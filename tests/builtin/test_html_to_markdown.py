@@ -439,6 +439,7 @@ def work(action: Callable[[], object]) -> int:
 
 @pytest.mark.parametrize("write", [to_markdown, to_html])
 @pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.slow
 def test_twice_the_page_is_at_most_twice_the_work(case: str, write: Callable[..., str]) -> None:
     def of(size: int) -> int:
         page = HOSTILE[case](size)
@@ -449,6 +450,7 @@ def test_twice_the_page_is_at_most_twice_the_work(case: str, write: Callable[...
 
 
 @pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.slow
 def test_a_large_hostile_page_comes_to_an_end(case: str) -> None:
     """What one call does with a text is not counted above; in quadratic time this would take hours."""
     page = HOSTILE[case](100_000 // len(HOSTILE[case](100)) * 100)

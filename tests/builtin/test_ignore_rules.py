@@ -105,6 +105,7 @@ ROWS: list[Lists] = [
 
 @needs_git
 @pytest.mark.parametrize("lists", ROWS, ids=repr)
+@pytest.mark.slow
 def test_tree_keeps_what_git_keeps(git_dir: Path, tmp_path: Path, lists: Lists) -> None:
     make_tree(tmp_path, TREE, lists)
 
@@ -149,6 +150,7 @@ contents = st.lists(patterns, min_size=1, max_size=5).map(lambda lines: "\n".joi
 @settings(max_examples=300, deadline=None)
 @given(paths=paths, at_root=contents, in_a=contents | st.none(), in_ab=contents | st.none())
 @example(paths=["a/b/a"], at_root=b"a/**", in_a=b"!b", in_ab=None)
+@pytest.mark.slow
 def test_tree_keeps_what_git_keeps_of_random_trees(
     git_dir: Path,
     tmp_path_factory: pytest.TempPathFactory,

@@ -189,6 +189,7 @@ def test_counts_what_it_does_not_show(cache: FileOutputCache, toolkit: Toolkit, 
 
 @pytest.mark.parametrize("row", ["x" * 400, "\x1b" * 400, "x" * 5000])
 @pytest.mark.parametrize("around", [0, 1, 100])
+@pytest.mark.slow
 def test_what_is_found_is_never_cut_again(cache: FileOutputCache, toolkit: Toolkit, row: str, around: int) -> None:
     ref = keep(cache, f"{row}\n" * 2000)
 

@@ -144,6 +144,7 @@ text_files = st.text(st.characters(exclude_characters="\0", exclude_categories=[
 
 @settings(max_examples=200, deadline=None)
 @given(text=text_files, max_lines=st.integers(1, 4), max_bytes=st.integers(64, 90))
+@pytest.mark.slow
 def test_slices_joined_are_the_whole_file(text: str, max_lines: int, max_bytes: int) -> None:
     rows = [row[:12] for row in text.split("\n")]  # no line that max_bytes would clip
     text = "\n".join(rows).removeprefix("%PDF-")
@@ -455,6 +456,7 @@ def measured(root: Path, start_line: int) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("start_line", [1, 2])
+@pytest.mark.slow
 def test_a_slice_of_a_sparse_file_of_64_gibibytes_stops(tmp_path: Path, start_line: int) -> None:
     with (tmp_path / "big.txt").open("wb") as file:
         file.write(b"first\n" + b"x" * 10_000)
@@ -469,6 +471,7 @@ def test_a_slice_of_a_sparse_file_of_64_gibibytes_stops(tmp_path: Path, start_li
     assert re.fullmatch(r"\[2\] 3 None \[line clipped: over 33\d{6} characters\]", facts)
 
 
+@pytest.mark.slow
 def test_a_line_of_50_megabytes_is_never_held(tmp_path: Path) -> None:
     (tmp_path / "big.txt").write_bytes(b"first\n" + "é".encode() * 25_000_000 + b"\nlast\n")
 

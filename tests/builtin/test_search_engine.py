@@ -38,6 +38,7 @@ def lines_of(text: bytes) -> list[str]:
 @example(pattern="(?R)a$", text=b"a\rb\nb\rc\na", regex=True, ignore_case=False)
 @example(pattern="(?i-m)^B", text=b"a\nb", regex=True, ignore_case=False)
 @example(pattern="(?x) a b # ab\n", text=b"ab\na b", regex=True, ignore_case=False)
+@pytest.mark.slow
 def test_a_block_gives_the_lines_that_match_by_themselves(
     pattern: str, text: bytes, regex: bool, ignore_case: bool
 ) -> None:

@@ -44,6 +44,7 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.mark.parametrize(("spec", "example"), EXAMPLES[False])
+@pytest.mark.slow
 def test_example(spec: ToolSpec, example: SpecExample, tmp_path: Path) -> None:
     if "execute" in spec.required:
         needs_a_sandbox()
@@ -72,6 +73,7 @@ NEED_MORE_THAN_FILES = {
 
 
 @pytest.mark.parametrize(("spec", "example"), EXAMPLES[True])
+@pytest.mark.slow
 def test_example_in_a_network_of_its_own(spec: ToolSpec, example: SpecExample, lab: Lab) -> None:
     """With a server in the place of example.org, and no packet that leaves this machine."""
     assert not example.files, "the workspace is in there, too; nobody has needed files in it yet"

@@ -484,7 +484,10 @@ def test_a_rule_denies_a_host(site: Site, tmp_path: Path) -> None:
             SecurityPolicy(default="deny", rules=[Rule("allow", tools=["webfetch"], host="site.test")]),
             "default is deny",
         ),
-        (SecurityPolicy(default="allow", rules=[Rule("ask", host="evil.test")]), "call the tool with that URL itself"),
+        (
+            SecurityPolicy(default="allow", rules=[Rule("ask", host="evil.test")]),
+            "call the tool with that URL to request approval",
+        ),
     ],
 )
 def test_a_redirect_to_a_host_that_is_not_allowed(

@@ -316,6 +316,7 @@ def in_a_child(code: str, root: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_size_limit_in_the_middle_of_a_write_keeps_the_original(tmp_path: Path) -> None:
     told = "TOO_LARGE '{}' would be larger than the file size limit old ['file']"
 
@@ -324,6 +325,7 @@ def test_a_size_limit_in_the_middle_of_a_write_keeps_the_original(tmp_path: Path
     assert answers == [told.format("file"), told.format("file"), told.format("new"), "new"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_in_the_middle_of_a_write_keeps_the_original(tmp_path: Path) -> None:
     told = "IO '{}' cannot be used: no space left on device old ['file']"
 

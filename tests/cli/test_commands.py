@@ -29,6 +29,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, [tool("alpha"), tool("beta", permissions=["read"])])
 
 
+@pytest.mark.slow
 def test_generate_then_check_then_a_stale_package(project: Project) -> None:
     first = toolkit(project.root, "generate")
     assert (first.returncode, first.stdout) == (0, "acme/generated: 13 files changed\n")
@@ -46,6 +47,7 @@ def test_generate_then_check_then_a_stale_package(project: Project) -> None:
     assert json.loads(again.stdout) == {"package": "acme.generated", "changed": ["names.py"], "notImported": []}
 
 
+@pytest.mark.slow
 def test_version_and_help(tmp_path: Path) -> None:
     assert toolkit(tmp_path, "--version").stdout == f"{__version__}\n"
     listed = toolkit(tmp_path, "--help").stdout
@@ -60,6 +62,7 @@ def test_version_and_help(tmp_path: Path) -> None:
     assert generator.replace("toolkit.codegen", "toolkit") == listed
 
 
+@pytest.mark.slow
 def test_looking_at_tools_does_not_load_the_generator(project: Project) -> None:
     project.generate()
     code = """
@@ -75,6 +78,7 @@ print(sorted(name for name in sys.modules if name.startswith(("toolkit.codegen",
         assert done.stdout.splitlines()[-1] == expected
 
 
+@pytest.mark.slow
 def test_mistakes_in_specs_are_findings(project: Project) -> None:
     project.write("acme/tools/bad.yaml", "name: ../x\ninputSchema: {type: array}\npermissions: [fly]\nmore: 1\n")
     for command in ("generate", "check", "lint"):
@@ -83,6 +87,7 @@ def test_mistakes_in_specs_are_findings(project: Project) -> None:
         assert done.stderr.count(" @ acme/tools/bad.yaml:") == 4
 
 
+@pytest.mark.slow
 def test_a_folder_without_settings_is_wrong_usage(tmp_path: Path) -> None:
     done = toolkit(tmp_path, "generate")
     assert done.returncode == 2
@@ -91,6 +96,7 @@ def test_a_folder_without_settings_is_wrong_usage(tmp_path: Path) -> None:
     assert toolkit(tmp_path, "invoke").returncode == 2
 
 
+@pytest.mark.slow
 def test_lint_measures_descriptions(project: Project) -> None:
     found = toolkit(project.root, "lint")
     assert found.returncode == 1
@@ -105,6 +111,7 @@ def test_lint_measures_descriptions(project: Project) -> None:
     assert toolkit(project.root, "lint", str(clean)).returncode == 0
 
 
+@pytest.mark.slow
 def test_tools_and_describe_show_this_projects_package(
     project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -129,6 +136,7 @@ def test_tools_and_describe_show_this_projects_package(
     assert "read_file" in toolkit(project.root, "tools", "--package", "toolkit.generated").stdout
 
 
+@pytest.mark.slow
 def test_invoke_runs_one_tool_in_a_workspace(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     done = toolkit(tmp_path, "invoke", "read_file", '{"path": "a.txt"}')
@@ -158,6 +166,7 @@ def told(done: CompletedProcess[str]) -> tuple[int, Any]:
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_scripts_read_every_failure_as_json(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
     nowhere = tmp_path_factory.mktemp("nowhere")
     for command in ("generate", "check", "lint"):
@@ -175,6 +184,7 @@ def test_scripts_read_every_failure_as_json(project: Project, tmp_path_factory: 
     assert code == 2 and "'no.such' is not a generated package" in said["error"]
 
 
+@pytest.mark.slow
 def test_only_a_missing_table_falls_back_to_the_built_ins(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     for text, words in {
@@ -193,6 +203,7 @@ def test_only_a_missing_table_falls_back_to_the_built_ins(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("package", ["", ".x", "..", "json", "a..b"])
+@pytest.mark.slow
 def test_a_package_that_is_none_is_wrong_usage(tmp_path: Path, package: str) -> None:
     done = toolkit(tmp_path, "tools", "--package", package)
     assert done.returncode == 2
@@ -200,6 +211,7 @@ def test_a_package_that_is_none_is_wrong_usage(tmp_path: Path, package: str) -> 
 
 
 @pytest.mark.parametrize("tokenizer", ["math:pi", "json:dumps", "math", "", "tokens:fails", "broken:x"])
+@pytest.mark.slow
 def test_a_tokenizer_that_counts_nothing_is_wrong_usage(project: Project, tokenizer: str) -> None:
     project.write("tokens.py", "def fails(text): raise KeyError(text)\n")
     project.write("broken.py", "1 / 0\n")
@@ -208,6 +220,7 @@ def test_a_tokenizer_that_counts_nothing_is_wrong_usage(project: Project, tokeni
     assert f"the tokenizer {tokenizer!r}" in done.stderr
 
 
+@pytest.mark.slow
 def test_arguments_that_are_no_text_are_wrong_usage(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "toolkit", "invoke", "done", "-"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
@@ -217,6 +230,7 @@ def test_arguments_that_are_no_text_are_wrong_usage(tmp_path: Path) -> None:
         assert (b"not UTF-8 text" in done.stderr) == bool(code) and b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_describe_tells_outputs_that_are_no_objects(tmp_path: Path) -> None:
     outputs: dict[str, tuple[Any, str]] = {
         "rows": ({"type": "array", "items": {"type": "string"}}, "array of string"),
@@ -243,6 +257,7 @@ def test_describe_tells_outputs_that_are_no_objects(tmp_path: Path) -> None:
         assert toolkit(project.root, "describe", name).stdout.endswith(f"output:\n  {words}\n")
 
 
+@pytest.mark.slow
 def test_policy_explain_says_what_decides(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
@@ -270,6 +285,7 @@ def test_policy_explain_says_what_decides(tmp_path: Path) -> None:
     assert toolkit(workspace, "policy", "explain", "done", "{}").returncode == 2
 
 
+@pytest.mark.slow
 def test_audit_verifies_and_prints_its_head(tmp_path: Path) -> None:
     workspace, log = tmp_path / "workspace", tmp_path / "audit.jsonl"
     workspace.mkdir()
@@ -295,6 +311,7 @@ create_agent_toolkit(context).tools.done(message="ok")
     assert toolkit(tmp_path, "audit", "verify", "audit.jsonl", "--head", "x").returncode == 2
 
 
+@pytest.mark.slow
 def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> None:
     project.write(
         "acme/tools/math.yaml",
@@ -328,6 +345,7 @@ def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> Non
     )
 
 
+@pytest.mark.slow
 def test_tools_show_what_they_say_of_themselves_and_where_they_come_from(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("own", annotations={"readOnlyHint": True, "openWorldHint": False}), tool("mute")])
     settings = '[tool.toolkit.imports.legacy]\ntools = "legacy.json"\nprefix = "old_"\n'

@@ -135,6 +135,7 @@ app(["generate"])
 """
 
 
+@pytest.mark.slow
 def test_a_comment_in_the_generator_changes_no_byte_of_the_package(tmp_path: Path) -> None:
     trees = []
     for name, comment in (("before", ""), ("after", "\n# A comment.\n")):
@@ -153,6 +154,7 @@ def give_another_form(package: Path) -> None:
     manifest.write_text(manifest.read_text().replace(f'"form": {FORM}', '"form": 1'))
 
 
+@pytest.mark.slow
 def test_a_package_of_another_form_is_regenerated(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("alpha")])
     project.generate()

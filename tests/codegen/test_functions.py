@@ -112,6 +112,7 @@ def project_of(root: Path, text: str, tools: Any = (), **settings: Any) -> Proje
     return project
 
 
+@pytest.mark.slow
 def test_functions_get_models_overloads_and_methods_and_run(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH)
     project.generate()
@@ -123,6 +124,7 @@ def test_functions_get_models_overloads_and_methods_and_run(tmp_path: Path) -> N
     assert "move" not in project.files()["bind.py"].decode()
 
 
+@pytest.mark.slow
 def test_functions_are_typed(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH)
     project.generate()
@@ -145,6 +147,7 @@ def test_no_specs_are_needed(tmp_path: Path) -> None:
     assert project.python("from acme.generated import ToolName, TOOL_NAMES; print(len(TOOL_NAMES))").stdout == "9\n"
 
 
+@pytest.mark.slow
 def test_check_sees_a_changed_signature_and_nothing_else(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH)
     project.generate()
@@ -161,6 +164,7 @@ def test_check_sees_a_changed_signature_and_nothing_else(tmp_path: Path) -> None
     assert check(project.settings) == ""
 
 
+@pytest.mark.slow
 def test_types_from_another_module_are_seen(tmp_path: Path) -> None:
     text = (
         "from acme.types import Point\nfrom toolkit import tool\n@tool\ndef show(point: Point) -> str:\n    return ''\n"
@@ -173,6 +177,7 @@ def test_types_from_another_module_are_seen(tmp_path: Path) -> None:
     assert "models/show.py" in project.generate()
 
 
+@pytest.mark.slow
 def test_the_generator_never_runs_the_projects_code_itself(tmp_path: Path) -> None:
     loud = "import os, pathlib\nprint('noise')\nos.write(1, b'more noise')\npathlib.Path('seen').write_text(str(os.getpid()))\n"
     project_of(tmp_path, MATH + loud).generate()
@@ -191,6 +196,7 @@ BROKEN: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.slow
 def test_a_module_that_cannot_be_read_is_told(tmp_path: Path, what: str) -> None:
     project = project_of(tmp_path, BROKEN[what][0])
     with pytest.raises(GenerationError, match=BROKEN[what][1]) as refused:
@@ -214,6 +220,7 @@ def wait_until_gone(pid: str) -> None:
             os.sched_yield()
 
 
+@pytest.mark.slow
 def test_a_module_that_never_ends_is_ended_with_all_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "SECONDS", 10)
     project = project_of(tmp_path, STARTS_ANOTHER + "threading.Event().wait()\n")
@@ -228,6 +235,7 @@ def test_nothing_a_module_started_is_left_running(tmp_path: Path) -> None:
     wait_until_gone((tmp_path / "child").read_text())
 
 
+@pytest.mark.slow
 def test_a_module_may_live_beside_what_is_generated(tmp_path: Path) -> None:
     """Its package binds handlers with the generated ``bind``, which is not there yet, or not as it will be."""
     project = Project(tmp_path, [tool("alpha")], functions=["acme.tools.math"], packs=["acme.tools:ACME"])
@@ -271,6 +279,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("what", MISTAKES)
+@pytest.mark.slow
 def test_mistakes_in_functions_are_told_at_their_place(tmp_path: Path, what: str) -> None:
     body, words = MISTAKES[what]
     project = project_of(tmp_path, f"from toolkit import define_tool\n{body}\nF = define_tool(f)\n")
@@ -285,6 +294,7 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     assert [problem.rpartition(" @ ")[2] for problem in refused.value.problems] == ["acme.math:f", "acme.math:g"]
 
 
+@pytest.mark.slow
 def test_names_are_unique_over_specs_and_functions(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH, [tool("move")])
     with pytest.raises(
@@ -317,6 +327,7 @@ REGISTRY.register(define_tool(name="whisper", factory=make))
 """
 
 
+@pytest.mark.slow
 def test_a_registry_is_read_as_it_stands(tmp_path: Path) -> None:
     project = project_of(tmp_path, REGISTRY, functions=["acme.math:REGISTRY"])
     project.write("acme/shout.md", "Shouts in ${workspace}.")
@@ -342,6 +353,7 @@ def test_a_tool_that_needs_a_context_cannot_be_generated(tmp_path: Path) -> None
         project_of(tmp_path, text).generate()
 
 
+@pytest.mark.slow
 def test_a_changed_function_says_what_it_wants_now(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH)
     project.generate()
@@ -374,6 +386,7 @@ def test_functions_of_an_included_package_run_with_their_pack(tmp_path: Path) ->
     assert project.python(code).stdout == "total=3 currency='EUR' missing=[]\n"
 
 
+@pytest.mark.slow
 def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
     trees = []
     for seed in ("1", "2"):
@@ -390,6 +403,7 @@ def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
     assert trees[0] == trees[1]
 
 
+@pytest.mark.slow
 def test_a_project_laid_out_below_src(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("alpha")], functions=["acme.math"])
     os.renames(tmp_path / "acme", tmp_path / "src" / "acme")
@@ -401,6 +415,7 @@ def test_a_project_laid_out_below_src(tmp_path: Path) -> None:
     assert (tmp_path / "src/acme/generated/models/move.py").is_file()
 
 
+@pytest.mark.slow
 def test_lint_looks_at_functions_too(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH)
     done = run([sys.executable, "-m", "toolkit", "lint"], project.root, check=False)
@@ -413,7 +428,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "a path": ({"functions": ["acme/math.py"]}, "'functions' entries have the form 'acme.math' or 'acme.math:REGISTRY', not 'acme/math.py'"),
     "a star": ({"functions": ["acme.math:*"]}, "not 'acme.math:\\*'"),
     "a number": ({"functions": 7}, "'functions' must be a string or a list of strings"),
-    "twice": ({"functions": ["acme.math", "acme.math"]}, "'functions' names 'acme.math' twice"),
+    "twice": ({"functions": ["acme.math", "acme.math"]}, "'functions' contains 'acme.math' more than once; remove one"),
     "neither": ({"functions": [], "specs": []}, "'specs' must name at least one file or folder"),
 }  # fmt: skip
 

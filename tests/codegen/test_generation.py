@@ -28,12 +28,14 @@ print(len(package.CATALOG.tools))
 
 
 @pytest.mark.parametrize("count", [0, 1, 18])
+@pytest.mark.slow
 def test_any_number_of_tools_gives_a_package_that_runs(tmp_path: Path, count: int) -> None:
     project = Project(tmp_path, many_tools(count))
     assert len(project.generate()) == 11 + count
     assert project.python(IMPORT_ALL).stdout.strip() == str(count)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
     trees = []
     for seed in ("1", "2"):
@@ -99,6 +101,7 @@ def test_editing_one_spec_changes_only_what_it_must(tmp_path: Path) -> None:
     assert project.files() == fresh.files()
 
 
+@pytest.mark.slow
 def test_incremental_equals_from_scratch_through_many_changes(tmp_path: Path) -> None:
     project = Project(tmp_path / "a")
     steps: list[list[str]] = [
@@ -170,6 +173,7 @@ generate(settings)
 """
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_write_the_package_can_be_imported_and_the_next_run_finishes(tmp_path: Path) -> None:
     old = [tool("alpha"), tool("beta"), tool("gone")]
     new = [tool("alpha", description="Changed."), tool("beta"), tool("gamma"), tool("delta")]
@@ -191,6 +195,7 @@ def test_killed_in_the_middle_of_a_write_the_package_can_be_imported_and_the_nex
     assert kills >= 8
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_output_whole(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("alpha")])
     project.generate()
@@ -309,6 +314,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
+@pytest.mark.slow
 def test_our_own_package_comes_back_as_committed_after_it_was_deleted(tmp_path: Path) -> None:
     folder = copy_of_the_source_tree(tmp_path)
     shutil.rmtree(folder / "generated")
@@ -316,6 +322,7 @@ def test_our_own_package_comes_back_as_committed_after_it_was_deleted(tmp_path: 
     assert tree(folder / "generated") == tree(REPOSITORY / "generated")
 
 
+@pytest.mark.slow
 def test_the_generator_runs_while_our_own_package_is_broken(tmp_path: Path) -> None:
     folder = copy_of_the_source_tree(tmp_path)
     for file in (folder / "generated").rglob("*.py"):
@@ -465,19 +472,25 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "package is no name": ({"package": "acme/generated"}, "'package' must be a dotted module name"),
     "package is a keyword": ({"package": "acme.class"}, "'package' must be a dotted module name"),
     "package is an import": ({"package": "import"}, "'package' must be a dotted module name"),
-    "package is ours": ({"package": "toolkit.generated"}, "would hide a package of ours; write acme.generated"),
+    "package is ours": (
+        {"package": "toolkit.generated"},
+        "it would hide a package of typed-toolkit; use, for example, acme.generated",
+    ),
     "class is no name": ({"class": "1x"}, "'class' must be a class name"),
     "class is a keyword": ({"class": "None"}, "'class' must be a class name"),
     "class is a lower keyword": ({"class": "class"}, "'class' must be a class name"),
-    "class is exported": ({"class": "Tools"}, "a name that generated code uses itself; write AcmeToolkit"),
-    "class is the context": ({"class": "ToolkitContext"}, "a name that generated code uses itself"),
-    "class is a builtin": ({"class": "str"}, "a name that generated code uses itself"),
-    "class is imported with Async": ({"class": "Runner"}, "a name that generated code uses itself"),
+    "class is exported": ({"class": "Tools"}, "generated code uses that name; use, for example, AcmeToolkit"),
+    "class is the context": ({"class": "ToolkitContext"}, "generated code uses that name"),
+    "class is a builtin": ({"class": "str"}, "generated code uses that name"),
+    "class is imported with Async": ({"class": "Runner"}, "generated code uses that name"),
     "class is a model": (
         {"class": "AlphaInput"},
         "which is already a model of the tool 'alpha'; choose another name @ pyproject",
     ),
-    "include twice": ({"include": ["toolkit.generated"] * 2}, "'include' names 'toolkit.generated' twice @ pyproject"),
+    "include twice": (
+        {"include": ["toolkit.generated"] * 2},
+        "'include' contains 'toolkit.generated' more than once; remove one @ pyproject",
+    ),
     "pack is no reference": (
         {"packs": ["acme.tools"]},
         "'packs' entries have the form 'module:name', not 'acme.tools'",

@@ -135,6 +135,7 @@ def call(name: str, properties: list[str], attribute: str, index: int) -> str:
     )
 
 
+@pytest.mark.slow
 def test_hostile_names_can_be_called_and_the_wire_sees_the_originals(tmp_path: Path) -> None:
     project = whole_project(tmp_path)
     project.python("import calls")

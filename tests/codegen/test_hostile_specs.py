@@ -72,6 +72,7 @@ def hostile_tool(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
+@pytest.mark.slow
 def test_text_stays_text(tmp_path: Path, text: str) -> None:
     spec = hostile_tool(text)
     project = Project(tmp_path, [spec])
@@ -325,6 +326,7 @@ schemas = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(names, schemas, max_size=4))
+@pytest.mark.slow
 def test_random_schemas_with_random_names_give_modules_that_run(properties: dict[str, Any]) -> None:
     text = module_text({"type": "object", "properties": properties}, {"type": "object", "properties": properties})
     ast.parse(text)

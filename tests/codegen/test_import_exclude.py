@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.codegen.test_imports import imported, project, toolkit
 from tests.projects import REPOSITORY, Project
 
@@ -25,6 +27,7 @@ def set_without(made: Project, names: str) -> None:
     made.write("pyproject.toml", (made.root / "pyproject.toml").read_text() + f"without = {names}\n")
 
 
+@pytest.mark.slow
 def test_what_generation_would_refuse_is_told_at_import_with_the_way_out(tmp_path: Path) -> None:
     made = legacy(tmp_path, good=PLAIN, bad=REFUSED)
     ran = toolkit(made, "import")
@@ -43,6 +46,7 @@ def test_what_generation_would_refuse_is_told_at_import_with_the_way_out(tmp_pat
     assert (ran.returncode, ran.stdout) == (0, "nothing changed\n")
 
 
+@pytest.mark.slow
 def test_what_no_file_can_hold_is_told_with_the_way_out(tmp_path: Path) -> None:
     made = legacy(tmp_path, good=PLAIN, bad={"type": "array"}, worse={"type": "string"})
     ran = toolkit(made, "import")
@@ -64,6 +68,7 @@ def test_a_name_that_is_not_there_is_a_note(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_left_out_later_is_imported_again_first(tmp_path: Path) -> None:
     made = legacy(tmp_path, good=PLAIN, bad=REFUSED)
     assert toolkit(made, "import").returncode == 0
@@ -75,6 +80,7 @@ def test_what_is_left_out_later_is_imported_again_first(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_server_with_two_tools_of_one_name(tmp_path: Path) -> None:
     command = json.dumps(["python", "odd.py", "twins"])
     made = project(tmp_path, f"[tool.toolkit.imports.odd]\ncommand = {command}\n")

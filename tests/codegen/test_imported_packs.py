@@ -113,6 +113,7 @@ def test_packs_say_how_to_reach_what_runs_the_tools(tmp_path: Path) -> None:
     assert made.generate() == []
 
 
+@pytest.mark.slow
 def test_a_server_without_a_sandbox_is_shown_as_one(tmp_path: Path) -> None:
     made = project(tmp_path, {"files": SERVER}, {"files": mcp("a")})
     made.generate()
@@ -146,6 +147,7 @@ def test_changed_settings_are_generated_anew(tmp_path: Path) -> None:
     assert made.generate() == ["imported.py"]
 
 
+@pytest.mark.slow
 def test_what_is_not_imported_yet_is_told_and_leaves_no_trace(tmp_path: Path) -> None:
     made = project(tmp_path, {"files": SERVER}, {})
     ran = toolkit(made, "generate")

@@ -80,6 +80,7 @@ SHAPES_SETTINGS = (
 )
 
 
+@pytest.mark.slow
 def test_functions_are_imported_generated_and_run_under_a_prefix(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     ran = toolkit(made, "import")
@@ -97,6 +98,7 @@ with create_agent_toolkit(ToolkitContext(workspace=".", policy=SecurityPolicy(de
     assert made.python(code).stdout == "3 8\n1.5 ['m_add', 'm_double it', 'm_halve']\n"
 
 
+@pytest.mark.slow
 def test_a_function_that_is_gone_is_told_when_a_toolkit_is_built(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     assert toolkit(made, "import").returncode == 0
@@ -107,6 +109,7 @@ def test_a_function_that_is_gone_is_told_when_a_toolkit_is_built(tmp_path: Path)
     assert "the tool 'add' no longer exists in acme.maths:*. Run `toolkit import`" in ran.stderr
 
 
+@pytest.mark.slow
 def test_models_are_told_as_pydantic_tells_them(tmp_path: Path) -> None:
     made = project(tmp_path, SHAPES_SETTINGS, shapes=SHAPES)
     ran = toolkit(made, "import", "shapes", "--json")
@@ -125,6 +128,7 @@ def test_models_are_told_as_pydantic_tells_them(tmp_path: Path) -> None:
     assert "http_query: _Handler[HttpQueryInput, HttpQueryOutput]" in bind
 
 
+@pytest.mark.slow
 def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS + SHAPES_SETTINGS, maths=MATHS, shapes=SHAPES)
     assert toolkit(made, "import").returncode == 0
@@ -144,12 +148,14 @@ def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     assert file.read_text().endswith("}\n")
 
 
+@pytest.mark.slow
 def test_only_the_named_ones_are_read(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS + SHAPES_SETTINGS, maths=MATHS, shapes="raise RuntimeError")
     assert toolkit(made, "import", "maths").returncode == 0
     assert not (tmp_path / "acme/tools/shapes.json").exists()
 
 
+@pytest.mark.slow
 def test_where_one_fails_nothing_is_written(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS + SHAPES_SETTINGS, maths=MATHS, shapes="raise RuntimeError('no')")
     ran = toolkit(made, "import")
@@ -161,6 +167,7 @@ def test_where_one_fails_nothing_is_written(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "acme/tools").iterdir()) == ["tools.json"]
 
 
+@pytest.mark.slow
 def test_a_rename_in_the_file_outlives_the_next_import(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     assert toolkit(made, "import").returncode == 0
@@ -184,6 +191,7 @@ def test_names_that_no_tool_may_have_are_replaced(tmp_path: Path) -> None:
     made.generate()
 
 
+@pytest.mark.slow
 def test_an_import_makes_the_folder_it_needs(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     (tmp_path / "acme/tools/tools.json").unlink()
@@ -192,6 +200,7 @@ def test_an_import_makes_the_folder_it_needs(tmp_path: Path) -> None:
     made.generate()
 
 
+@pytest.mark.slow
 def test_two_tools_of_one_name_are_offered_a_prefix(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS.replace('prefix = "m_"\n', ""), maths=MATHS)
     made.write("acme/tools/add.yaml", "name: add\ninputSchema: {}\n")
@@ -205,6 +214,7 @@ def test_two_tools_of_one_name_are_offered_a_prefix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"tools": []}', '{"origin": {"name": "other"}, "tools": []}', "[1]"])
+@pytest.mark.slow
 def test_a_file_of_somebody_elses_is_never_overwritten(tmp_path: Path, text: str) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     made.write("acme/tools/maths.json", text)
@@ -215,6 +225,7 @@ def test_a_file_of_somebody_elses_is_never_overwritten(tmp_path: Path, text: str
 
 
 @pytest.mark.parametrize("command", [["import"], ["check", "--live"]])
+@pytest.mark.slow
 def test_a_file_that_is_no_json_any_more_is_told_as_what_it_is(tmp_path: Path, command: list[str]) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     assert toolkit(made, "import").returncode == 0
@@ -240,6 +251,7 @@ def test_a_file_that_is_no_json_any_more_is_told_as_what_it_is(tmp_path: Path, c
         ),
     ],
 )
+@pytest.mark.slow
 def test_what_cannot_be_imported_is_told(tmp_path: Path, settings: str, words: list[str], told: str) -> None:
     ran = toolkit(project(tmp_path, settings), "import", *words)
     assert ran.returncode == 2 and ran.stderr.startswith(told)
@@ -254,12 +266,14 @@ def test_what_cannot_be_imported_is_told(tmp_path: Path, settings: str, words: l
         ("import pydantic\nclass Query(pydantic.RootModel[int]): pass", "acme.shapes:Query", "'inputSchema' must describe an object"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_models_that_are_none(tmp_path: Path, source: str, entry: str, told: str) -> None:
     made = project(tmp_path, f'[tool.toolkit.imports.shapes]\nmodels = ["{entry}"]\n', shapes=source)
     ran = toolkit(made, "import")
     assert ran.returncode == 1 and ran.stderr.startswith(told), ran.stderr
 
 
+@pytest.mark.slow
 def test_a_long_description_is_not_lost_silently(tmp_path: Path) -> None:
     source = (
         MATHS
@@ -289,6 +303,7 @@ def test_a_document_may_lie_beside_the_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["openapi", "tools"])
+@pytest.mark.slow
 def test_a_file_that_is_not_there_is_a_mistake_of_the_settings(tmp_path: Path, key: str) -> None:
     ran = toolkit(project(tmp_path, f'[tool.toolkit.imports.shop]\n{key} = "nope.json"\n'), "import")
     told = f"the file 'nope.json' does not exist; give a path relative to pyproject.toml @ pyproject.toml:/tool/toolkit/imports/shop/{key}\n"

@@ -35,6 +35,7 @@ def toolkit(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
     return run([sys.executable, "-m", "toolkit", *words], project.root, check=False)
 
 
+@pytest.mark.slow
 def test_nothing_changed(project: Project) -> None:
     ran = toolkit(project, "check", "--live")
     assert (ran.returncode, ran.stdout) == (0, "nothing changed\n")
@@ -48,6 +49,7 @@ def test_nothing_changed(project: Project) -> None:
         ("b: int)", "b: str)", "maths: add: breaking: the type was integer, is now string @ /inputSchema/properties/b/type\n0 compatible, 0 widening, 1 breaking\n", (1, 1, 1)),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_each_class_has_its_exit_code(
     project: Project, before: str, after: str, told: str, codes: tuple[int, ...]
 ) -> None:
@@ -65,12 +67,14 @@ def test_each_class_has_its_exit_code(
     assert file.read_bytes() == committed
 
 
+@pytest.mark.slow
 def test_a_tool_that_is_gone_has_no_place(project: Project) -> None:
     project.write("acme/maths.py", MATHS.replace("def add", "def plus"))
     told = toolkit(project, "check", "--live").stdout.splitlines()
     assert told[:2] == ["maths: add: breaking: the tool was removed", "maths: plus: widening: the tool was added"]
 
 
+@pytest.mark.slow
 def test_json_for_scripts(project: Project) -> None:
     project.write("acme/maths.py", MATHS.replace("def add", "def plus"))
     ran = toolkit(project, "check", "--live", "--json")
@@ -84,6 +88,7 @@ def test_json_for_scripts(project: Project) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_rename_of_ones_own_is_no_change(project: Project) -> None:
     file = project.root / "acme/tools/maths.json"
     document = json.loads(file.read_text())
@@ -99,18 +104,21 @@ def test_a_rename_of_ones_own_is_no_change(project: Project) -> None:
         (MATHS, ["--live", "math"], "there is no import named 'math'. Did you mean 'maths'? @ pyproject.toml:/tool/toolkit/imports\n"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_no_finding(project: Project, module: str, words: list[str], told: str) -> None:
     project.write("acme/maths.py", module)
     ran = toolkit(project, "check", *words)
     assert (ran.returncode, ran.stderr) == (2, told)
 
 
+@pytest.mark.slow
 def test_what_was_never_imported_cannot_have_changed(project: Project) -> None:
     (project.root / "acme/tools/maths.json").unlink()
     ran = toolkit(project, "check", "--live")
     assert (ran.returncode, ran.stderr) == (2, "not imported yet: maths; run `toolkit import maths`\n")
 
 
+@pytest.mark.slow
 def test_names_belong_to_live(project: Project) -> None:
     assert toolkit(project, "check", "maths").returncode == 2
     assert toolkit(project, "check", "--allow", "widening").returncode == 2

@@ -90,6 +90,7 @@ def test_the_type_is_honest(name: str) -> None:
         assert model.model_validate(lie.taken).model_dump(mode="json", exclude_unset=True) == lie.taken
 
 
+@pytest.mark.slow
 def test_lint_tells_and_generation_goes_on(tmp_path: Path) -> None:
     described = [
         {"name": name, "description": "Lies.", "inputSchema": {"type": "object"}, "outputSchema": lie.schema}

@@ -104,10 +104,10 @@ def test_mistakes(tmp_path: Path, case: str) -> None:
 # Each row: a reference, what is said of it.
 REFERENCES = {
     "#/components/schemas/Pat": "'#/components/schemas/Pat' does not exist. Did you mean 'Pet'?",
-    "https://example.org/pet.json": "'https://example.org/pet.json' is not followed: nothing is downloaded, only files in "
-    "the document's folder are read",
-    "//example.org/pet.json": "'//example.org/pet.json' is not followed: nothing is downloaded, only files in the document's "
-    "folder are read",
+    "https://example.org/pet.json": "'https://example.org/pet.json' is not followed: nothing is downloaded; save the file in "
+    "the document's folder",
+    "//example.org/pet.json": "'//example.org/pet.json' is not followed: nothing is downloaded; save the file in the document's "
+    "folder",
     "file:///etc/passwd": "'file:///etc/passwd' is not followed: nothing is downloaded; save the file in the document's folder",
     "/etc/passwd": "'/etc/passwd' is not followed: nothing is downloaded; save the file in the document's folder",
     "../secret.json": "'../secret.json' is not followed: it is outside the document's folder; move the file into it",

@@ -13,6 +13,7 @@ from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import GenerationError
 
 
+@pytest.mark.slow
 def test_the_same_texts_in_the_same_order_however_many_processes_share_the_work() -> None:
     jobs = [
         RenderJob(f"{n}.json", "X", f"Tool {n}.", flatten(tool("x")["inputSchema"], "XInput", "")[0], None)
@@ -21,6 +22,7 @@ def test_the_same_texts_in_the_same_order_however_many_processes_share_the_work(
     assert list(render_all(jobs, workers=2)) == list(render_all(jobs, workers=1))
 
 
+@pytest.mark.slow
 def test_a_module_that_cannot_be_made_is_told_by_whichever_process() -> None:
     good = RenderJob("x.json", "X", "", Document("XInput", {"type": "object"}), None)
     bad = RenderJob("x.json", "X", "", Document("not a name", {"type": "object"}), None)

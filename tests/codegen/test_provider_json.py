@@ -148,10 +148,14 @@ def test_mistakes(tmp_path: Path, content: Any, told: tuple[str, ...]) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=r"no file 'tools\.json' @ pyproject\.toml:.*/legacy/tools"):
+    with pytest.raises(
+        SetupError,
+        match=r"the file 'tools\.json' does not exist; give a path relative to pyproject\.toml @ pyproject\.toml:.*/legacy/tools",
+    ):
         import_provider_json(ImportSettings("legacy", tools="tools.json"), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_project_of_them(tmp_path: Path) -> None:
     project = Project(tmp_path)
     settings = (tmp_path / "pyproject.toml").read_text()

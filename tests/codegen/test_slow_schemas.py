@@ -50,6 +50,7 @@ TOO_LARGE = {
 
 
 @pytest.mark.parametrize("case", TOO_LARGE)
+@pytest.mark.slow
 def test_what_grows_without_end_is_refused(tmp_path: Path, case: str) -> None:
     with pytest.raises(SpecError, match=r"written out, .* this schema has more than 200000 parts"):
         Project(tmp_path, [{"name": "t", "description": "d", "inputSchema": TOO_LARGE[case]}]).generate()
@@ -97,6 +98,7 @@ LARGE: dict[str, tuple[Any, Any, Any]] = {
 
 
 @pytest.mark.parametrize("case", LARGE)
+@pytest.mark.slow
 def test_what_is_only_large_is_read_and_exact(case: str) -> None:
     schema, good, bad = LARGE[case]
     model = input_model(one_of(schema))

@@ -29,6 +29,7 @@ def modules() -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["toolkit", *modules()])
+@pytest.mark.slow
 def test_docstrings_run(name: str) -> None:
     module: ModuleType = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
@@ -41,6 +42,7 @@ def test_readme_programs_run(program: str, monkeypatch: pytest.MonkeyPatch) -> N
     exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
 
 
+@pytest.mark.slow
 def test_readme_project_with_own_tools(tmp_path: Path) -> None:
     """The YAML, the settings and the handler in the README form a project that works and is clean under mypy."""
     spec = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
@@ -75,6 +77,7 @@ def test_make_help_lists_every_target() -> None:
     wanted = [
         "setup",
         "run",
+        "quick",
         "test",
         "test-all",
         "corpus",

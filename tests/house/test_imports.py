@@ -207,6 +207,7 @@ def test_the_guard_needs_nothing_but_the_standard_library() -> None:
 
 
 @pytest.mark.parametrize("file", sources(), ids=lambda file: file.relative_to(REPOSITORY).as_posix())
+@pytest.mark.slow
 def test_only_the_guard_touches_the_system_for_a_tool(file: Path) -> None:
     if part_of(file, TOUCH_THE_SYSTEM) is not None:
         return
@@ -258,6 +259,7 @@ print([name for name in {HEAVY[:-2]} if name in sys.modules])
 
 @pytest.mark.parametrize("name", ["codegen", "generated"])
 @pytest.mark.parametrize("kind", ["package", "module"])
+@pytest.mark.slow
 def test_a_users_own_packages_of_these_names_are_not_disturbed(tmp_path: Path, name: str, kind: str) -> None:
     file = tmp_path / {"package": f"{name}/__init__.py", "module": f"{name}.py"}[kind]
     file.parent.mkdir(exist_ok=True)
@@ -266,6 +268,7 @@ def test_a_users_own_packages_of_these_names_are_not_disturbed(tmp_path: Path, n
     assert run([sys.executable, "-c", code], tmp_path).stdout.split() == ["True", "toolkit.generated.facade"]
 
 
+@pytest.mark.slow
 def test_nothing_imports_the_generator_or_the_built_ins_by_their_bare_names() -> None:
     """Two names for one module would be two modules, with two classes each."""
     files = [file for name in (*OURS, "tests", "examples", "benchmarks") for file in (REPOSITORY / name).rglob("*.py")]

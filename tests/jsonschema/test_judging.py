@@ -43,6 +43,7 @@ def test_types_are_those_of_json_schema(value: Any) -> None:
 
 @settings(max_examples=300)
 @given(schemas(), values)
+@pytest.mark.slow
 def test_what_fits_is_valid_and_what_can_be_judged_is_judged(schema: dict[str, Any], value: Any) -> None:
     judged = Judge(schema).fits(value, schema)
     words = {word for _, node in subschemas(schema) for word in node}
@@ -111,6 +112,7 @@ def unfold(schema: Any) -> list[Any]:
 
 @settings(max_examples=400)
 @given(PARTS, values)
+@pytest.mark.slow
 def test_a_merged_schema_accepts_what_all_parts_accept_and_an_exact_one_nothing_else(
     parts: list[Any], value: Any
 ) -> None:

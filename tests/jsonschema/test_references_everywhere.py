@@ -119,6 +119,7 @@ def test_secrets_behind_references_are_not_in_the_audit_log(project: Project) ->
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.slow
 def test_describe_shows_what_the_root_refers_to(tmp_path: Path, spelling: str) -> None:
     ref, definitions = SPELLINGS[spelling]
     output = {"$ref": ref, "$defs": with_target(definitions, {"type": "boolean"})}

@@ -97,7 +97,7 @@ def test_outputs_are_checked_as_the_context_says(make_sync: Doors) -> None:
 
 
 def test_a_variable_that_is_not_set_is_named(make_sync: Doors) -> None:
-    with pytest.raises(ToolFailed, match="needs the environment variable NO_SUCH_VARIABLE, not set") as caught:
+    with pytest.raises(ToolFailed, match="needs the environment variable NO_SUCH_VARIABLE; set it") as caught:
         make_sync(odd("banner", env=("NO_SUCH_VARIABLE",))).tool("odd")
     assert caught.value.reason == "NOT_CONFIGURED"
 

@@ -84,7 +84,7 @@ def test_an_edit_cannot_reach_what_a_rule_denies(make_door: MakeDoor, kind: Any)
     rules: list[Rule] = [Rule("deny", path="secrets/**"), Rule("ask", tools=["read_file"])]
     door = make_door(SecurityPolicy(default="deny", rules=rules), approver=kind(Edit({"path": "Secrets/key"})))
     assert code(door, "read_file", {"path": "a.txt"}).startswith(
-        "TOOL_NOT_ALLOWED: 'read_file' is not allowed: Rule('deny'"
+        "TOOL_NOT_ALLOWED: 'read_file' is not allowed: decided by Rule('deny'"
     )
 
 

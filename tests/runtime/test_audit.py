@@ -173,6 +173,7 @@ def test_leaves_out_what_is_secret(schema: Any, value: Any, expected: Any) -> No
 # What happens when the log is in the way
 
 
+@pytest.mark.slow
 def test_nothing_runs_where_the_log_cannot_be_written(tmp_path: Path, log: Path) -> None:
     """A file size limit stands for a full disk; in a process of its own, as it cannot be taken back."""
     (tmp_path / "workspace").mkdir()
@@ -255,6 +256,7 @@ with create_agent_toolkit(context) as toolkit:
 """
 
 
+@pytest.mark.slow
 def test_processes_share_a_log(tmp_path: Path, log: Path) -> None:
     paths = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "tests" / "downstream")])
     code = calling(log, tmp_path / "w", 100)
@@ -291,6 +293,7 @@ def test_a_line_its_writer_died_in_is_no_record_and_the_next_one_says_so(make_do
     assert (report.head.lines, report.problems) == (4, ())
 
 
+@pytest.mark.slow
 def test_a_call_that_never_ended_shows(tmp_path: Path, log: Path) -> None:
     (tmp_path / "w").mkdir()
     code = calling(log, tmp_path / "w", 1)
@@ -380,7 +383,7 @@ def test_an_empty_log_is_whole(log: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "3", "x:" + "0" * 64, "3:abc"])
 def test_a_head_that_is_none(text: str) -> None:
-    with pytest.raises(SetupError, match="a head is lines:hash"):
+    with pytest.raises(SetupError, match="a head has the form lines:hash"):
         AuditHead.parse(text)
 
 

@@ -165,6 +165,7 @@ def test_misspelt_argument_names_the_nearest(door: Door) -> None:
     )
 
 
+@pytest.mark.slow
 def test_errors_are_listed_up_to_fifty_and_counted(door: Door) -> None:
     error = caught(door, by_invoke, "add", {"a": 1, "b": 2} | {f"x{n}": n for n in range(100_000)})
     errors = error.details["errors"]

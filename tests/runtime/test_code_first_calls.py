@@ -242,7 +242,7 @@ CLASHES: dict[str, tuple[Any, str]] = {
     "with a spec": (
         [define_tool(other_twice, name="add")],
         rf"two tools are named 'add': one of acme\.generated \(from acme/tools/add\.yaml\) and {__name__}\.other_twice; "
-        "give the function another name with name=",
+        "rename the function with name=",
     ),
     "with a built-in": (
         [define_tool(other_twice, name="read_file")],

@@ -70,7 +70,7 @@ def test_deadline_of_the_context_holds_for_every_call(make_door: MakeDoor, key: 
 
 @pytest.mark.parametrize("deadline", [0, -1, float("nan")])
 def test_deadlines_are_above_zero(door: Door, deadline: float) -> None:
-    with pytest.raises(SetupError, match="above 0"):
+    with pytest.raises(SetupError, match="greater than 0"):
         door.with_options(deadline=deadline)
 
 

@@ -395,13 +395,13 @@ def test_refuses_a_parameter_that_nobody_fills(make_door: MakeDoor) -> None:
 
 
 def test_refuses_an_override_that_makes_nothing(make_door: MakeDoor) -> None:
-    with pytest.raises(SetupError, match="override of 'number' is int; give a function"):
+    with pytest.raises(SetupError, match="override of 'number' is of type int; pass a function"):
         make_door(overrides={"number": 3})
 
 
 def test_refuses_two_keys_of_one_name(make_door: MakeDoor) -> None:
     other = DependencyKey("number", later)
-    with pytest.raises(SetupError, match="two dependency keys are called 'number'"):
+    with pytest.raises(SetupError, match="two dependency keys are named 'number'"):
         make_door(packs=[Pack({"add": sync_handler(KEY), "shout": sync_handler(other)})])
 
 

@@ -158,6 +158,7 @@ def test_what_needs_a_context_is_made_once_for_each(tmp_path: Path) -> None:
         _ = lazy.definition
 
 
+@pytest.mark.slow
 def test_what_was_made_for_a_context_goes_with_it(tmp_path: Path) -> None:
     lazy = define_tool(name="where", factory=where)
     context = allowing(tmp_path)

@@ -58,6 +58,7 @@ def files(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("place", [1, 2, 3, 4, 5, 99])
+@pytest.mark.slow
 def test_a_killed_patch_is_whole_or_gone_at_the_next_start(
     tmp_path: Path, place: int, caplog: pytest.LogCaptureFixture
 ) -> None:

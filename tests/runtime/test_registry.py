@@ -81,7 +81,7 @@ def test_tools_are_found_by_name(registry: ToolRegistry) -> None:
 
 
 def test_a_name_that_is_taken_names_both_owners(registry: ToolRegistry) -> None:
-    words = rf"two tools are named 'add': {__name__}\.add and {__name__}\.another_add; give one another name with define_tool"
+    words = rf"two tools are named 'add': {__name__}\.add and {__name__}\.another_add; rename one with define_tool"
     with pytest.raises(SetupError, match=words):
         registry.register(define_tool(another_add, name="add"))
     with pytest.raises(SetupError, match="two tools are named 'add'"):

@@ -104,6 +104,7 @@ def test_an_async_handler_may_call_its_own_sync_toolkit(tmp_path: Path) -> None:
         assert toolkit.invoke("shout", {"text": "x", "times": 3}).content.text == "x!!"
 
 
+@pytest.mark.slow
 def test_closing_ends_a_call_whose_handler_will_not(tmp_path: Path) -> None:
     inside, release = threading.Event(), threading.Event()
     errors: list[ToolkitError] = []
@@ -176,6 +177,7 @@ def open_descriptors() -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
+@pytest.mark.slow
 def test_a_toolkit_that_is_dropped_gives_back_its_threads_and_descriptors(tmp_path: Path) -> None:
     def use() -> None:
         context = ToolkitContext(tmp_path, SecurityPolicy(default="allow"), deadline=60)
@@ -253,7 +255,7 @@ def test_calls_with_names_that_are_no_text(make_door: MakeDoor) -> None:
 
 
 def test_packs_policies_and_contexts_of_the_wrong_kind_are_told(make_door: MakeDoor, tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="packs is a list"):
+    with pytest.raises(SetupError, match="packs must be a list"):
         make_door(packs="toolkit.builtin:BUILTIN")
     odd: Any = {3: "allow"}
     with pytest.raises(SetupError, match="3 is not a name"):

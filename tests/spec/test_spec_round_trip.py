@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 
+import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,6 +66,7 @@ specs = st.fixed_dictionaries(
 
 @settings(max_examples=200, deadline=None)
 @given(spec=specs)
+@pytest.mark.slow
 def test_reads_json_and_yaml_alike(spec: dict[str, Json]) -> None:
     as_json = json.dumps(spec, ensure_ascii=False)
     # Unescaped, safe_dump would write these as the line ends they were in YAML 1.1, with an indentation behind.

@@ -208,6 +208,7 @@ def accepts(name: str, value: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", TYPES)
+@pytest.mark.slow
 def test_accepted_exactly_when_the_schema_accepts(name: str) -> None:
     oracle = pair(name)[1]
     wrong = [value for value in VALUES if accepts(name, value) != oracle.is_valid({"v": value})]

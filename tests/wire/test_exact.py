@@ -142,6 +142,7 @@ def disagreement(name: str, value: Any) -> str | None:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.slow
 def test_verdicts_agree_on_telling_values(name: str) -> None:
     differing = [words for value in VALUES if (words := disagreement(name, value)) is not None]
     assert not differing, "\n".join(differing)
@@ -178,6 +179,7 @@ json_values = st.recursive(
 
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(sorted(SCHEMAS)), json_values)
+@pytest.mark.slow
 def test_verdicts_agree_on_random_values(name: str, value: Any) -> None:
     assert disagreement(name, value) is None
 
@@ -197,6 +199,7 @@ def test_what_is_no_json_is_refused_everywhere(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.slow
 def test_a_model_tells_a_json_schema_that_accepts_what_it_accepts(name: str) -> None:
     model, oracle = pair(name)
     told = Draft202012Validator(model.model_json_schema())

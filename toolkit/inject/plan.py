@@ -50,7 +50,8 @@ class Planner:
         for id, factory in overrides.items():
             if not callable(factory):
                 raise SetupError(
-                    f"the override of {id!r} is a {type(factory).__name__}; pass a function that returns it: lambda: value"
+                    f"the override of {id!r} is of type {type(factory).__name__}; pass a function that returns it:"
+                    " lambda: value"
                 )
         self.overrides: Final = dict(overrides)
         self._given = given

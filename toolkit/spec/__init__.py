@@ -25,7 +25,7 @@ else:
             ".lint": "estimate_tokens lint_spec",
             ".load": "load_spec_text load_specs",
             ".model": "Json Origin SpecExample ToolSpec",
-            ".names": "is_wire_name",
+            ".tool_names": "is_wire_name",
             ".problems": "Finding",
         },
     )

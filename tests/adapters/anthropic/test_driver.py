@@ -150,6 +150,7 @@ def test_asks_for_what_every_model_gives_when_nobody_says() -> None:
         (500, anthropic.InternalServerError),
     ],
 )
+@pytest.mark.slow
 def test_errors_of_the_sdk_are_results(kind: str, status: int, error: type[Exception]) -> None:
     with serve(Answer({"type": "error", "error": {"type": "some_error", "message": "no"}}, status)) as server:
         result, texts = queried(server.url, kind)
@@ -160,6 +161,7 @@ def test_errors_of_the_sdk_are_results(kind: str, status: int, error: type[Excep
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_a_server_that_never_answers(kind: str) -> None:
     with serve(Answer(silent=True)) as server:
         result, _ = queried(server.url, kind, QueryOptions(timeout=0.2))

@@ -58,7 +58,7 @@ def test_an_answer_that_was_cut_is_not_acted_on(tmp_path: Path, answer: Answer) 
     with (
         serve(answer) as server,
         anthropic.Anthropic(api_key="k", base_url=server.url) as client,
-        pytest.raises(RuntimeError, match="no whole answer"),
+        pytest.raises(RuntimeError, match="no complete answer"),
     ):
         main(client, tmp_path)
     assert len(server.requests) == 1

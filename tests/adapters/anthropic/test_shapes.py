@@ -443,6 +443,7 @@ def conversations(draw: st.DrawFn) -> list[ChatMessage]:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # how fast a machine is tells nothing
 @given(conversations())
+@pytest.mark.slow
 def test_there_and_back(messages: list[ChatMessage]) -> None:
     sent = json.loads(json.dumps(encode_messages(messages)))
     back = decode_messages(sent)

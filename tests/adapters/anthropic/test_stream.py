@@ -241,6 +241,7 @@ ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slo
 
 @ANY_MACHINE
 @given(streams())
+@pytest.mark.slow
 def test_any_chunking_and_interleaving_gives_the_same(stream: tuple[list[Any], list[Any]]) -> None:
     blocks, events = stream
     whole = decode_response({**START["message"], "content": blocks, "stop_reason": "tool_use", "usage": {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 2}})  # fmt: skip

@@ -382,6 +382,7 @@ def conversations(draw: st.DrawFn) -> list[ChatMessage]:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conversations())
+@pytest.mark.slow
 def test_there_and_back(messages: list[ChatMessage]) -> None:
     sent = json.loads(json.dumps(encode_messages(messages)))
     assert [turn["role"] for turn in sent] == (["user", "assistant"] * len(sent))[: len(sent)]

@@ -171,6 +171,7 @@ def test_gives_what_was_recorded(corpus: Path) -> None:
     ("status", "error"),
     [(400, errors.ClientError), (401, errors.ClientError), (429, errors.ClientError), (500, errors.ServerError)],
 )
+@pytest.mark.slow
 def test_errors_of_the_sdk_are_results(kind: str, status: int, error: type[Exception]) -> None:
     with serve(Answer({"error": {"code": status, "message": "no", "status": "X"}}, status)) as server:
         result, texts = queried(server.url, kind)
@@ -181,6 +182,7 @@ def test_errors_of_the_sdk_are_results(kind: str, status: int, error: type[Excep
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_a_server_that_never_answers(kind: str) -> None:
     with serve(Answer(silent=True)) as server:
         result, _ = queried(server.url, kind, QueryOptions(timeout=0.2))

@@ -101,6 +101,7 @@ def test_errors_of_the_client_are_results(kind: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_a_server_that_never_answers(kind: str) -> None:
     with serve(Answer(silent=True)) as server:
         result, _ = queried(server.url, kind, timeout=0.2)

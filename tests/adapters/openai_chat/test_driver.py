@@ -118,6 +118,7 @@ def test_errors_of_the_sdk_are_results(kind: str, answer: Answer, error: type[Ex
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_a_server_that_never_answers(kind: str) -> None:
     with serve(Answer(silent=True)) as server:
         result, _ = queried(server.url, kind, QueryOptions(timeout=0.2))

@@ -93,6 +93,7 @@ KINDS = ["query", "stream", "async query", "async stream"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_asks_and_is_answered(kind: str) -> None:
     with serve(Answer(events=EVENTS) if "stream" in kind else Answer(BODY)) as server:
         result, texts = queried(server.url, kind)
@@ -118,6 +119,7 @@ def test_asks_and_is_answered(kind: str) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_gives_what_was_recorded(corpus: Path) -> None:
     """Answers of the corpus again, as the SDK parses them."""
     found = exchanges(corpus, "openai_responses", "lmstudio_responses", "deepseek_responses")
@@ -151,6 +153,7 @@ def test_gives_what_was_recorded(corpus: Path) -> None:
         (500, openai.InternalServerError),
     ],
 )
+@pytest.mark.slow
 def test_errors_of_the_sdk_are_results(kind: str, status: int, error: type[Exception]) -> None:
     with serve(Answer({"error": {"message": "no"}}, status)) as server:
         result, texts = queried(server.url, kind)
@@ -161,6 +164,7 @@ def test_errors_of_the_sdk_are_results(kind: str, status: int, error: type[Excep
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_a_server_that_never_answers(kind: str) -> None:
     with serve(Answer(silent=True)) as server:
         result, _ = queried(server.url, kind, QueryOptions(timeout=0.2))

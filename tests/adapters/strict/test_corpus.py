@@ -23,6 +23,7 @@ def sampled(corpus: Path, file: str, everything: bool) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("file", FILES)
+@pytest.mark.slow
 def test_shared_specs(corpus: Path, file: str, everything: bool) -> None:
     strict = 0
     for row in sampled(corpus, file, everything):

@@ -47,6 +47,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.slow
 def test_hostile_schemas_are_told(name: str) -> None:
     schema, why = HOSTILE[name]
     receipt = to_strict(schema)

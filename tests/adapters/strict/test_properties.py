@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -82,6 +83,7 @@ def _ends(schema: dict[str, Any]) -> bool:
 
 @settings(deadline=None, max_examples=400)
 @given(ROOTS, st.integers(0, 1000))
+@pytest.mark.slow
 def test_answers_come_back_valid(schema: dict[str, Any], seed: int) -> None:
     before = copy.deepcopy(schema)
     receipt = to_strict(schema)
@@ -116,6 +118,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @settings(deadline=None, max_examples=400)
 @given(st.dictionaries(KEYWORDS, JSON, max_size=6), JSON)
+@pytest.mark.slow
 def test_nothing_that_is_json_breaks_it(schema: dict[str, Any], answer: Any) -> None:
     receipt = to_strict({"type": "object", "properties": {"a": schema}})
     assert receipt.is_strict == (not check_strict(receipt.schema)) or not receipt.is_strict

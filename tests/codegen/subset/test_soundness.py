@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -28,12 +29,14 @@ def judge(left: dict[str, Any], right: dict[str, Any], samples: list[Any]) -> No
 
 @TRIALS
 @given(neighbours(), st.lists(values, min_size=10, max_size=30))
+@pytest.mark.slow
 def test_a_proof_between_neighbours_holds(pair: tuple[dict[str, Any], dict[str, Any]], samples: list[Any]) -> None:
     judge(*pair, samples)
 
 
 @TRIALS
 @given(neighbours(), st.lists(values, min_size=10, max_size=30))
+@pytest.mark.slow
 def test_and_the_other_way_round(pair: tuple[dict[str, Any], dict[str, Any]], samples: list[Any]) -> None:
     judge(pair[1], pair[0], samples)
 
@@ -56,6 +59,7 @@ def says_of_others(node: Any) -> Any:
 
 @TRIALS
 @given(neighbours(), st.lists(st.fixed_dictionaries({"a": values}), min_size=10, max_size=30))
+@pytest.mark.slow
 def test_calls_of_a_tool_outlive_every_change_that_is_not_breaking(
     pair: tuple[dict[str, Any], dict[str, Any]], calls: list[dict[str, Any]]
 ) -> None:
@@ -79,6 +83,7 @@ def test_every_schema_is_proven_to_accept_what_it_accepts(schema: dict[str, Any]
 
 @TRIALS
 @given(neighbours(), st.lists(st.dictionaries(st.sampled_from(NAMES), values), min_size=10, max_size=30))
+@pytest.mark.slow
 def test_objects_with_the_properties_they_name(pair: tuple[dict[str, Any], dict[str, Any]], samples: list[Any]) -> None:
     """Objects that say nothing of other properties, and values that have none but those they name."""
     # What lies deeper would have to hold to it, too.

@@ -87,6 +87,7 @@ NOT_COVERED = [
 
 
 @pytest.mark.parametrize(("glob", "path"), COVERED)
+@pytest.mark.slow
 def test_a_pattern_covers_what_it_matches_and_all_below(glob: str, path: str) -> None:
     assert Globs(["never", glob, "nor/this"]).cover(forms(path))
 

@@ -85,6 +85,7 @@ PATHS = st.text() | st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_
 
 @settings(max_examples=500, deadline=None, database=None)
 @given(text=PATHS)
+@pytest.mark.slow
 def test_no_text_leaves_the_root_and_both_resolvers_agree(base: Path, text: str) -> None:
     with SandboxFS(base / "ws", resolver="walk") as walk, SandboxFS(base / "ws") as best:
         for operation in OPERATIONS:

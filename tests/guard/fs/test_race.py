@@ -57,6 +57,7 @@ def read_again_and_again(root: Path, texts: list[str], resolver: ResolverName) -
     return seen
 
 
+@pytest.mark.slow
 def test_a_directory_swapped_with_a_link_never_leaks(tmp_path: Path, resolver: ResolverName) -> None:
     root = tmp_path / "ws"
     for folder, content in ((root / "dir", INSIDE), (tmp_path / "outside", SECRET)):
@@ -71,6 +72,7 @@ def test_a_directory_swapped_with_a_link_never_leaks(tmp_path: Path, resolver: R
     assert set(seen) == {INSIDE, b"refused"}, seen
 
 
+@pytest.mark.slow
 def test_a_directory_moved_out_under_dot_dot_never_leaks(tmp_path: Path, resolver: ResolverName) -> None:
     root = tmp_path / "ws"
     for folder in (root / "a/moving", tmp_path / "x/moving"):
@@ -111,6 +113,7 @@ def tree(top: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
+@pytest.mark.slow
 def test_a_directory_swapped_with_a_link_is_never_written_through(memory: Path, resolver: ResolverName) -> None:
     root, outside = memory / "ws", memory / "outside"
     for folder in (root / "dir", outside):
@@ -150,6 +153,7 @@ def test_a_file_swapped_with_a_link_is_never_written_through(memory: Path, resol
     assert tree(outside) == before
 
 
+@pytest.mark.slow
 def test_a_directory_swapped_with_a_protected_one_is_never_written(memory: Path, resolver: ResolverName) -> None:
     """The link leads to a protected directory inside, so that only the check of the opened directory protects it."""
     root = memory / "ws"
@@ -166,6 +170,7 @@ def test_a_directory_swapped_with_a_protected_one_is_never_written(memory: Path,
     assert tree(root / ".git") == before
 
 
+@pytest.mark.slow
 def test_a_denied_directory_swapped_with_another_is_never_read(memory: Path, resolver: ResolverName) -> None:
     root = memory / "ws"
     for folder, content in (("dir", INSIDE), ("denied", SECRET)):

@@ -179,6 +179,7 @@ def as_nobody(act: Callable[[], None]) -> str:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 @pytest.mark.parametrize("text", ["README.md", "src/main.py", "src/../open.txt"])
+@pytest.mark.slow
 def test_what_may_not_be_read_is_said_without_the_host_path(fs: SandboxFS, root: Path, text: str) -> None:
     (root / "open.txt").touch()
     for name, mode in (("README.md", 0), ("src", 0), ("open.txt", 0o644), (".", 0o755)):
@@ -365,6 +366,7 @@ def test_after_closing_every_use_is_refused(fs: SandboxFS) -> None:
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="descriptors cannot be counted here")
+@pytest.mark.slow
 def test_no_operation_leaves_a_descriptor_behind(root: Path, resolver: ResolverName) -> None:
     os.mkfifo(root / "fifo")
     (root / "out").symlink_to("../..")

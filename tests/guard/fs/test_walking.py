@@ -192,6 +192,7 @@ def test_after_closing_every_step_is_refused(folder: SandboxDir) -> None:
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="descriptors cannot be counted here")
+@pytest.mark.slow
 def test_no_step_leaves_a_descriptor_behind(root: Path, fs: SandboxFS) -> None:
     with fs.open_dir(".") as folder:
         before = open_descriptors()

@@ -478,6 +478,7 @@ EVERY_CHANGE: tuple[Callable[[SandboxFS, str], object], ...] = (
 )
 
 
+@pytest.mark.slow
 def test_no_change_leaves_a_descriptor_behind(root: Path, resolver: ResolverName) -> None:
     (root / "out").symlink_to("..")
     (root / "src/.git").mkdir()

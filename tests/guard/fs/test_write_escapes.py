@@ -143,6 +143,7 @@ def base(memory: Path) -> Path:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
+@pytest.mark.slow
 def test_every_change_answers_as_the_table_says_and_stays_inside(
     row: Row, operation: str, base: Path, resolver: ResolverName
 ) -> None:
@@ -254,6 +255,7 @@ PATHS = st.text(max_size=8) | st.lists(st.sampled_from(PIECES) | st.text(max_siz
 
 @settings(max_examples=150, deadline=None, database=None)
 @given(steps=st.lists(st.tuples(st.sampled_from(list(OPERATIONS)), PATHS), min_size=1, max_size=6))
+@pytest.mark.slow
 def test_no_texts_change_anything_outside_and_both_resolvers_agree(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]]
 ) -> None:

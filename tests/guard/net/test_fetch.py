@@ -166,6 +166,7 @@ def ids(row: Row) -> str:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=ids)
+@pytest.mark.slow
 def test_115_to_124_refused_without_a_connection(lab: Lab, row: Row) -> None:
     outcome = lab.run(Job(row.url, row.names))
     assert outcome.code == row.code, outcome
@@ -400,6 +401,7 @@ def test_130_other_methods_are_refused_and_head_works(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@pytest.mark.slow
 def test_131_a_bomb_is_cut(lab: Lab, coding: str) -> None:
     outcome = lab.run(Job(f"http://site.test/bomb?coding={coding}", SITE, max_bytes=5 << 20))
     assert outcome.ok.truncated and outcome.ok.body == bytes(5 << 20)
@@ -452,6 +454,7 @@ def test_132_endless_trailers_are_ended_by_size(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("page", ["drip", "drip?head=1", "silent"])
+@pytest.mark.slow
 def test_132_a_dripping_answer_is_ended_by_the_deadline(lab: Lab, page: str) -> None:
     before = time.monotonic()
     outcome = lab.run(Job(f"http://site.test/{page}", SITE, timeout=0.5))
@@ -460,6 +463,7 @@ def test_132_a_dripping_answer_is_ended_by_the_deadline(lab: Lab, page: str) -> 
 
 
 @pytest.mark.parametrize("page", ["drip", "silent"])
+@pytest.mark.slow
 def test_132_a_dripping_answer_is_ended_by_the_caller(lab: Lab, page: str) -> None:
     assert lab.run(Job(f"http://site.test/{page}", SITE, cancel_at_check=12)).code == "TOOL_CANCELLED"
 

@@ -133,6 +133,7 @@ def deaf(listener: socket.socket) -> Iterator[str]:
         yield "127.0.0.2"
 
 
+@pytest.mark.slow
 def test_an_answer_that_swallows_packets_leaves_time_for_the_next(listener: socket.socket, deaf: str) -> None:
     network = Network(allow_addresses=["127.0.0.0/8"], resolve=lambda host, port: [deaf, "127.0.0.1"])
     deadline, port = Deadline(6, lambda: None), listener.getsockname()[1]

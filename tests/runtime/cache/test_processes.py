@@ -57,6 +57,7 @@ def refs_of(children: list[subprocess.Popen[str]]) -> list[list[str]]:
     return printed
 
 
+@pytest.mark.slow
 def test_processes_share_a_directory(folder: Path, cache: FileOutputCache) -> None:
     refs = refs_of([start(PUT_MANY, folder, f"process {number}") for number in range(4)])
 
@@ -69,6 +70,7 @@ def test_processes_share_a_directory(folder: Path, cache: FileOutputCache) -> No
             assert is_unknown(cache, "process x", ref)
 
 
+@pytest.mark.slow
 def test_processes_share_a_quota(folder: Path) -> None:
     quota = 8 * 1024 * 1024
     refs = refs_of([start(PUT_MANY, folder, f"process {number}", quota_bytes=quota) for number in range(4)])
@@ -245,6 +247,7 @@ print(json.dumps(facts))
 """
 
 
+@pytest.mark.slow
 def test_gigabytes_stream_in_and_out(folder: Path, tmp_path: Path, everything: bool) -> None:
     """The same memory whatever the size: 256 MB, or 2 GB when everything is tested."""
     size = 2_000_000_000 if everything else 256_000_000

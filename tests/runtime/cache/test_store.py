@@ -374,6 +374,7 @@ def test_names_no_tool_could_have_are_kept_as_far_as_they_fit(cache: FileOutputC
 QUOTA = 1024 * 1024
 
 
+@pytest.mark.slow
 def test_the_oldest_make_room_whatever_session_they_are_of(folder: Path) -> None:
     cache = FileOutputCache(str(folder), quota_bytes=QUOTA)
     refs = []

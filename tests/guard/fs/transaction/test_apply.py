@@ -581,6 +581,7 @@ def test_a_link_at_the_temporary_name_is_not_followed(
     assert_untouched(root)
 
 
+@pytest.mark.slow
 def test_no_transaction_leaves_a_descriptor_behind(root: Path, resolver: ResolverName) -> None:
     (root / "out").symlink_to("..")
     gc.collect()

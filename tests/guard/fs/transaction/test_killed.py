@@ -48,6 +48,7 @@ WAYS = pytest.mark.parametrize("way", ["renameat2", "without renameat2"])
 
 
 @WAYS
+@pytest.mark.slow
 def test_killed_at_any_step_all_of_it_holds_or_none(memory: Path, way: str) -> None:
     found = killed_everywhere(memory / "base", way, "transact", range(1))
 
@@ -62,6 +63,7 @@ def test_killed_at_any_step_all_of_it_holds_or_none(memory: Path, way: str) -> N
 
 
 @WAYS
+@pytest.mark.slow
 def test_killed_while_it_recovers_the_next_one_goes_on(memory: Path, way: str, everything: bool) -> None:
     turns = range(1, 40) if everything else range(3, 4)
 
@@ -72,6 +74,7 @@ def test_killed_while_it_recovers_the_next_one_goes_on(memory: Path, way: str, e
 
 @WAYS
 @pytest.mark.parametrize("what", ["conflict in the middle", "conflict in the last instant"])
+@pytest.mark.slow
 def test_killed_in_a_conflict_the_rest_is_undone_and_their_change_stays(
     memory: Path, way: str, what: str, everything: bool
 ) -> None:
@@ -184,6 +187,7 @@ MEDDLING = [
 
 
 @pytest.mark.parametrize("row", MEDDLING, ids=[row.what for row in MEDDLING])
+@pytest.mark.slow
 def test_what_somebody_did_meanwhile_stays(half_way: Path, row: Meddling) -> None:
     outside = tree(half_way / "outside")
     row.act(half_way)
