@@ -98,7 +98,7 @@ JSON: list[tuple[str, str, str]] = [
     ("says_nothing", "", "not JSON: Expecting value (line 1, column 1) @ t.json:"),
     ("adds_a_second_value", "{} {}", "not JSON: Extra data (line 1, column 4) @ t.json:"),
     ("starts_with_a_bom", "\ufeff{}", "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ t.json:"),
-    ("is_a_list", "[]", 'a spec file holds one tool as an object, or {"tools": [...]}, not a list @ t.json:'),
+    ("is_a_list", "[]", 'a spec file must be one tool (an object) or {"tools": [...]}, not a list @ t.json:'),
     ("names_twice", f'{{{S}, "name": "u"}}', "the key 'name' is duplicated @ t.json:/name"),
     ("repeats_a_key_at_depth", f'{{{S}, "_meta": [{{"a": {{"b": 1, "b": 1}}}}]}}', "the key 'b' is duplicated @ t.json:/_meta/0/a/b"),
     ("uses_nan", f'{{{S}, "_meta": NaN}}', "NaN is not a JSON number @ t.json:/_meta"),
@@ -127,7 +127,7 @@ def test_refuses_json(text: str, problem: str) -> None:
 Y = "name: t\ninputSchema: {}\n"
 
 YAML: list[tuple[str, str, str]] = [
-    ("says_nothing", "# later\n", 'a spec file holds one tool as an object, or {"tools": [...]}, not null @ t.yaml:'),
+    ("says_nothing", "# later\n", 'a spec file must be one tool (an object) or {"tools": [...]}, not null @ t.yaml:'),
     ("holds_two_documents", f"{Y}---\n{Y}", "a second YAML document starts here (line 3) @ t.yaml:"),
     ("starts_with_a_bom", f"\ufeff{Y}", "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ t.yaml:"),
     ("holds_a_raw_nul", f"{Y}title: a\0", "not YAML: the character U+0000 must be escaped (line 3, column 9) @ t.yaml:"),
