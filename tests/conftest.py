@@ -29,6 +29,7 @@ FOLDER_MARKS = {
     "tests/guard/process": "sandbox",
     "tests/guard/git": "sandbox",
     "tests/guard/fs/test_escapes.py": "slow",
+    "tests/guard/fs/test_protect.py": "slow",
     "tests/guard/fs/test_write_escapes.py": "slow",
     "tests/packs": "sandbox",
     "tests/builtin/test_bash_tool.py": "sandbox",
@@ -36,7 +37,7 @@ FOLDER_MARKS = {
     "tests/builtin/test_exec_command_tool.py": "sandbox",
     "tests/builtin/test_git_status_tool.py": "sandbox",
 }
-"""What tests need, by where they are. Most `slow` ones are marked themselves; these two are tables of thousands of rows."""
+"""What tests need, by where they are. Most `slow` ones are marked themselves; these are tables of thousands of rows."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from toolkit.codegen.schema.enforced import mistake_in
 from toolkit.codegen.schema.keywords import LIMITS
 from toolkit.codegen.schema.report import Notes
-from toolkit.jsonschema.accepts import compiled
+from toolkit.jsonschema.accepts import compile_pattern
 from toolkit.jsonschema.keywords import Schema
 from toolkit.jsonschema.values import has_type
 
@@ -47,7 +47,7 @@ def mistake_in_limit(word: str, value: Any, kind: str) -> str | None:
 def is_typed(word: str, value: Any, kind: str) -> bool:
     """Whether a sound limit can be written into a type; pydantic-core keeps numbers in 64 bits."""
     if word == "pattern":
-        return compiled(value) is not None
+        return compile_pattern(value) is not None
     if word == "multipleOf":
         return 2**-63 <= value <= 2**63 and (kind == "number" or value == int(value))
     return word in ("minLength", "maxLength", "minItems", "maxItems") or abs(value) <= 2**63
@@ -71,6 +71,6 @@ def contradiction(limits: Mapping[str, Any]) -> str | None:
 def mistake_in_pattern(pattern: object) -> str | None:
     if not isinstance(pattern, str):
         return "'pattern' must be a string"
-    if compiled(pattern) is not None or mistake_in({"pattern": pattern}) is None:
+    if compile_pattern(pattern) is not None or mistake_in({"pattern": pattern}) is None:
         return None
     return "'pattern' does not compile in the linear-time engine; rewrite it without lookaround and back-references"

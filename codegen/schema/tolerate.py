@@ -36,7 +36,7 @@ def mend(schema: Any, notes: Notes, pointer: str = "") -> Any:
     return found
 
 
-def _required(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
+def _mend_required(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
     names = schema[word]
     if isinstance(names, bool):
         notes.finding("'required' is a list of names next to 'properties'; on a property it has no effect", pointer)
@@ -45,7 +45,7 @@ def _required(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
         schema[word] = list(dict.fromkeys(names))
 
 
-def _type(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
+def _mend_type(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
     types = schema[word]
     if isinstance(types, list) and all(isinstance(one, str) for one in types):
         schema[word] = list(dict.fromkeys(types))
@@ -53,7 +53,7 @@ def _type(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
         notes.problem(unknown_type(()), f"{pointer}/type")
 
 
-def _exclusive(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
+def _mend_exclusive(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
     """Up to draft-04 these were true or false, next to the limit itself."""
     if not isinstance(schema[word], bool):
         return
@@ -63,22 +63,22 @@ def _exclusive(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
         schema[word] = schema.pop(limit)
 
 
-def _text(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
+def _mend_text(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
     if not isinstance(schema[word], str):
         notes.finding(f"{word!r} is not a string and is ignored", f"{pointer}/{word}")
         del schema[word]
 
 
-def _draft(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
+def _mend_draft(schema: Schema, word: str, notes: Notes, pointer: str) -> None:
     if not isinstance(schema[word], str) or not _KNOWN_DRAFT.match(schema[word]):
         notes.finding("'$schema' does not name a draft from 04 to 2020-12; it is read as 2020-12", f"{pointer}/{word}")
         del schema[word]
 
 
 _MEND: Final[dict[str, Callable[[Schema, str, Notes, str], None]]] = {
-    "required": _required,
-    "type": _type,
-    "$schema": _draft,
-    **dict.fromkeys(_EXCLUSIVE, _exclusive),
-    **dict.fromkeys(_TEXTS, _text),
+    "required": _mend_required,
+    "type": _mend_type,
+    "$schema": _mend_draft,
+    **dict.fromkeys(_EXCLUSIVE, _mend_exclusive),
+    **dict.fromkeys(_TEXTS, _mend_text),
 }

@@ -194,7 +194,7 @@ def matches(pattern: Any, text: str) -> bool:
     """Whether a text matches, in linear time; a pattern that the engine does not take matches nothing."""
     from pydantic_core import ValidationError
 
-    found = compiled(pattern) if isinstance(pattern, str) else None
+    found = compile_pattern(pattern) if isinstance(pattern, str) else None
     if found is None:
         return False
     try:
@@ -205,7 +205,7 @@ def matches(pattern: Any, text: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> SchemaValidator | None:
+def compile_pattern(pattern: str) -> SchemaValidator | None:
     """The pattern for the linear-time engine; None if it has lookarounds, back references or mistakes."""
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 

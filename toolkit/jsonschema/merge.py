@@ -216,12 +216,12 @@ def _extra(one: Any, other: Any) -> Any:
 
 
 def _lists(word: str, combine: Callable[[list[Any], list[Any]], list[Any]]) -> Callable[[Any, Any], Any]:
-    def checked(one: Any, other: Any) -> Any:
+    def combine_lists(one: Any, other: Any) -> Any:
         if not isinstance(one, list) or not isinstance(other, list):
             raise NotMergeable(f"{word!r} must be a list")
         return combine(one, other)
 
-    return checked
+    return combine_lists
 
 
 def _common(one: list[Any], other: list[Any]) -> list[Any]:
@@ -230,12 +230,12 @@ def _common(one: list[Any], other: list[Any]) -> list[Any]:
 
 
 def _limits(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def checked(one: Any, other: Any) -> Any:
+    def combine_limits(one: Any, other: Any) -> Any:
         if not is_number(one) or not is_number(other):
             raise NotMergeable("a limit must be a number")
         return choose(one, other)
 
-    return checked
+    return combine_limits
 
 
 _RULES: Final[dict[str, Callable[[Any, Any], Any]]] = {

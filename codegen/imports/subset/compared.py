@@ -89,7 +89,7 @@ class ComparedSchema:
             found.append(node)
         return found
 
-    def named(self, given: Iterable[Node]) -> Named:
+    def find_named(self, given: Iterable[Node]) -> Named:
         """The properties these schemas name for one object, in any alternative."""
         found: set[str] = set()
         describes = False

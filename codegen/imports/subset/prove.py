@@ -129,7 +129,7 @@ class _Proof:
         if key in self._assumed:
             return []
         plain = [part for part in parts if isinstance(part, dict)]
-        names = self._left.named(parts) if named is None else named
+        names = self._left.find_named(parts) if named is None else named
         self._assumed.add(key)
         try:
             return self._direct_or_divided(_Left(left, plain, types, names), right, pointer, is_new=named is None)
@@ -304,7 +304,7 @@ class _Proof:
 
     def _unknown_names(self, named: Named, right: Node, pointer: str) -> list[Gap]:
         """Properties that the left object names and the right one does not, which names some and does not mention others."""
-        known = self._right.named([right])
+        known = self._right.find_named([right])
         lost = sorted(named.names - known.names) if known.names and not known.describes_others else ()
         return [Gap(below(below(pointer, "properties"), name), "properties", name=name) for name in lost]
 

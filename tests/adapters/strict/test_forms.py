@@ -194,7 +194,7 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str, str]] = {
     "allOf of contradictions": (in_a({"allOf": [TEXT, NUMBER]}), "/properties/a", "no value is valid"),
     "anyOf beside oneOf": (in_a({"anyOf": [TEXT], "oneOf": [TEXT]}), "/properties/a", "'anyOf' and 'oneOf'"),
     "a reference to nowhere": (in_a({"$ref": "#/$defs/no"}), "/properties/a", "refers to nothing"),
-    "a reference to another document": (in_a({"$ref": "other.json"}), "/properties/a", "outside the schema"),
+    "a reference to another document": (in_a({"$ref": "other.json"}), "/properties/a", "refers to something outside the schema"),
     "a reference that leads to itself": (in_a({"$ref": "#/$defs/A"}, **{"$defs": {"A": {"$ref": "#/$defs/A"}}}), "/properties/a", "is circular"),
     "a union that holds itself": (in_a({"$ref": "#/$defs/A"}, **{"$defs": {"A": {"anyOf": [TEXT, {"$ref": "#/$defs/A"}]}}}), "", "is circular"),
     "a type that is none": (in_a({"type": "text"}), "/properties/a", "'type'"),

@@ -59,12 +59,12 @@ def _convert_places(state: TransformState, schema: JsonDict, pointer: str, depth
         "reshaped",
         "an array with a schema for each position is requested as an object",
     )
-    made = closed({name: one.schema for name, one in zip(names, inner, strict=True)})
+    made = closed_object({name: one.schema for name, one in zip(names, inner, strict=True)})
     plans = {name: one.plan for name, one in zip(names, inner, strict=True)}
     return Converted(text.add_to(made), Places(plans))
 
 
-def closed(properties: JsonDict) -> JsonDict:
+def closed_object(properties: JsonDict) -> JsonDict:
     """The schema of an object with exactly these properties."""
     return {
         "type": "object",

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict import rules
-from toolkit.adapters.strict.arrays import closed
+from toolkit.adapters.strict.arrays import closed_object
 from toolkit.adapters.strict.restore import NOTHING, Member, Members, Pairs
 from toolkit.adapters.strict.scalars import convert_scalar, nullable
 from toolkit.adapters.strict.transform_state import FAILED, Converted, DescriptionText, TransformState
@@ -66,7 +66,7 @@ def _convert_members(state: TransformState, schema: JsonDict, pointer: str, dept
     text = DescriptionText(state, schema, pointer)
     rest = _add_rest(state, schema, pointer, depth, properties, members) if is_map(schema) else None
     text.move_all_but((*_SERVED, *_list_satisfied(state, schema)))
-    strict = text.add_to(closed(properties))
+    strict = text.add_to(closed_object(properties))
     if rest is None and all(member.is_kept for member in members.values()):
         return Converted(strict)
     return Converted(strict, Members(members, rest))
@@ -154,5 +154,5 @@ def _convert_map(
         "a map is requested as a list of pairs; of two with the same key the last one counts",
     )
     text.move_all_but(tuple(served))
-    pairs = closed({"key": key.schema, "value": inner.schema})
+    pairs = closed_object({"key": key.schema, "value": inner.schema})
     return Converted(text.add_to({"type": "array", "items": pairs, **limits}), Pairs(inner.plan))

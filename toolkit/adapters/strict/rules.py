@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.jsonschema.accepts import compiled
+from toolkit.jsonschema.accepts import compile_pattern
 
 _NUMBERS: Final = ("multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum")
 KEYWORDS: Final[dict[str, tuple[str, ...]]] = {
@@ -44,4 +44,4 @@ def takes_pattern(pattern: str) -> bool:
     >>> takes_pattern("^[a-z]+$"), takes_pattern("^(?!x)")
     (True, False)
     """
-    return compiled(pattern) is not None
+    return compile_pattern(pattern) is not None

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict.arrays import closed, convert_array
+from toolkit.adapters.strict.arrays import closed_object, convert_array
 from toolkit.adapters.strict.check import check_strict
 from toolkit.adapters.strict.objects import convert_object, is_map
 from toolkit.adapters.strict.receipt import Problem, StrictReceipt
@@ -61,7 +61,7 @@ def _transform(root: JsonDict) -> StrictReceipt:
     state = TransformState(root, stays, _convert)
     strict, plan = state.convert(_as_object(root, state), "", 0)
     if strict.get("type") != "object":
-        strict, plan = closed({WRAPPER: strict}), Wrapped(WRAPPER, plan)
+        strict, plan = closed_object({WRAPPER: strict}), Wrapped(WRAPPER, plan)
         state.note("", "type", "reshaped", f"requested as the property {WRAPPER!r}: the root must be a plain object")
     made = state.convert_definitions()
     if made:

@@ -89,7 +89,7 @@ class Overlay:
             self._paths[key], self._shown[key] = path, parsed.shown
         return key
 
-    def shown(self, path: str) -> str:
+    def display_path(self, path: str) -> str:
         """The path as shown in results and messages."""
         return self._shown[self.key(path)]
 
@@ -127,7 +127,7 @@ class Overlay:
 
     def missing(self, path: str) -> ToolFailed:
         """The error for a file that does not exist, or that an earlier part of the patch removed."""
-        shown = self.shown(path)
+        shown = self.display_path(path)
         if self._originals.get(self.key(path)) is not None:
             message = f"'{shown}' does not exist at this point of the patch: an earlier part deletes or moves it"
             return ToolFailed("NOT_FOUND", message, path=shown)

@@ -93,7 +93,7 @@ class _Planner:
     def apply_hunks(self, operation: PatchOperation, content: Content) -> Content:
         """The content after the hunks of a part."""
         text = content.text()
-        shown = self.overlay.shown(operation.path)
+        shown = self.overlay.display_path(operation.path)
         self.overlay.spend(len(text) + _LINE_COST * text.count("\n"))
         apply_hunks = apply_numbered if operation.hunks[0].old_start is not None else apply_envelope
         after = apply_hunks(text, operation.hunks, shown, self._budget)
@@ -105,8 +105,8 @@ class _Planner:
 
     def record(self, operation: PatchOperation, action: Action, old: Content | None, new: Content | None) -> None:
         """Record what a part does."""
-        path = self.overlay.shown(operation.path)
-        target = self.overlay.shown(operation.target)
+        path = self.overlay.display_path(operation.path)
+        target = self.overlay.display_path(operation.target)
         if operation.hunks and action != "delete":
             added = sum(hunk.added for hunk in operation.hunks)
             removed = sum(hunk.removed for hunk in operation.hunks)
@@ -217,7 +217,7 @@ class _GitDiffPlanner(_Planner):
         key = self.overlay.key(path)
         exists = self.overlay.original(path) is not None and key not in self._leaving
         if exists or key in self._written:
-            shown = self.overlay.shown(path)
+            shown = self.overlay.display_path(path)
             message = f"'{shown}' already exists, but the patch creates it; nothing was changed"
             raise ToolFailed("ALREADY_EXISTS", message, path=shown)
         self.overlay.spend(len(content.data()))
@@ -225,7 +225,7 @@ class _GitDiffPlanner(_Planner):
         self.overlay.put(path, content)
 
     def _not_all_deleted(self, path: str, rest: str) -> ToolFailed:
-        shown = self.overlay.shown(path)
+        shown = self.overlay.display_path(path)
         lines = rest.count("\n") + 1
         message = f"'{shown}' has {lines} more lines than the patch deletes; it is not the file the patch was made for"
         return ToolFailed("NO_MATCH", f"{message}. Nothing was changed", path=shown)

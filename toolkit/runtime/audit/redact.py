@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolkit.jsonschema.accepts import compiled, matches
+from toolkit.jsonschema.accepts import compile_pattern, matches
 from toolkit.jsonschema.keywords import APPLIED_IN_PLACE, REFERENCES, Schema
 from toolkit.jsonschema.references import References
 from toolkit.jsonschema.walk import children
@@ -68,7 +68,7 @@ def _for_property(schemas: list[Schema], key: str) -> list[Any]:
 
 
 def _may_match(pattern: str, key: str) -> bool:
-    return compiled(pattern) is None or matches(pattern, key)
+    return compile_pattern(pattern) is None or matches(pattern, key)
 
 
 def _for_item(schemas: list[Schema], at: int) -> list[Any]:
