@@ -27,7 +27,7 @@ quick: $(READY) ## the inner loop, under a minute: ruff, mypy's daemon, toolkit 
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/dmypy run -- $(CHECKED)
 	$(BIN)/toolkit check
-	$(BIN)/pytest --quiet -n 2 -m "not slow and not sandbox and not checkers and not corpus"
+	$(BIN)/pytest --quiet -n 2 --quick -m "not slow"
 
 test: check-generated lint typecheck ## every check
 	$(BIN)/pytest --quiet -n 2 --dist loadgroup

@@ -16,6 +16,7 @@ settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out whole files of slow tests, as `make quick` does")
     parser.addoption("--everything", action="store_true", help="run whole corpora instead of a fixed sample")
     parser.addoption(
         "--update-snapshots", action="store_true", help="rewrite the committed snapshots and generated documents"
@@ -42,10 +43,18 @@ FOLDER_MARKS = {
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        place = item.path.relative_to(Path(__file__).parents[1]).as_posix()
         for folder, mark in FOLDER_MARKS.items():
-            if place.startswith(folder):
+            if _place(item.path).startswith(folder):
                 item.add_marker(mark)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``--quick``, files whose tests all have a mark are not even imported."""
+    return True if config.getoption("--quick") and _place(collection_path).startswith(tuple(FOLDER_MARKS)) else None
+
+
+def _place(path: Path) -> str:
+    return path.relative_to(Path(__file__).parents[1]).as_posix()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -70,6 +70,7 @@ def test_puts_together(shape: str) -> None:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # how fast a machine is tells nothing
 @given(st.data())
+@pytest.mark.slow
 def test_any_chunking_and_interleaving_gives_the_same(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 4))
     texts = [data.draw(st.text(max_size=20)) for _ in range(count)]

@@ -502,6 +502,7 @@ print(outcome(Path(sys.argv[1]), envelope(update("a", "@@", "-x", "+changed"))))
 """
 
 
+@pytest.mark.slow
 def test_54_a_limit_in_the_middle_of_a_write_keeps_every_original(ws: Path) -> None:
     before = files_in(ws)
     done = subprocess.run(
@@ -529,6 +530,7 @@ def test_54_a_limit_in_the_middle_of_a_write_keeps_every_original(ws: Path) -> N
     ],
 )
 @pytest.mark.parametrize("what", ["46 add", "46 update", "46 delete", "47 move", "46 git add"])
+@pytest.mark.slow
 def test_55_56_57_what_git_keeps_is_not_touched(ws: Path, path: str, what: str) -> None:
     before = files_in(ws)
 

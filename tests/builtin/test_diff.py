@@ -85,6 +85,7 @@ def test_turns_one_text_into_the_other_when_git_applies_it(
 
 @settings(max_examples=300, deadline=None)
 @given(old=st.lists(st.sampled_from("abcde")), new=st.lists(st.sampled_from("abcde")))
+@pytest.mark.slow
 def test_changes_rebuild_the_new_lines_and_never_touch(old: list[str], new: list[str]) -> None:
     found = line_changes(old, new)
 
@@ -130,6 +131,7 @@ def test_a_small_change_of_a_large_file_is_shown_whole() -> None:
     assert len(made.splitlines()) == 3 + 3 + 2 + 3
 
 
+@pytest.mark.slow
 def test_a_long_diff_is_cut_with_the_count_of_all_of_it() -> None:
     made = unified_diff(rows(3000, "old"), rows(4000, "new"), "a.txt", limit=3000)
 

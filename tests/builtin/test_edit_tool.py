@@ -545,6 +545,7 @@ def test_threads_that_edit_one_file_lose_no_edit(edit: Edits) -> None:
 # Sizes
 
 
+@pytest.mark.slow
 def test_edits_a_file_of_up_to_ten_mebibytes(edit: Edits) -> None:
     data = b"first\n" + b"0123456\n" * ((LIMIT - 12) // 8) + b"xx\nend"
     assert len(data) < LIMIT
@@ -576,6 +577,7 @@ def test_a_file_of_64_gibibytes_is_refused_at_once(edit: Edits) -> None:
     ],
     ids=["plain", "mixed", "indented", "places", "mixed_places"],
 )
+@pytest.mark.slow
 def test_refuses_what_would_grow_past_all_bounds(edit: Edits, data: bytes, old: str, new: str) -> None:
     assert edit.refused(data, old, new, replace_all=True).reason == "TOO_LARGE"
 
@@ -610,6 +612,7 @@ def test_looks_in_vain_within_bounds(edit: Edits, case: str) -> None:
     assert len(error.message) < 4096
 
 
+@pytest.mark.slow
 def test_replaces_in_ten_million_places(edit: Edits) -> None:
     assert edit(b"a" * LIMIT, "a", "b", replace_all=True) == b"b" * LIMIT
     assert edit.output.replacements == LIMIT

@@ -175,6 +175,7 @@ def test_costs_of_a_pattern_grow_with_its_letters_only(tmp_path: Path, toolkit: 
     assert toolkit.tools.glob(pattern="*a" * 400).total == 0
 
 
+@pytest.mark.slow
 def test_a_tree_that_is_deeper_than_descriptors_last_is_searched_to_a_depth(tmp_path: Path, toolkit: Toolkit) -> None:
     here = os.open(tmp_path, os.O_RDONLY)
     for _ in range(300):

@@ -330,6 +330,7 @@ PAGES = st.lists(st.one_of(TAGS, TAGS, st.sampled_from(WORDS), st.text(max_size=
 
 @settings(max_examples=200, deadline=None)
 @given(page=PAGES, is_xml=st.booleans())
+@pytest.mark.slow
 def test_events_are_balanced_and_formats_stand_in_blocks(page: str, is_xml: bool) -> None:
     open_names: list[str] = []
     last: object = None
@@ -352,6 +353,7 @@ def test_events_are_balanced_and_formats_stand_in_blocks(page: str, is_xml: bool
 @given(page=PAGES, is_xml=st.booleans())
 @example(page="<li><caption><li>a", is_xml=False)
 @example(page="<p><td><p>a</td>b", is_xml=False)
+@pytest.mark.slow
 def test_cleaning_twice_is_cleaning_once(page: str, is_xml: bool) -> None:
     clean = html(page, is_xml=is_xml)
     assert html(clean) == clean

@@ -93,6 +93,7 @@ trees = st.lists(st.lists(names, min_size=1, max_size=4), max_size=12)
 
 @settings(max_examples=60, deadline=None)
 @given(tree=trees, limit=st.integers(1, 20))
+@pytest.mark.slow
 def test_the_first_entries_are_those_of_the_whole_list(
     tmp_path_factory: pytest.TempPathFactory, tree: list[list[str]], limit: int
 ) -> None:
@@ -107,6 +108,7 @@ def test_the_first_entries_are_those_of_the_whole_list(
     assert output.truncated == (len(everything) > limit)
 
 
+@pytest.mark.slow
 def test_lists_a_tree_that_is_deeper_than_descriptors_last(tmp_path: Path, toolkit: Toolkit) -> None:
     depth = 300
     here = os.open(tmp_path, os.O_RDONLY)
@@ -211,6 +213,7 @@ def test_says_that_there_is_nothing(tmp_path: Path, toolkit: Toolkit) -> None:
     assert toolkit.invoke("list", {}).text() == "[no entries; set include_hidden to list hidden ones]"
 
 
+@pytest.mark.slow
 def test_a_thousand_entries_cost_little_more_than_their_names(tmp_path: Path, toolkit: Toolkit) -> None:
     make(tmp_path, *(f"file{number:04}" for number in range(1100)))
 

@@ -166,6 +166,7 @@ def test_slices_joined_are_the_whole_file(text: str, max_lines: int, max_bytes: 
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.binary(max_size=300), max_bytes=st.integers(1, 300))
+@pytest.mark.slow
 def test_any_bytes_give_defined_text_or_a_failure(data: bytes, max_bytes: int) -> None:
     with tempfile.TemporaryDirectory() as folder, toolkit_for(Path(folder)) as toolkit:
         Path(folder, "a").write_bytes(data)
@@ -483,6 +484,7 @@ def test_a_line_of_50_megabytes_is_never_held(tmp_path: Path) -> None:
         assert toolkit.tools.read_file(path="big.txt", start_line=3).content == "last\n"
 
 
+@pytest.mark.slow
 def test_only_a_line_too_long_to_be_shown_is_left_open(tmp_path: Path, toolkit: Toolkit) -> None:
     rows = b"x" * (LARGE - 300_000) + b"\n" + b"%01000d\n" % 7 * 1000 + b"y" * 1_000_000 + b"\nend"
     (tmp_path / "a.txt").write_bytes(rows)

@@ -121,6 +121,7 @@ long_texts = st.builds(
     before=st.integers(0, 3),
     after=st.integers(0, 3),
 )
+@pytest.mark.slow
 def test_a_stream_gives_each_line_with_those_around_it(
     text: bytes, sizes: list[int], pattern: str, before: int, after: int
 ) -> None:

@@ -141,6 +141,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("form", ["markdown", "text", "html"])
+@pytest.mark.slow
 def test_other_texts_come_as_they_are(site: Site, web: Toolkit, name: str, form: Form) -> None:
     content_type, text = TEXTS[name]
     output = web.invoke("webfetch", {"url": site.serve(text, content_type), "format": form}).content
@@ -257,6 +258,7 @@ def test_a_long_title_is_cut(site: Site, web: Toolkit) -> None:
 
 
 @pytest.mark.parametrize("form", ["markdown", "text", "html"])
+@pytest.mark.slow
 def test_a_cut_page_ends_in_a_whole_character_and_without_half_a_tag(site: Site, web: Toolkit, form: Form) -> None:
     page = "<p>äöü€<b class='ß'>日本</b> &amp; <a href='/é'>x</a> tail"
     url = site.serve(page)
@@ -285,6 +287,7 @@ def test_a_page_that_grows_when_it_is_written_is_cut(site: Site, web: Toolkit, f
     assert output.truncated and output.bytes == 32_000 and 90_000 < len(output.content) <= 100_000
 
 
+@pytest.mark.slow
 def test_131_a_bomb_is_cut(site: Site, web: Toolkit) -> None:
     site.pages["/bomb"] = Answer(gzip.compress(b"<p>boom " * 1_000_000), headers={"Content-Encoding": "gzip"})
     output = web.tools.webfetch(url=site.url("/bomb"), max_bytes=80_000)
@@ -312,6 +315,7 @@ def silent(site: Site) -> str:
     return site.url("/silent")
 
 
+@pytest.mark.slow
 def test_132_a_silent_answer_is_ended_by_its_own_limit(site: Site, web: Toolkit) -> None:
     error = failure(web, silent(site), timeout_ms=300)
     assert isinstance(error, ToolFailed) and error.reason == "NETWORK" and error.details["timed_out"] is True
@@ -319,11 +323,13 @@ def test_132_a_silent_answer_is_ended_by_its_own_limit(site: Site, web: Toolkit)
     assert error.retriable
 
 
+@pytest.mark.slow
 def test_132_a_silent_answer_is_ended_by_the_call_s_deadline(site: Site, web: Toolkit) -> None:
     with pytest.raises(ToolTimeout):
         web.with_options(deadline=0.3).tools.webfetch(url=silent(site), timeout_ms=120_000)
 
 
+@pytest.mark.slow
 def test_the_shorter_of_the_two_limits_counts(site: Site, web: Toolkit) -> None:
     assert isinstance(failure(web.with_options(deadline=600), silent(site), timeout_ms=300), ToolFailed)
 
@@ -380,6 +386,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("number", "url", "code"), REFUSED, ids=lambda value: ascii(value))
+@pytest.mark.slow
 def test_115_to_130_refused_before_anybody_is_asked(
     site: Site, tmp_path: Path, number: int, url: str, code: str
 ) -> None:
@@ -559,6 +566,7 @@ TYPES = st.sampled_from(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=BODIES, content_type=TYPES, form=st.sampled_from(["markdown", "text", "html"]), size=st.integers(1, 300))
+@pytest.mark.slow
 def test_every_answer_has_a_defined_outcome(
     site: Site, web: Toolkit, body: bytes, content_type: str, form: Form, size: int
 ) -> None:
@@ -606,6 +614,7 @@ def test_text_of_short_answers(site: Site, web: Toolkit, snapshots: Snapshots) -
     snapshots.check("webfetch/short_answers", shown(site, "\n----\n".join(texts)), budget=1000)
 
 
+@pytest.mark.slow
 def test_text_of_failures(site: Site, tmp_path: Path, snapshots: Snapshots) -> None:
     site.serve(b"PK\x03\x04\0", "application/zip")
     site.pages["/big.png"] = Answer(PNG)

@@ -254,6 +254,7 @@ def test_empty_and_ambiguous_texts_change_nothing(base: Path, toolkit: Toolkit, 
     assert everything(base) == before
 
 
+@pytest.mark.slow
 def test_a_huge_content_is_refused_before_any_change(base: Path, toolkit: Toolkit) -> None:
     """58"""
     before = everything(base)

@@ -82,6 +82,7 @@ def test_writes_exactly_what_is_given(tmp_path: Path, toolkit: Toolkit, old: byt
 
 @settings(max_examples=60, deadline=None)
 @given(contents=st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
+@pytest.mark.slow
 def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, contents: list[str]) -> None:
     root = tmp_path_factory.mktemp("any")
     with toolkit_for(root) as toolkit:
@@ -494,6 +495,7 @@ def test_what_another_process_writes_meanwhile_is_in_the_diff_or_in_the_file(
         ("must_be_unchanged", "old\n", {"content": "new\n", "expected_sha256": "0" * 64}),
     ],
 )
+@pytest.mark.slow
 def test_reads_well(
     tmp_path: Path, toolkit: Toolkit, snapshots: Snapshots, case: str, old: str | None, arguments: WriteFileArgs
 ) -> None:

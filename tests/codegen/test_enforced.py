@@ -77,6 +77,7 @@ def schema_of(what: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("what", CASES)
+@pytest.mark.slow
 def test_verdicts_are_those_of_json_schema(what: str) -> None:
     schema = schema_of(what)
     model, oracle = input_model(schema), Draft202012Validator(schema)

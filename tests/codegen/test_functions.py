@@ -140,6 +140,7 @@ def test_functions_are_typed(tmp_path: Path) -> None:
     assert [line.split(":")[1] for line in done.stdout.splitlines() if ": error: " in line] == ["3", "4"]
 
 
+@pytest.mark.slow
 def test_no_specs_are_needed(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH)
     project.write("pyproject.toml", '[tool.toolkit]\nfunctions = ["acme.math"]\npackage = "acme.generated"\n')
@@ -230,6 +231,7 @@ def test_a_module_that_never_ends_is_ended_with_all_it_started(tmp_path: Path, m
         wait_until_gone((tmp_path / "child").read_text())
 
 
+@pytest.mark.slow
 def test_nothing_a_module_started_is_left_running(tmp_path: Path) -> None:
     project_of(tmp_path, MATH + STARTS_ANOTHER).generate()
     wait_until_gone((tmp_path / "child").read_text())
@@ -287,6 +289,7 @@ def test_mistakes_in_functions_are_told_at_their_place(tmp_path: Path, what: str
         project.generate()
 
 
+@pytest.mark.slow
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     text = "from toolkit import tool\n@tool\ndef f(a) -> str: return ''\n@tool\ndef g(b) -> str: return ''\n"
     with pytest.raises(SpecError) as refused:
@@ -347,6 +350,7 @@ def test_a_registry_is_read_as_it_stands(tmp_path: Path) -> None:
     assert '+   "longDescription": "Shouts elsewhere."' in check(project.settings)
 
 
+@pytest.mark.slow
 def test_a_tool_that_needs_a_context_cannot_be_generated(tmp_path: Path) -> None:
     text = "from toolkit import define_tool\nlazy = define_tool(name='lazy', factory=lambda context: print)\n"
     with pytest.raises(SpecError, match=r"needs a context, which only a toolkit has: .* @ acme\.math:lazy"):
@@ -367,6 +371,7 @@ def test_a_changed_function_says_what_it_wants_now(tmp_path: Path) -> None:
     assert project.python(code).stdout == "INVALID_TOOL_ARGUMENTS: times: Field required\n"
 
 
+@pytest.mark.slow
 def test_functions_of_an_included_package_run_with_their_pack(tmp_path: Path) -> None:
     settings: dict[str, Any] = {
         "package": "other.generated",

@@ -48,6 +48,7 @@ def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
     assert trees[0] == trees[1]
 
 
+@pytest.mark.slow
 def test_nothing_changed_means_nothing_is_written_or_imported(tmp_path: Path) -> None:
     project = Project(tmp_path, many_tools(3))
     project.generate()
@@ -77,6 +78,7 @@ def separate(project: Project, specs: list[dict[str, Any]]) -> None:
         project.write(f"acme/tools/{spec['name']}.json", json.dumps(spec))
 
 
+@pytest.mark.slow
 def test_editing_one_spec_changes_only_what_it_must(tmp_path: Path) -> None:
     specs = [tool(name) for name in ("alpha", "beta", "gamma")]
     project = Project(tmp_path / "a")
@@ -238,6 +240,7 @@ def test_a_foreign_file_in_the_way_is_not_overwritten(tmp_path: Path) -> None:
     assert list(project.files()) == ["models/alpha.py"]
 
 
+@pytest.mark.slow
 def test_check_tells_a_hand_edit_a_missing_and_a_surplus_file(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("alpha"), tool("beta")])
     project.generate()
@@ -281,6 +284,7 @@ def test_check_does_not_believe_the_manifest(tmp_path: Path) -> None:
         '{"generator": "typed-toolkit", "tools": [{}]}',
     ],
 )
+@pytest.mark.slow
 def test_an_unusable_manifest_costs_only_time(tmp_path: Path, text: str) -> None:
     project = Project(tmp_path, [tool("alpha")])
     project.generate()

@@ -235,6 +235,7 @@ def test_outputs_whose_root_is_no_plain_object(what: str) -> None:
             output.model_validate(value)
 
 
+@pytest.mark.slow
 def test_a_spec_file_may_be_called_anything(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.write('acme/tools/a"""b\\\n.json', json.dumps(tool("alpha")))

@@ -58,6 +58,7 @@ def test_what_no_file_can_hold_is_told_with_the_way_out(tmp_path: Path) -> None:
     assert toolkit(made, "import").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_there_is_a_note(tmp_path: Path) -> None:
     made = legacy(tmp_path, 'without = ["goof", "nothing like it"]\n', good=PLAIN)
     ran = toolkit(made, "import")

@@ -160,6 +160,7 @@ def test_what_is_not_imported_yet_is_told_and_leaves_no_trace(tmp_path: Path) ->
     assert json.loads(toolkit(made, "check", "--json").stdout)["notImported"] == ["files"]
 
 
+@pytest.mark.slow
 def test_the_folder_of_imports_need_not_be_there_before_the_first(tmp_path: Path) -> None:
     made = project(tmp_path, {"files": SERVER}, {})
     shutil.rmtree(tmp_path / "acme/tools")

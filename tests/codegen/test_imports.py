@@ -180,6 +180,7 @@ def test_a_rename_in_the_file_outlives_the_next_import(tmp_path: Path) -> None:
     assert '"plus"' in made.files()["names.py"].decode()
 
 
+@pytest.mark.slow
 def test_names_that_no_tool_may_have_are_replaced(tmp_path: Path) -> None:
     source = "from pydantic import BaseModel\nclass Größe(BaseModel): pass\nclass Gräße(BaseModel): pass\n"
     settings = '[tool.toolkit.imports.shapes]\nmodels = ["acme.shapes:Größe", "acme.shapes:Gräße"]\nprefix = "s_"\n'
@@ -294,6 +295,7 @@ paths: {/pets: {get: {operationId: pets, responses: {"200": {description: Fine.}
 """
 
 
+@pytest.mark.slow
 def test_a_document_may_lie_beside_the_project(tmp_path: Path) -> None:
     tmp_path.joinpath("shop").mkdir()
     tmp_path.joinpath("shop/shop.yaml").write_text(DOCUMENT)

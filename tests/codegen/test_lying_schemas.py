@@ -77,6 +77,7 @@ UNSATISFIABLE = {"required_name_that_may_not_be_there"}
 
 
 @pytest.mark.parametrize("name", LIES)
+@pytest.mark.slow
 def test_the_type_is_honest(name: str) -> None:
     lie = LIES[name]
     assert f"    {lie.field}\n" in module_text(lie.schema)
@@ -108,6 +109,7 @@ def test_lint_tells_and_generation_goes_on(tmp_path: Path) -> None:
     assert project.python(f"from acme.generated import {classes}; print('imported')").stdout == "imported\n"
 
 
+@pytest.mark.slow
 def test_an_honest_schema_has_no_findings(tmp_path: Path) -> None:
     honest = {"type": "object", "properties": {"a": {"type": ["string", "null"], "description": "A.", "default": None}}}
     Project(tmp_path, [{"name": "honest", "description": "Is.", "inputSchema": honest, "outputSchema": honest}])

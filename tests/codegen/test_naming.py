@@ -67,6 +67,7 @@ def test_modules_differ_on_file_systems_that_do_not_tell_case() -> None:
         st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_./ :-]{0,12}", fullmatch=True), unique_by=attribute_name, max_size=12
     )
 )
+@pytest.mark.slow
 def test_names_are_identifiers_and_differ(wires: list[str]) -> None:
     for part in ("attribute", "module", "prefix"):
         found = [getattr(names, part) for names in named(*wires)]

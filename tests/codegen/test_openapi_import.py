@@ -378,6 +378,7 @@ def test_bodies_that_cannot_be_sent_are_left_out_and_named(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     project = Project(tmp_path)
     table = '\n[tool.toolkit.imports.pets]\nopenapi = "api.json"\n'

@@ -178,6 +178,7 @@ def test_a_chain_of_ten_thousand_references(tmp_path: Path) -> None:
     assert service.notes == [f"GET /pets: its schemas are too large, so these definitions accept any value (1: {last})"]
 
 
+@pytest.mark.slow
 def test_schemas_without_measure(tmp_path: Path) -> None:
     wide = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(20_001)}}
     found = mistakes(tmp_path, taking(wide))

@@ -95,6 +95,7 @@ def called(project: Project, names: list[str], calls: list[dict[str, Any]]) -> t
     return [json.loads(line) for line in done.stdout.splitlines()], [r for r in records if r["event"] == "start"]
 
 
+@pytest.mark.slow
 def test_arguments_behind_references_are_repaired(project: Project) -> None:
     results, _ = called(project, [tool["name"] for tool in TOOLS], [{"v": "7", "inner": {"v": "8"}}])
     repairs = [
@@ -105,11 +106,13 @@ def test_arguments_behind_references_are_repaired(project: Project) -> None:
     assert results == [repairs] * (len(TOOLS) - 1) + ["INVALID_TOOL_ARGUMENTS"]
 
 
+@pytest.mark.slow
 def test_a_schema_that_is_its_own_branch_is_refused_as_any_other(project: Project) -> None:
     results, _ = called(project, ["loop"], [{"v": "x"}, {"v": {}}])
     assert results == ["INVALID_TOOL_ARGUMENTS"] * 2
 
 
+@pytest.mark.slow
 def test_secrets_behind_references_are_not_in_the_audit_log(project: Project) -> None:
     calls = [{"v": 1, "inner": {"v": 2}}, {"v": 3, "inner": {"v": 4}}]
     _, records = called(project, [tool["name"] for tool in TOOLS], calls)

@@ -68,6 +68,7 @@ def test_maps_each_schema_and_leaves_the_original_alone() -> None:
 
 
 @given(st.lists(st.text()))
+@pytest.mark.slow
 def test_a_pointer_leads_through_the_keys_it_is_made_of(keys: list[str]) -> None:
     assert split_pointer(join_pointer("", *keys)) == keys
     document: Any = 7

@@ -164,6 +164,7 @@ def test_rules_on_paths_decide_call_by_call(make_door: MakeDoor, tmp_path: Path)
     assert offered.isdisjoint({"done", "exec_command", "todowrite", "webfetch", "add"}), "no rule on paths covers them"
 
 
+@pytest.mark.slow
 def test_denied_paths_hold_through_links_and_walks(make_door: MakeDoor, tmp_path: Path) -> None:
     door = make_door(SecurityPolicy(default="allow", rules=[Rule("deny", path="secrets")]))
     root = tmp_path / "workspace"

@@ -266,6 +266,7 @@ def test_read_file_gives_role_name_and_output(make_door: MakeDoor, tmp_path: Any
     assert message.content.content == "# Hello\n"
 
 
+@pytest.mark.slow
 def test_a_name_that_providers_refuse_is_known_by_its_alias(tmp_path: Path) -> None:
     folder = Project(tmp_path, [tool("math.factorial")])
     folder.generate()

@@ -592,6 +592,7 @@ def test_a_signal_ends_calls_made_with_a_context(tmp_path: Path) -> None:
         assert give_text.execute_raw("{}", ctx).value == "TOOL_CANCELLED: enough"
 
 
+@pytest.mark.slow
 def test_a_deadline_is_that_of_each_call(run: Run) -> None:
     @tool
     def waits(ctx: ToolContext) -> str:

@@ -47,6 +47,7 @@ def test_deadline_ends_a_handler_that_listens(door: Door, key: str) -> None:
     assert failure.value.retriable
 
 
+@pytest.mark.slow
 def test_deadline_abandons_a_handler_that_does_not_listen(door: Door, key: str) -> None:
     with pytest.raises(ToolTimeout) as failure:
         door.with_options(deadline=0.02).invoke("hold", {"key": key, "listen": False})
@@ -77,6 +78,7 @@ def test_deadlines_are_above_zero(door: Door, deadline: float) -> None:
 @pytest.mark.parametrize(
     ("tool", "listen"), [("hold", {"listen": True}), ("hold", {"listen": False}), ("shout", {"text": "x"})]
 )
+@pytest.mark.slow
 def test_signal_ends_a_running_call(door: Door, key: str, tool: str, listen: dict[str, object]) -> None:
     signal = CancelSignal()
 

@@ -7,6 +7,8 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.projects import REPOSITORY
 from toolkit import ToolFailed
 from toolkit.errors import FAILURE_REASONS
@@ -61,6 +63,7 @@ def reasons_in(tree: ast.Module) -> Iterator[str]:
                     yield from literals(call.args[place])
 
 
+@pytest.mark.slow
 def test_every_reason_that_is_raised_is_listed() -> None:
     raised = {
         (reason, str(file.relative_to(REPOSITORY))) for file, tree in modules().items() for reason in reasons_in(tree)

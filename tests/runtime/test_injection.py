@@ -420,6 +420,7 @@ def test_notices_a_circle_that_is_only_there_while_it_runs(
 # Under deadlines and in parallel
 
 
+@pytest.mark.slow
 def test_closes_when_the_abandoned_handler_ends_not_when_its_caller_leaves(make_door: MakeDoor) -> None:
     entered, leave, left = threading.Event(), threading.Event(), threading.Event()
 

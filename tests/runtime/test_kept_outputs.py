@@ -73,6 +73,7 @@ def test_a_long_answer_is_cut_and_what_is_missing_can_be_read(make_door: MakeDoo
     assert (result.kind, len(result.value) < 51 * 1024) == ("text", True), "data that had to be cut is text"
 
 
+@pytest.mark.slow
 def test_what_is_streamed_is_all_there(make_door: MakeDoor) -> None:
     door = door_with(make_door, streaming)
     message = door.invoke("shout", {"text": "x"})

@@ -159,6 +159,7 @@ YAML: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "problem"), [row[1:] for row in YAML], ids=[row[0] for row in YAML])
+@pytest.mark.slow
 def test_refuses_yaml(text: str, problem: str, scanner: str) -> None:
     assert problems_of(text, "t.yaml") == (problem,)
 

@@ -239,6 +239,7 @@ json_values = st.recursive(
 
 @settings(deadline=None, max_examples=200)
 @given(st.sampled_from(sorted(TYPES)), json_values)
+@pytest.mark.slow
 def test_any_value_is_accepted_exactly_when_the_schema_accepts(name: str, value: Any) -> None:
     assert accepts(name, value) == pair(name)[1].is_valid({"v": value}), json.dumps(value)
 

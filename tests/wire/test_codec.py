@@ -51,6 +51,7 @@ def test_comes_back_from_json(value: Any) -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["$kind", "$plain", "a", ""]), inner)))  # fmt: skip
+@pytest.mark.slow
 def test_user_data_is_never_taken_for_our_own_keys(value: Any) -> None:
     assert from_json(json.loads(json.dumps(to_json(ToolResult("1", "n", "data", value))))).value == value
 

@@ -93,6 +93,7 @@ KINDS = ["query", "stream", "async query", "async stream"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_asks_and_is_answered(kind: str) -> None:
     with serve(Answer(events=EVENTS) if "stream" in kind else Answer(BODY)) as server:
         result, texts = queried(server.url, kind)
@@ -119,6 +120,7 @@ def test_asks_and_is_answered(kind: str) -> None:
     }
 
 
+@pytest.mark.slow
 def test_gives_what_was_recorded(corpus: Path) -> None:
     """Every answer of the corpus again, as the SDK parses it."""
     recorded = [one for one in exchanges(corpus, "anthropic") if one.status == 200]

@@ -252,6 +252,7 @@ def test_any_chunking_and_interleaving_gives_the_same(stream: tuple[list[Any], l
 
 @ANY_MACHINE
 @given(streams(), st.data())
+@pytest.mark.slow
 def test_wherever_it_is_cut_what_was_whole_is_kept(stream: tuple[list[Any], list[Any]], data: st.DataObject) -> None:
     blocks, events = stream
     came = events[: data.draw(st.integers(0, len(events)))]

@@ -200,6 +200,7 @@ def streamed(data: st.DataObject, index: int, block: dict[str, Any]) -> list[dic
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
+@pytest.mark.slow
 def test_any_chunking_and_interleaving_gives_the_same(data: st.DataObject) -> None:
     blocks = data.draw(st.lists(BLOCKS, max_size=4))
     indexes = sorted(data.draw(st.sets(st.integers(0, 20), min_size=len(blocks), max_size=len(blocks))))

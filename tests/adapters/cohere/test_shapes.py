@@ -169,6 +169,7 @@ MESSAGES: st.SearchStrategy[ChatMessage] = st.one_of(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # how fast a machine is tells nothing
 @given(st.lists(MESSAGES, max_size=5))
+@pytest.mark.slow
 def test_there_and_back(messages: list[ChatMessage]) -> None:
     sent = json.loads(json.dumps(encode_messages(messages)))
     back = decode_messages(sent)
@@ -191,6 +192,7 @@ def test_definitions_and_choices() -> None:
         encode_choice(NamedTool("f"))
 
 
+@pytest.mark.slow
 def test_importing_the_adapter_loads_no_sdk() -> None:
     code = "import sys, toolkit.adapters.cohere; print([m for m in ('cohere', 'httpx', 'asyncio') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

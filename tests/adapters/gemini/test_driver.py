@@ -88,6 +88,7 @@ KINDS = ["query", "stream", "async query", "async stream"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_asks_and_is_answered(kind: str) -> None:
     with serve(Answer(events=EVENTS) if "stream" in kind else Answer(BODY)) as server:
         result, texts = queried(server.url, kind)
@@ -114,6 +115,7 @@ def test_asks_and_is_answered(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_what_was_answered_goes_back_to_the_same_bytes(kind: str) -> None:
     good = Answer(events=EVENTS) if "stream" in kind else Answer(BODY)
     with serve(good, Answer(body({"text": "done"}))) as server:
@@ -142,6 +144,7 @@ def _standard(base64: str) -> str:
     return base64.replace("-", "+").replace("_", "/")
 
 
+@pytest.mark.slow
 def test_gives_what_was_recorded(corpus: Path) -> None:
     """Answers of the corpus again, as the SDK parses them."""
     found = [one for one in exchanges(corpus, "gemini") if one.status == 200]
@@ -204,6 +207,7 @@ def test_a_stream_that_breaks_keeps_what_came(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["stream", "async stream"])
 @pytest.mark.parametrize("last", [0, 3, 4])
+@pytest.mark.slow
 def test_a_stream_that_ends_too_early_is_an_error(kind: str, last: int) -> None:
     with serve(Answer(events=EVENTS[:last])) as server:
         result, _ = queried(server.url, kind)
@@ -222,6 +226,7 @@ def test_an_error_in_the_middle_of_a_stream(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_the_clients_own_retries_are_the_clients(kind: str) -> None:
     good = Answer(events=EVENTS) if "stream" in kind else Answer(BODY)
     retries = {"attempts": 2, "initial_delay": 0.001, "jitter": 0.001, "max_delay": 0.01}

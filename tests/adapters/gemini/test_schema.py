@@ -135,6 +135,7 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
 
 @settings(deadline=None, max_examples=100)
 @given(SCHEMAS)
+@pytest.mark.slow
 def test_only_allowed_keywords_come_out(given_schema: Any) -> None:
     _only_allowed(to_openapi(given_schema))
 

@@ -407,6 +407,7 @@ def test_lists_of_tools_come_back_as_they_were(tools: list[Part]) -> None:
     assert any(isinstance(one, ToolDefinition) for one in decode_tools(tools))
 
 
+@pytest.mark.slow
 def test_importing_the_adapter_loads_no_sdk() -> None:
     code = "import sys, toolkit.adapters.gemini; print([m for m in ('google.genai', 'httpx', 'asyncio') if m in sys.modules])"  # fmt: skip
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -232,6 +232,7 @@ MESSAGES: st.SearchStrategy[ChatMessage] = st.one_of(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # how fast a machine is tells nothing
 @given(st.lists(MESSAGES, max_size=5))
+@pytest.mark.slow
 def test_there_and_back(messages: list[ChatMessage]) -> None:
     assert decode_messages(json.loads(json.dumps(encode_messages(messages)))) == messages
     assert decode_messages(as_langchain_messages(messages)) == messages
@@ -264,6 +265,7 @@ def test_reads_langchains_own_tools() -> None:
     assert made.parameters["required"] == ["a"]
 
 
+@pytest.mark.slow
 def test_importing_the_adapter_loads_no_langchain() -> None:
     code = "import sys, toolkit.adapters.langchain; print([m for m in ('langchain_core', 'toolkit.runtime', 'httpx', 'asyncio') if m in sys.modules])"  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

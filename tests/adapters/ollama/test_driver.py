@@ -89,6 +89,7 @@ def test_asks_and_is_answered(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("status", [500, 429, 404])
+@pytest.mark.slow
 def test_errors_of_the_client_are_results(kind: str, status: int) -> None:
     with serve(Answer({"error": "no"}, status)) as server:
         result, texts = queried(server.url, kind)
@@ -119,6 +120,7 @@ def test_a_server_that_never_answers(kind: str) -> None:
         (QueryOptions(tool_choice=NamedTool("add")), "cannot require a tool call"),
     ],
 )
+@pytest.mark.slow
 def test_what_cannot_be_said_is_not_sent(kind: str, options: QueryOptions, told: str) -> None:
     with serve() as server:
         result, _ = queried(server.url, kind, options)

@@ -108,6 +108,7 @@ def test_asks_and_is_answered(kind: str) -> None:
         (Answer({"error": {"message": "who?"}}, 401), openai.AuthenticationError),
     ],
 )
+@pytest.mark.slow
 def test_errors_of_the_sdk_are_results(kind: str, answer: Answer, error: type[Exception]) -> None:
     with serve(answer) as server:
         result, texts = queried(server.url, kind)

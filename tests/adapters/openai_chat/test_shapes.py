@@ -170,6 +170,7 @@ MESSAGES: st.SearchStrategy[ChatMessage] = st.one_of(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # how fast a machine is tells nothing
 @given(st.lists(MESSAGES, max_size=5))
+@pytest.mark.slow
 def test_there_and_back(messages: list[ChatMessage]) -> None:
     sent = json.loads(json.dumps(encode_messages(messages)))
     back = decode_messages(sent)
@@ -192,6 +193,7 @@ def test_definitions_and_choices() -> None:
         assert decode_choice(encode_choice(choice)) == choice
 
 
+@pytest.mark.slow
 def test_importing_the_adapter_loads_no_sdk() -> None:
     code = "import sys, toolkit.adapters.openai_chat; print([m for m in ('openai', 'httpx', 'asyncio') if m in sys.modules])"
     assert (

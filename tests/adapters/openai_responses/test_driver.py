@@ -174,6 +174,7 @@ def test_a_server_that_never_answers(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["stream", "async stream"])
+@pytest.mark.slow
 def test_a_stream_that_breaks_keeps_what_came(kind: str) -> None:
     with serve(Answer(events=EVENTS[:FIRST_ARGUMENTS], cut=True)) as server:
         result, texts = queried(server.url, kind)
@@ -185,6 +186,7 @@ def test_a_stream_that_breaks_keeps_what_came(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["stream", "async stream"])
 @pytest.mark.parametrize("last", [0, FIRST_ARGUMENTS, len(EVENTS) - 1])
+@pytest.mark.slow
 def test_a_stream_that_ends_too_early_is_an_error(kind: str, last: int) -> None:
     with serve(Answer(events=EVENTS[:last])) as server:
         result, _ = queried(server.url, kind)
@@ -204,6 +206,7 @@ def test_an_error_in_the_middle_of_a_stream(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_the_clients_own_retries_are_the_clients(kind: str) -> None:
     good = Answer(events=EVENTS) if "stream" in kind else Answer(BODY)
     with serve(Answer({}, 429, headers={"retry-after-ms": "1"}), good) as server:

@@ -333,6 +333,7 @@ TURNS: st.SearchStrategy[ChatMessage] = st.one_of(
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(TURNS, SAID), max_size=3))
+@pytest.mark.slow
 def test_there_and_back(pairs: list[tuple[ChatMessage, ChatMessage]]) -> None:
     """Assistant turns in a row are one turn here, so there is a message between them."""
     messages = [message for pair in pairs for message in pair]
@@ -362,6 +363,7 @@ def test_definitions_and_choices() -> None:
     assert encode_messages([AssistantToolCallMessage("", [ToolCall("a", "math.factorial", {})])])[0]["name"] == alias("math.factorial")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_importing_the_adapter_loads_no_sdk() -> None:
     code = "import sys, toolkit.adapters.openai_responses; print([m for m in ('openai', 'httpx', 'asyncio') if m in sys.modules])"  # fmt: skip
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -198,6 +198,7 @@ def events() -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["query", "stream", "async query", "async stream"])
+@pytest.mark.slow
 def test_drivers_give_calls_in_the_form_of_the_tool(adapter: Any, kind: str) -> None:
     whole = response(adapter, alias("files.read"), SAID)
     streamed: Any = chunks() if adapter is openai_chat else events()
@@ -231,6 +232,7 @@ def queried(adapter: Any, url: str, kind: str) -> QueryResult:
         return driver.stream_query("hello", options).result  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 def test_strict_mode_needs_no_sdk() -> None:
     code = "import sys, toolkit.adapters.strict, toolkit.adapters.lint; print([m for m in ('openai', 'anthropic', 'google.genai', 'ollama', 'httpx', 'jsonschema') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -49,6 +49,7 @@ def test_shared_specs(corpus: Path, file: str, everything: bool) -> None:
     assert strict
 
 
+@pytest.mark.slow
 def test_answers_are_valid_but_for_what_the_receipts_tell(corpus: Path) -> None:
     """How often the excuse of the test above is used: hardly ever, and for lengths beside a pattern only."""
     excused = set()

@@ -89,6 +89,7 @@ def test_definitions_of_the_same_name_stay_apart() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_deep_answer_is_left_to_the_tool() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}, "n": {"type": "integer"}}}
     receipt = to_strict(in_a({"$ref": "#/$defs/N"}, **{"$defs": {"N": node}}))

@@ -43,6 +43,7 @@ def test_and_the_other_way_round(pair: tuple[dict[str, Any], dict[str, Any]], sa
 
 @TRIALS
 @given(schemas(), schemas(), st.lists(values, min_size=10, max_size=30))
+@pytest.mark.slow
 def test_a_proof_between_strangers_holds(left: dict[str, Any], right: dict[str, Any], samples: list[Any]) -> None:
     judge(left, right, samples)
 

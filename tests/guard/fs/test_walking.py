@@ -137,6 +137,7 @@ def test_what_is_denied_is_neither_named_nor_touched(fs: SandboxFS, step: Callab
                 step(folder, name)
 
 
+@pytest.mark.slow
 def test_a_call_that_is_to_end_ends_before_each_step_and_within_a_large_directory(fs: SandboxFS, root: Path) -> None:
     for number in range(3000):
         (root / f"sub/{number}").touch()
@@ -207,6 +208,7 @@ def test_no_step_leaves_a_descriptor_behind(root: Path, fs: SandboxFS) -> None:
         assert open_descriptors() == before
 
 
+@pytest.mark.slow
 def test_nothing_from_outside_is_read_while_a_file_and_a_link_change_places(
     tmp_path: Path, root: Path, resolver: ResolverName
 ) -> None:

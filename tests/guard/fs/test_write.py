@@ -328,6 +328,7 @@ def count_up(fs: SandboxFS, text: str) -> None:
 
 
 @pytest.mark.parametrize("locked", [True, False])
+@pytest.mark.slow
 def test_who_reads_to_write_again_is_alone_under_the_lock(fs: SandboxFS, root: Path, locked: bool) -> None:
     (root / "count").write_text("0")
     (root / "link").symlink_to("count")
@@ -350,6 +351,7 @@ def test_who_reads_to_write_again_is_alone_under_the_lock(fs: SandboxFS, root: P
     assert ((root / "count").read_text() == "400") is locked
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_file_that_is_not_there_yet_is_the_one_it_has_later(fs: SandboxFS, root: Path) -> None:
     second = threading.Thread(target=fs.write_file, args=("new/deep/file", b"second"))
 

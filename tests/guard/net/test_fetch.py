@@ -174,6 +174,7 @@ def test_115_to_124_refused_without_a_connection(lab: Lab, row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.reaches], ids=ids)
+@pytest.mark.slow
 def test_115_to_124_control_unguarded_it_arrives(lab: Lab, row: Row) -> None:
     outcome = lab.run(Job(row.url, row.names, guarded=False))
     assert outcome.reached == [row.reaches] and outcome.ok.body == row.reaches.encode()
@@ -408,6 +409,7 @@ def test_131_a_bomb_is_cut(lab: Lab, coding: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["bomb?coding=gzip", "bomb?coding=deflate", "minus", "endless"])
+@pytest.mark.slow
 def test_131_132_memory_stays_near_the_limit(lab: Lab, page: str) -> None:
     outcome = lab.run(Job(f"http://site.test/{page}", SITE, max_bytes=1 << 20, measure=True))
     assert outcome.peak < 20 << 20  # one packed chunk alone holds more than three times that
@@ -418,6 +420,7 @@ def test_131_a_body_that_unpacks_to_nothing_for_ever_is_ended(lab: Lab) -> None:
     assert (outcome.code, outcome.reason, outcome.timed_out) == (E, "REMOTE", False)
 
 
+@pytest.mark.slow
 def test_131_control_unguarded_the_bomb_goes_on(lab: Lab) -> None:
     outcome = lab.run(Job(f"http://{PUBLIC}/bomb?coding=gzip", guarded=False, follow=True, max_bytes=100_000))
     assert len(outcome.ok.body) == 100_000  # packed: a hundred megabytes
@@ -468,6 +471,7 @@ def test_132_a_dripping_answer_is_ended_by_the_caller(lab: Lab, page: str) -> No
     assert lab.run(Job(f"http://site.test/{page}", SITE, cancel_at_check=12)).code == "TOOL_CANCELLED"
 
 
+@pytest.mark.slow
 def test_132_neighbour_a_slow_answer_in_time_is_read(lab: Lab) -> None:
     assert lab.run(Job("http://site.test/drip?count=20", SITE, timeout=WIDE)).ok.body == b"x" * 20
 

@@ -114,6 +114,7 @@ def test_a_call_can_be_ended_from_outside(service: Service) -> None:
     assert ended.is_set()
 
 
+@pytest.mark.slow
 def test_a_call_has_an_end(service: Service) -> None:
     with pytest.raises(ToolFailed, match=r"no complete response within 0\.2 s"):
         NetGuard(Network()).service(service.url).send("/wait", timeout=0.2)

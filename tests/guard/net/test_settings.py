@@ -141,6 +141,7 @@ def test_an_answer_that_swallows_packets_leaves_time_for_the_next(listener: sock
         assert sock.getpeername() == ("127.0.0.1", port)
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_never_taken_is_ended_by_the_deadline(listener: socket.socket, deaf: str) -> None:
     network = Network(allow_addresses=["127.0.0.0/8"])
     with pytest.raises(ToolFailed) as caught:
@@ -196,11 +197,13 @@ def hanging() -> Iterator[Network]:
     released.set()
 
 
+@pytest.mark.slow
 def test_a_lookup_that_hangs_is_ended_by_the_deadline(hanging: Network) -> None:
     error = failure(hanging, timeout=0.2)
     assert isinstance(error, ToolFailed) and error.reason == "NETWORK" and error.details["timed_out"] is True
 
 
+@pytest.mark.slow
 def test_a_lookup_that_hangs_is_ended_by_the_caller(hanging: Network) -> None:
     seen: list[None] = []
 

@@ -102,6 +102,7 @@ print(seen)
 """
 
 
+@pytest.mark.slow
 def test_a_toolkit_knows_what_its_tools_say(tmp_path: Path) -> None:
     project = Project(tmp_path, TOOLS)
     project.generate()

@@ -297,6 +297,7 @@ TOKENS = [
 
 @settings(max_examples=300, deadline=None)
 @given(LETTERS | st.lists(st.sampled_from(PLAIN) | st.sampled_from(TOKENS), max_size=12).map("".join))
+@pytest.mark.slow
 def test_text_that_is_taken_for_plain_is_read_as_a_shell_reads_it(text: str) -> None:
     """Whatever we call plain, bash must split into the same words."""
     commands = plain_commands(text)

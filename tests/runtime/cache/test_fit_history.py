@@ -173,6 +173,7 @@ histories = st.lists(messages, max_size=40)
 
 @settings(max_examples=150, deadline=None)
 @given(history=histories)
+@pytest.mark.slow
 def test_nothing_is_changed_in_place_and_nothing_twice(history: list[ChatMessage]) -> None:
     before = deepcopy(history)
 
@@ -185,6 +186,7 @@ def test_nothing_is_changed_in_place_and_nothing_twice(history: list[ChatMessage
 
 @settings(max_examples=150, deadline=None)
 @given(history=histories, added=histories)
+@pytest.mark.slow
 def test_going_on_with_what_came_back_makes_no_difference(history: list[ChatMessage], added: list[ChatMessage]) -> None:
     assert fit_history([*fit_history(history, WINDOW), *added], WINDOW) == fit_history([*history, *added], WINDOW)
 
@@ -205,6 +207,7 @@ def test_the_beginning_changes_only_at_few_steps(history: list[ChatMessage]) -> 
 
 @settings(max_examples=150, deadline=None)
 @given(history=histories)
+@pytest.mark.slow
 def test_only_the_oldest_that_may_go_have_gone(history: list[ChatMessage]) -> None:
     fitted = fit_history(history, WINDOW)
 

@@ -24,6 +24,7 @@ texts = st.text(letters, max_size=200) | st.lists(st.sampled_from(["x" * 50, "",
 @example(text="é" * 10, limit=0)
 @example(text="\U0001f600", limit=3)
 @example(text="a\n" * 10, limit=1)
+@pytest.mark.slow
 def test_head_and_tail_are_the_ends_of_the_text_within_the_limit(text: str, limit: int) -> None:
     fitted = fit_text(text, limit)
 
@@ -40,6 +41,7 @@ def test_head_and_tail_are_the_ends_of_the_text_within_the_limit(text: str, limi
 
 @settings(max_examples=500, deadline=None)
 @given(text=texts, limit=st.integers(0, 220))
+@pytest.mark.slow
 def test_the_missing_lines_are_named(text: str, limit: int) -> None:
     fitted = fit_text(text, limit)
     rows = text.removesuffix("\n").split("\n")

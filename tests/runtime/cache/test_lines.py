@@ -51,6 +51,7 @@ outputs = st.lists(rows, max_size=40).map(b"\n".join) | st.binary(max_size=200)
 @example(data=b"\n" * (2 * STRETCH), offset=STRETCH + 1, limit=3)
 @example(data=b"x" * (3 * STRETCH) + b"\n", offset=1, limit=None)
 @example(data=b"x" * (3 * STRETCH), offset=1, limit=None)
+@pytest.mark.slow
 def test_lines_are_those_of_the_text(data: bytes, offset: int, limit: int | None) -> None:
     expected = lines_of(data)[offset - 1 :][:limit]
 
@@ -65,6 +66,7 @@ def test_lines_are_those_of_the_text(data: bytes, offset: int, limit: int | None
 
 @settings(max_examples=200, deadline=None)
 @given(data=outputs, cuts=st.lists(st.integers(0, 100_000)))
+@pytest.mark.slow
 def test_the_index_does_not_depend_on_how_an_output_comes_in(data: bytes, cuts: list[int]) -> None:
     data *= 5
     once, bit_by_bit = LineIndex(), LineIndex()
@@ -122,6 +124,7 @@ def test_there_is_nothing_behind_the_end(offset: int) -> None:
     assert output.start_of(offset) == output.size
 
 
+@pytest.mark.slow
 def test_the_index_of_what_was_kept_is_kept(folder: Path) -> None:
     data = b"".join(b"%d\n" % number for number in range(1, 300_001))
     ref = kept(FileOutputCache(str(folder)).put("session", data, tool="t"))

@@ -82,6 +82,7 @@ def test_processes_share_a_quota(folder: Path) -> None:
     assert used(folder) <= quota + 4 * quota // 64
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_nothing_that_was_kept(folder: Path, cache: FileOutputCache) -> None:
     child = start(
         """
@@ -101,6 +102,7 @@ while True:
     assert kept(cache.put("session", "x", tool="t"))
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_unfinished_is_swept(folder: Path) -> None:
     child = start(
         """
@@ -125,6 +127,7 @@ signal.pause()
     assert whole(cache, "session", ref) == b"x"
 
 
+@pytest.mark.slow
 def test_a_forked_child_keeps_outputs_of_its_own(folder: Path, cache: FileOutputCache) -> None:
     code = """
 writer = cache.writer("session", tool="t")
@@ -143,6 +146,7 @@ print(writer.finish())
     assert [whole(cache, "session", ref) for ref in refs] == [b"before", b"child", b"after", b"w" * 300_000]
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_the_ref(folder: Path, cache: FileOutputCache) -> None:
     code = """
 import logging

@@ -56,6 +56,7 @@ pieces = st.lists(st.binary(max_size=50) | st.just(b"x" * 100_000) | st.just(b"\
 
 @settings(max_examples=60, deadline=None)
 @given(pieces=pieces)
+@pytest.mark.slow
 def test_what_comes_in_pieces_is_kept_whole(tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]) -> None:
     cache = FileOutputCache(str(tmp_path_factory.mktemp("outputs")))
     data = b"".join(pieces)
@@ -92,6 +93,7 @@ def test_keeps_content_parts_whole(cache: FileOutputCache) -> None:
         assert output.as_text() is output
 
 
+@pytest.mark.slow
 def test_outputs_outlive_the_process(folder: Path) -> None:
     code = f"""
 from toolkit import FileOutputCache
@@ -108,6 +110,7 @@ print(cache.put("session", b"large" * 100_000, tool="b"))
     assert whole(cache, "session", small) == b"small"
 
 
+@pytest.mark.slow
 def test_threads_share_a_cache(cache: FileOutputCache) -> None:
     refs: dict[str, bytes] = {}
 

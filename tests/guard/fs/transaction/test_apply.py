@@ -317,6 +317,7 @@ def failing_at(number: int, error: BaseException, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("has_renameat2", [True, False])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "/host/path", "/host/path"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.slow
 def test_any_single_failure_leaves_all_as_it_was_or_all_done(
     memory: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, has_renameat2: bool
 ) -> None:
@@ -525,6 +526,7 @@ def test_transactions_of_many_threads_come_one_after_the_other(memory: Path) -> 
     assert not write._locks
 
 
+@pytest.mark.slow
 def test_a_directory_swapped_with_a_link_is_never_written_through(memory: Path, resolver: ResolverName) -> None:
     root, outside = memory / "ws", memory / "outside"
     for folder in (root / "dir", outside):

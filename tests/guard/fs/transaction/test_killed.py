@@ -332,6 +332,7 @@ LATER: st.SearchStrategy[Any] = st.sampled_from(
     cut=st.integers(0, 500),
     tail=st.text(max_size=2),
 )
+@pytest.mark.slow
 def test_no_journal_makes_recovery_fail_or_touch_anything_else(
     tmp_path_factory: pytest.TempPathFactory, plan: dict[str, Any], later: list[Any], whole: bool, cut: int, tail: str
 ) -> None:
