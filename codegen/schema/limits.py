@@ -60,7 +60,7 @@ def contradiction(limits: Mapping[str, Any]) -> str | None:
     """The sentence about sound limits that leave nothing between them, or None.
 
     >>> contradiction({"minLength": 3, "maxLength": 2})
-    "no value fits: 'minLength' is above 'maxLength'"
+    "no value is valid: 'minLength' is greater than 'maxLength'"
     """
     for least, most in _PAIRS:
         if least in limits and most in limits and limits[least] > limits[most]:

@@ -31,7 +31,7 @@ def test_what_was_cut_can_be_read_and_searched(tmp_path: Path) -> None:
     head, _, rest = message.text().partition("\n[... 108794 bytes left out ...]\n")
     tail, note = rest.rsplit("\n", 1)
     assert (head.startswith("1\n2\n"), tail.endswith("\n19999\n20000")) == (True, True)
-    assert note.startswith("[the whole output has 108894 bytes in 20000 lines; ") and ref in note
+    assert note.startswith("[the full output has 108894 bytes in 20000 lines; ") and ref in note
 
 
 def test_both_streams_are_kept_from_the_first_byte_in_the_order_they_came(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ FAILURES = {
     "no type": ("REMOTE", "Unexpected content type: text/plain"),
     "packed": ("REMOTE", "used an unrequested Content-Encoding"),
     "huge": ("TOO_LARGE", "longer than 32 MiB"),
-    "hangs up": ("NETWORK", "the connection broke"),
+    "hangs up": ("NETWORK", "the connection was lost"),
     "ends the stream": ("SERVER_DIED", "closed the connection during the call"),
     "always forgets": ("REMOTE", "ends every new session at once"),
 }

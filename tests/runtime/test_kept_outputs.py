@@ -79,7 +79,7 @@ def test_what_is_streamed_is_all_there(make_door: MakeDoor) -> None:
     message = door.invoke("shout", {"text": "x"})
 
     assert message.text().endswith(
-        f"[the whole output has 538894 bytes in 50000 lines; read it with tool_output_cache or search it with "
+        f"[the full output has 538894 bytes in 50000 lines; read it with tool_output_cache or search it with "
         f'tool_output_cache_grep, ref_id "{message.output_ref}"]'
     )
     assert "line 49999" in read(door, message.output_ref, 49_999)

@@ -36,7 +36,7 @@ class StreamedOutput(NamedTuple):
 
     def note(self) -> str:
         """A line for the model, below an answer that holds only a part of the output."""
-        whole = f"the whole output has {self.size} bytes in {self.lines} lines"
+        whole = f"the full output has {self.size} bytes in {self.lines} lines"
         if self.ref is None:
             return f"[{whole}; it could not be stored: call the tool again for a smaller part]"
         return (
