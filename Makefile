@@ -25,7 +25,7 @@ run: $(READY) ## the main job: generate, type-check the sample agent, run it in 
 quick: $(READY) ## the inner loop, under a minute: ruff, mypy's daemon, toolkit check, the fast tests
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
-	$(BIN)/dmypy run -- $(CHECKED)
+	$(BIN)/dmypy run --timeout 1800 -- $(CHECKED)
 	$(BIN)/toolkit check
 	$(BIN)/pytest --quiet -n 2 --quick -m "not slow"
 
@@ -60,5 +60,5 @@ bench: $(READY) ## what a call, an import and a generation cost, as ratios
 docs: $(READY) ## run every example in README and docstrings
 	$(BIN)/pytest --quiet tests/docs
 
-lock: $(READY) ## choose versions anew and write requirements.lock
+lock: $(READY) ## choose versions again and write requirements.lock
 	$(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --group dev --extra codegen --upgrade -o requirements.lock pyproject.toml

@@ -89,7 +89,9 @@ def test_a_pointer_below_another_base_means_another_document(inner: dict[str, An
 @pytest.mark.parametrize(("dialect", "word"), [(DRAFT_4, "id"), (DRAFT_7, "$id")])
 def test_an_identifier_of_an_old_draft_can_be_an_anchor(dialect: str, word: str) -> None:
     references = References({"$schema": dialect, "definitions": {"a": {word: "#here", **NULL}}})
-    assert references.find("#here") == references.find("#/definitions/a") != None  # noqa: E711
+    found = references.find("#/definitions/a")
+    assert found is not None
+    assert references.find("#here") == found
 
 
 @pytest.mark.parametrize(
