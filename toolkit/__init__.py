@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from toolkit.generated import create_async_agent_toolkit as create_async_agent_toolkit
     from toolkit.generated import is_tool_name as is_tool_name
     from toolkit.generated import parse_call as parse_call
+    from toolkit.guard import CommandLimits as CommandLimits
     from toolkit.guard import Decision as Decision
     from toolkit.guard import Network as Network
     from toolkit.guard import Permission as Permission
@@ -164,7 +165,7 @@ else:
                 ToolNotFound ToolTimeout""",
             "toolkit.functions": """DynamicContext DynamicPolicy DynamicRule FunctionTool LazyTool RunnableTool
                 RunnableTools StandaloneContext""",
-            "toolkit.guard": "Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict",
+            "toolkit.guard": "CommandLimits Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict",
             "toolkit.handlers": "Handler HandlerParts Pack PackSource",
             "toolkit.history": "fit_history repair_history validate_history",
             "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter

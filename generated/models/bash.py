@@ -45,7 +45,7 @@ class BashOutput(ToolModel, extra="forbid"):
     sandbox: Literal["full", "reduced", "none"]
     """The sandbox it ran in."""
     network: bool
-    """Whether it could reach the host's network."""
+    """Whether it could reach anything beyond the sandbox."""
 
 
 class BashArgs(TypedDict, closed=True):

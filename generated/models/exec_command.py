@@ -47,7 +47,7 @@ class ExecCommandOutput(ToolModel, extra="forbid"):
     sandbox: Literal["full", "reduced", "none"]
     """The sandbox it ran in."""
     network: bool
-    """Whether it could reach the host's network."""
+    """Whether it could reach anything beyond the sandbox."""
 
 
 class ExecCommandArgs(TypedDict, closed=True):

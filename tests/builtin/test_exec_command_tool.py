@@ -350,7 +350,7 @@ def test_94_the_network_is_there_only_if_it_is_granted(
     policy = SecurityPolicy(default="allow", rules=rules)
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
-        offline(tmp_path, policy, permissions=permissions) as toolkit,
+        offline(tmp_path, policy, permissions=permissions, command_network="host") as toolkit,
     ):
         port = str(server.getsockname()[1])
         output = toolkit.tools.exec_command(command=[PYTHON, "-c", code, port])

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from toolkit.guard.permission import PERMISSIONS as PERMISSIONS
     from toolkit.guard.permission import Carrier as Carrier
     from toolkit.guard.permission import CarrierChoice as CarrierChoice
+    from toolkit.guard.permission import CommandNetwork as CommandNetwork
+    from toolkit.guard.permission import GitMode as GitMode
     from toolkit.guard.permission import Mode as Mode
     from toolkit.guard.permission import Permission as Permission
     from toolkit.guard.permission import Permissions as Permissions
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.rule import Rule as Rule
     from toolkit.guard.process.guard import ProcessGuard as ProcessGuard
     from toolkit.guard.process.guard import ProcessResult as ProcessResult
+    from toolkit.guard.process.limits import CommandLimits as CommandLimits
     from toolkit.guard.process.long_process import LongProcess as LongProcess
 else:
     from toolkit.lazy_exports import lazy_exports
@@ -72,12 +75,14 @@ else:
             ".net.hosts": "Host HostPattern Url",
             ".net.network": "Network",
             ".net.service": "ServiceGuard",
-            ".permission": "ALL_PERMISSIONS PERMISSIONS Carrier CarrierChoice Mode Permission Permissions SandboxChoice",
+            ".permission": """ALL_PERMISSIONS PERMISSIONS Carrier CarrierChoice CommandNetwork GitMode Mode Permission
+                Permissions SandboxChoice""",
             ".policy.hints": "HINTS Hint",
             ".policy.policy": "SecurityPolicy Verdict",
             ".policy.preview": "Preview",
             ".policy.rule": "Decision Rule",
             ".process.guard": "ProcessGuard ProcessResult",
+            ".process.limits": "CommandLimits",
             ".process.long_process": "LongProcess",
         },
     )

@@ -1,4 +1,4 @@
-"""Settings of the boundary: permissions of a tool, mode of a workspace, kind of sandbox, and what builds the sandbox."""
+"""Settings of the boundary: permissions of a tool, mode of a workspace, kind of sandbox, and what commands may do."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ SandboxChoice: TypeAlias = Literal["auto", "full", "reduced", "unsafe-none"]
 
 Carrier: TypeAlias = Literal["own", "bubblewrap"]
 CarrierChoice: TypeAlias = Literal["auto", "own", "bubblewrap"]
+
+CommandNetwork: TypeAlias = Literal["none", "guarded", "host"]
+"""What a command reaches: a loopback of its own, also what ``Network`` allows, or whatever this machine reaches."""
+
+GitMode: TypeAlias = Literal["read-only", "commit", "write"]
+"""What commands may change in repositories: nothing, everything but what makes git run programs, or everything."""
 
 
 @dataclass(frozen=True, slots=True)

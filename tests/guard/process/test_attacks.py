@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in
-from toolkit.guard import ProcessResult
+from toolkit.guard import CommandNetwork, ProcessResult
 
 THROUGH = b"THROUGH\n"
 SECRET = "SECRET"
@@ -179,7 +179,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         victim.stdin.close()
 
 
-def attack(world: World, row: Attack, way: Way, network: bool = False) -> ProcessResult:
+def attack(world: World, row: Attack, way: Way, network: CommandNetwork = "none") -> ProcessResult:
     with guard_in(way, world.workspace(way)) as guard:
         return guard.run([sys.executable, "-c", world.code(row)], timeout=60, network=network)
 
@@ -247,9 +247,9 @@ def test_the_legitimate_neighbour_works(world: World, name: str, code: str, way:
 def test_94_network_is_there_only_when_asked_for(world: World, way: Way) -> None:
     tcp = Attack(94, "TCP", "socket.create_connection(('127.0.0.1', TCP), 5)")
     unix = Attack(94, "unix", "socket.socket(socket.AF_UNIX)")
-    assert attack(world, tcp, way, network=True).stdout == THROUGH
-    assert attack(world, tcp, way, network=False).stdout == b""
-    assert attack(world, unix, way, network=True).stdout == b""
+    assert attack(world, tcp, way, network="host").stdout == THROUGH
+    assert attack(world, tcp, way, network="none").stdout == b""
+    assert attack(world, unix, way, network="host").stdout == b""
 
 
 @pytest.mark.parametrize("way", SANDBOXED)

@@ -169,7 +169,7 @@ def test_the_supervisor_inside_is_not_read_from_the_workspace(workspace: Path) -
         [sys.executable, "-c", code, str(workspace)], env=environment, cwd="/", capture_output=True, text=True
     )
     assert done.stdout == "0\nb'fine\\n'\n", done.stderr
-    assert (workspace / "toolkit/guard/process/supervisor.py").read_text() == "hostile(\n"
+    assert (workspace / "toolkit/guard/process/fork_server/supervisor.py").read_text() == "hostile(\n"
 
 
 @pytest.mark.parametrize("way", FULL)

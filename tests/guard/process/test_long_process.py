@@ -16,7 +16,9 @@ from tests.guard.process.test_ends import HOLD, WATCHDOG, holders, ready, wait_f
 from tests.guard.ways import ALL, SANDBOXED, Way, guard_in, needs
 from tests.projects import REPOSITORY
 from toolkit.errors import SandboxViolation, ToolFailed, ToolNotAllowed
-from toolkit.guard import LongProcess, ProcessGuard
+from toolkit.guard import CommandNetwork, LongProcess, ProcessGuard
+
+NETWORKS: tuple[CommandNetwork, ...] = ("none", "host")
 
 SERVER = """
 import os, subprocess, sys
@@ -235,7 +237,7 @@ def test_it_reads_the_workspace_and_nothing_outside_unless_it_was_let_out(worksp
 def test_the_network_is_there_only_where_it_is_given(workspace: Path, sandboxed: Way) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, guard_in(sandboxed, workspace) as guard:
         port = server.getsockname()[1]
-        without, with_it = (guard.start(["python", "server.py"], network=network) for network in (False, True))
+        without, with_it = (guard.start(["python", "server.py"], network=network) for network in NETWORKS)
         assert ask(without, f"connect {port}") != "connected"
         assert ask(with_it, f"connect {port}") == "connected"
 

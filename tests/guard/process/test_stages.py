@@ -182,7 +182,7 @@ with guard_in(way, Path(workspace)) as guard:
         "plain udp": ask(plainly, "none"), "plain tcp": ask(plainly, "use-vc"),
         "udp": ask(lambda argv: guard.run(argv, timeout=60).stdout, "none"),
         "tcp": ask(lambda argv: guard.run(argv, timeout=60).stdout, "use-vc"),
-        "network": ask(lambda argv: guard.run(argv, timeout=60, network=True).stdout, "none"),
+        "network": ask(lambda argv: guard.run(argv, timeout=60, network='host').stdout, "none"),
     }))
 """
 

@@ -118,7 +118,7 @@ def test_unsafe_none_runs_and_every_result_says_so(tmp_path: Path) -> None:
     with ProcessGuard(str(tmp_path), sandbox="unsafe-none") as guard:
         assert guard.choice.unsafe and "without any sandbox" in guard.choice.reason
         result = guard.run(["true"])
-        assert (result.tier, result.network) == ("none", True)
+        assert (result.tier, result.network) == ("none", "host")
 
 
 def test_a_machine_without_our_numbers_has_no_tier(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_a_sandbox_that_cannot_be_built_runs_nothing(tmp_path: Path, monkeypatch
     workspace.mkdir()
     extra.mkdir()
     with ProcessGuard(str(workspace), sandbox="full", read_roots=[str(extra)], write_roots=[str(extra)]) as guard:
-        monkeypatch.setattr("toolkit.guard.process.fork_server_client._CODE", "raise SystemExit(1)")
+        monkeypatch.setattr("toolkit.guard.process.fork_server.client._CODE", "raise SystemExit(1)")
         with pytest.raises(ToolNotAllowed, match="did not start"):
             guard.run(["touch", "ran"])
     assert list(workspace.iterdir()) == []

@@ -20,7 +20,7 @@ def run(args: BashInput, ctx: ToolContext) -> BashOutput:
             cwd=args.cwd,
             timeout=args.timeout_ms / 1000,
             max_output=0,  # run_command keeps the output
-            network="network" in ctx.granted,
+            network=ctx.command_network,
             on_output=on_output,
         )
 

@@ -55,7 +55,7 @@ def run_command(ctx: ToolContext, title: str, limit: int, start: Start) -> Comma
         timed_out=result.timed_out,
         duration_ms=result.duration_ms,
         sandbox=result.tier,
-        network=result.network,
+        network=result.network != "none",
     )
 
 

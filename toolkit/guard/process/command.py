@@ -16,8 +16,8 @@ from typing import Final, Protocol
 
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.fs.path import display
-from toolkit.guard.process.fork_server_client import CommandHandle
-from toolkit.guard.process.messages import CommandRequest
+from toolkit.guard.process.fork_server.client import CommandHandle
+from toolkit.guard.process.fork_server.messages import CommandRequest
 
 _MAX_COMPARED_NAME: Final = 100
 

@@ -8,7 +8,7 @@ Reduced tier: the same except that it can ``stat`` everything, change the metada
 both killed from outside. No tier: nothing runs.
 
 Not stopped: what a command does to the workspace, including nested ``.git`` directories and one that did not exist when
-it started; hard links into the workspace; with ``network=True`` any address, the host's own included. Memory and disk
+it started; hard links into the workspace; with ``network="host"`` any address, the host's own included. Memory and disk
 are limited per process and per file, not in total. A command keeps the caller's uid, uid 0 too, without any capability,
 so it cannot write what another user owns. ``socket(AF_UNIX)`` is refused, so programs that use a socket file among
 themselves fail.
@@ -30,13 +30,15 @@ from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllo
 from toolkit.guard.fs.handles import Check
 from toolkit.guard.fs.path import display
 from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.permission import Carrier, CarrierChoice, Mode, SandboxChoice
+from toolkit.guard.net.network import Network
+from toolkit.guard.permission import Carrier, CarrierChoice, CommandNetwork, GitMode, Mode, SandboxChoice
 from toolkit.guard.process.command import CommandExit
 from toolkit.guard.process.environment import build_environment
-from toolkit.guard.process.fork_server_client import memory_file
+from toolkit.guard.process.fork_server.client import memory_file
+from toolkit.guard.process.fork_server.messages import CommandRequest
 from toolkit.guard.process.kernel.tier import Tier, TierChoice, pick_tier
+from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.long_process import LongProcess
-from toolkit.guard.process.messages import CommandRequest
 from toolkit.guard.process.output import HeadTail, Sink, read_until_exit
 from toolkit.guard.process.sandbox import Sandbox, real_root, stdin_from_pipe
 
@@ -53,7 +55,7 @@ class ProcessResult:
     """How a command ended. Exactly one of ``exit_code`` and ``signal`` is set; after a timeout it is the signal.
 
     ``stdout`` and ``stderr`` keep their head and tail, with a note between them, when they are longer than
-    ``max_output``; the ``_bytes`` fields count everything. ``network``: whether it could reach the host's network.
+    ``max_output``; the ``_bytes`` fields count everything. ``network``: what it could reach.
     """
 
     command: tuple[str, ...]
@@ -70,7 +72,7 @@ class ProcessResult:
     duration_ms: int
     tier: Tier
     carrier: Carrier
-    network: bool
+    network: CommandNetwork
 
     @property
     def signal_name(self) -> str | None:
@@ -91,7 +93,7 @@ class RunOptions(TypedDict, total=False):
     env: Mapping[str, str]
     timeout: float | None
     max_output: int
-    network: bool
+    network: CommandNetwork
     on_output: OnOutput | None
     check: Check | None
 
@@ -102,7 +104,9 @@ class ProcessGuard:
     ``carrier`` is who builds the full tier: our own code (``own``), ``bubblewrap``, or the first of them that works.
     ``read_roots`` and ``write_roots`` are directories outside the workspace that commands may use as well.
     ``state_dir`` is where the reduced tier keeps the commands' HOME; the system's directory for temporary files if not
-    given. May be used by several threads. ``close`` it or use a ``with`` block: that kills what still runs.
+    given. ``git`` is what commands may change in repositories, ``limits`` what one may use, ``internet`` what one with
+    the guarded network reaches. May be used by several threads. ``close`` it or use a ``with`` block: that kills what
+    still runs.
     """
 
     def __init__(
@@ -115,6 +119,9 @@ class ProcessGuard:
         read_roots: Sequence[str] = (),
         write_roots: Sequence[str] = (),
         state_dir: str | None = None,
+        git: GitMode = "commit",
+        limits: CommandLimits | None = None,
+        internet: Network | None = None,
     ) -> None:
         if mode not in _MODES:
             raise SetupError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
@@ -128,6 +135,7 @@ class ProcessGuard:
             write_roots=write_roots,
             state_dir=state_dir,
             choice=self._choice,
+            limits=limits or CommandLimits(),
         )
         self._read_only = mode == "read-only"
         self._check: Check = _no_check
@@ -186,7 +194,7 @@ class ProcessGuard:
         env: Mapping[str, str] = {},
         timeout: float | None = 30,
         max_output: int = MAX_OUTPUT,
-        network: bool = False,
+        network: CommandNetwork = "none",
         on_output: OnOutput | None = None,
         check: Check | None = None,
     ) -> ProcessResult:
@@ -224,7 +232,7 @@ class ProcessGuard:
         *,
         cwd: str = ".",
         env: Mapping[str, str] = {},
-        network: bool = False,
+        network: CommandNetwork = "none",
         sandbox: bool = True,
     ) -> LongProcess:
         """Start a program that runs until it is closed, such as a server that its caller talks to over pipes.
@@ -270,7 +278,7 @@ class ProcessGuard:
         argv: Sequence[str],
         cwd: str,
         env: Mapping[str, str],
-        network: bool,
+        network: CommandNetwork,
         *,
         sandbox: bool,
     ) -> CommandRequest:
@@ -331,7 +339,7 @@ class ProcessGuard:
             duration_ms=round(seconds * 1000),
             tier=self.tier,
             carrier=self._choice.carrier,
-            network=request.network or self._choice.unsafe,
+            network="host" if self._choice.unsafe else request.network,
         )
 
 

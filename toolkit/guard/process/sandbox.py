@@ -12,7 +12,6 @@ from typing import Final
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard.fs.resolve import HANDLE
-from toolkit.guard.process import host_view
 from toolkit.guard.process.command import (
     Command,
     SandboxedCommand,
@@ -20,10 +19,12 @@ from toolkit.guard.process.command import (
     program_not_found,
     program_not_started,
 )
-from toolkit.guard.process.fork_server_client import ForkServerClient
+from toolkit.guard.process.fork_server import host_view
+from toolkit.guard.process.fork_server.client import ForkServerClient
+from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, identities
 from toolkit.guard.process.kernel.syscall import Unsupported, reason
 from toolkit.guard.process.kernel.tier import TierChoice
-from toolkit.guard.process.messages import CommandRequest, Roots, Setup, identities
+from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.private_home import private_home
 from toolkit.guard.process.program import SYSTEM, find, interpreter_roots, is_below, search_path
 
@@ -44,6 +45,7 @@ class Sandbox:
         write_roots: Sequence[str],
         state_dir: str | None,
         choice: TierChoice,
+        limits: CommandLimits,
     ) -> None:
         self.workspace = real_root("workspace", workspace)
         read = [real_root("read_roots", path) for path in read_roots]
@@ -57,7 +59,7 @@ class Sandbox:
         # Also inside a writable workspace: a replaced interpreter would run outside the sandbox next time.
         reading = identities([*read, *interpreter])
         roots = Roots(self.workspace, writable, reading, identities(write if writable else []))
-        self._setup = Setup(choice.name, choice.bubblewrap, roots)
+        self._setup = Setup(choice.name, choice.bubblewrap, roots, limits)
         self.path = search_path(self.workspace)
         self._fd = os.open(self.workspace, HANDLE | os.O_DIRECTORY)
         self._lock = threading.Lock()

@@ -183,7 +183,9 @@ class McpSession:
         assert guard is not None
 
         def start() -> LongProcess:
-            return guard.start(server.command, env=self._secrets, network=server.network, sandbox=server.sandbox)
+            return guard.start(
+                server.command, env=self._secrets, network="host" if server.network else "none", sandbox=server.sandbox
+            )
 
         starting = asyncio.wrap_future(self._workers.submit(start))
         with anyio.CancelScope(shield=True):  # or what was started would never be closed

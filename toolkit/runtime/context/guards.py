@@ -51,6 +51,9 @@ class Guards:
             read_roots=context.read_roots,
             write_roots=context.write_roots,
             state_dir=context.state.path("homes"),
+            git=context.git,
+            limits=context.limits,
+            internet=context.network,
         )
 
     @cached_property

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from toolkit.errors import SetupError, ToolNotAllowed
-from toolkit.guard.permission import Permission
+from toolkit.guard.permission import CommandNetwork, Permission
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
 from toolkit.inject.scope import Dependencies, DependencyScope
@@ -131,6 +131,11 @@ class ToolContext:
             return cast("ProcessGuard", self._require_optional("execute"))
         process = self._core.guards.process
         return process if self.signal is NEVER else process.with_check(self.signal.check)
+
+    @property
+    def command_network(self) -> CommandNetwork:
+        """What commands of this call may reach: what the context says, if the call has the permission ``network``."""
+        return self._core.context.command_network if "network" in self.granted else "none"
 
     @property
     def net(self) -> NetGuard:

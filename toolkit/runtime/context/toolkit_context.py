@@ -10,7 +10,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from toolkit.errors import SetupError
-from toolkit.guard.permission import ALL_PERMISSIONS, PERMISSIONS, Mode, Permission, SandboxChoice
+from toolkit.guard.permission import (
+    ALL_PERMISSIONS,
+    PERMISSIONS,
+    CommandNetwork,
+    GitMode,
+    Mode,
+    Permission,
+    SandboxChoice,
+)
 from toolkit.guard.policy.policy import SecurityPolicy
 from toolkit.inject.key import Factory
 from toolkit.inject.scope import DependencyScope
@@ -20,6 +28,7 @@ from toolkit.runtime.context.state_directory import StateDirectory
 
 if TYPE_CHECKING:
     from toolkit.guard.net.network import Network
+    from toolkit.guard.process.limits import CommandLimits
     from toolkit.runtime.output.message import ToolMessage
 
 NameT = TypeVar("NameT", bound=str)
@@ -41,6 +50,11 @@ class ToolkitContext(Generic[NameT]):
     :param read_roots: other directories that tools may read, by absolute path.
     :param write_roots: other directories that tools may read and write.
     :param network: which hosts and addresses may be reached.
+    :param command_network: what commands reach: ``none`` (only a loopback of their own), ``guarded`` (what ``network``
+        allows, through a proxy) or ``host`` (everything this machine reaches).
+    :param git: what commands may change in repositories: nothing, ``commit`` (everything but what makes git run
+        programs) or ``write`` (everything).
+    :param limits: the memory, processes and disk space that one command may use.
     :param approver: asked about calls for which the policy says ``ask``; sync or async. Without one they are refused.
     :param permissions: what tools may be granted; a tool that needs more is refused.
     :param coerce: repair common mistakes of models in arguments, and report it in the message's metadata.
@@ -60,7 +74,10 @@ class ToolkitContext(Generic[NameT]):
         "approver",
         "audit",
         "coerce",
+        "command_network",
         "deadline",
+        "git",
+        "limits",
         "message_id",
         "mode",
         "network",
@@ -91,6 +108,9 @@ class ToolkitContext(Generic[NameT]):
         read_roots: Sequence[str | os.PathLike[str]] = (),
         write_roots: Sequence[str | os.PathLike[str]] = (),
         network: Network | None = None,
+        command_network: CommandNetwork = "none",
+        git: GitMode = "commit",
+        limits: CommandLimits | None = None,
         coerce: bool = False,
         output_check: OutputCheck = "enforce",
         deadline: float | None = None,
@@ -115,6 +135,9 @@ class ToolkitContext(Generic[NameT]):
         self.read_roots: Final = tuple(os.fspath(root) for root in read_roots)
         self.write_roots: Final = tuple(os.fspath(root) for root in write_roots)
         self.network: Final = network
+        self.command_network: Final = _one_of("command_network", command_network, get_args(CommandNetwork))
+        self.git: Final = _one_of("git", git, get_args(GitMode))
+        self.limits: Final = limits
         self.coerce: Final = coerce
         self.output_check: Final = _one_of("output_check", output_check, get_args(OutputCheck))
         self.deadline: Final = deadline

@@ -26,13 +26,13 @@ from importlib.abc import InspectLoader
 from typing import Final
 
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, openat2
-from toolkit.guard.process.host_view import DEV_LINKS, DEVICES, ETC, GIT_RUNS, TMP, TMP_BYTES
+from toolkit.guard.process.fork_server.host_view import DEV_LINKS, DEVICES, ETC, GIT_RUNS, TMP, TMP_BYTES
+from toolkit.guard.process.fork_server.messages import CommandRequest, Setup, identity
+from toolkit.guard.process.fork_server.process_tree import children
+from toolkit.guard.process.fork_server.supervisor import send_report
 from toolkit.guard.process.kernel import bubblewrap_main
 from toolkit.guard.process.kernel.syscall import PR_SET_CHILD_SUBREAPER, Unsupported, prctl
-from toolkit.guard.process.messages import CommandRequest, Setup, identity
-from toolkit.guard.process.process_tree import children
 from toolkit.guard.process.program import SYSTEM, SYSTEM_PATH, is_below
-from toolkit.guard.process.supervisor import send_report
 
 _NAME: Final = "bwrap"
 _MAX_PRINTED: Final = 4096
@@ -137,7 +137,7 @@ class BubblewrapStarter:
                 message = _close_with(stack, _make_memory_file(self._message(request, stdio, client, mounts)))
                 pid = self._spawn(
                     [
-                        *([] if request.network else ["--unshare-net"]),
+                        *([] if request.network == "host" else ["--unshare-net"]),
                         *_mount_options({**self._system, **_copy_steps(files)}, mounts),
                         *("--", sys.executable, "-I", "-S", "-c", _START, str(self._code), str(message)),
                     ],

@@ -12,9 +12,9 @@ import signal
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from toolkit.guard.process.host_view import make_tmp_folders
+from toolkit.guard.process.fork_server.host_view import make_tmp_folders
+from toolkit.guard.process.fork_server.supervisor import Supervisor
 from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, Unsupported, prctl
-from toolkit.guard.process.supervisor import Supervisor
 
 
 def main(message_fd: int) -> NoReturn:

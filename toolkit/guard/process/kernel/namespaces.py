@@ -18,9 +18,17 @@ import stat
 from typing import Final
 
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, openat2
-from toolkit.guard.process.host_view import DEV_LINKS, DEVICES, ETC, GIT_RUNS, TMP, TMP_BYTES, make_tmp_folders
+from toolkit.guard.process.fork_server.host_view import (
+    DEV_LINKS,
+    DEVICES,
+    ETC,
+    GIT_RUNS,
+    TMP,
+    TMP_BYTES,
+    make_tmp_folders,
+)
+from toolkit.guard.process.fork_server.messages import Roots
 from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, forbid_new_capabilities, prctl, syscall
-from toolkit.guard.process.messages import Roots
 from toolkit.guard.process.program import SYSTEM
 
 _NEWNS: Final = 0x00020000

@@ -22,10 +22,11 @@ from typing import Final, Literal, TypeAlias, get_args
 from toolkit.errors import SetupError
 from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.permission import Carrier, CarrierChoice, SandboxChoice
-from toolkit.guard.process.fork_server_client import ForkServerClient
+from toolkit.guard.process.fork_server.client import ForkServerClient
+from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, identities
 from toolkit.guard.process.kernel import bubblewrap, landlock
 from toolkit.guard.process.kernel.syscall import Unsupported, machine, reason
-from toolkit.guard.process.messages import CommandRequest, Roots, Setup, identities
+from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.program import interpreter_roots
 
 Tier: TypeAlias = Literal["full", "reduced", "none"]
@@ -119,7 +120,7 @@ def probe(tier: Literal["full", "reduced"], bubblewrap: str = "") -> str:
             roots = Roots(workspace, True, identities(interpreter_roots()), {})
             workspace_fd = os.open(workspace, HANDLE | os.O_DIRECTORY)
             try:
-                server = ForkServerClient(Setup(tier, bubblewrap, roots), workspace_fd)
+                server = ForkServerClient(Setup(tier, bubblewrap, roots, CommandLimits()), workspace_fd)
             finally:
                 os.close(workspace_fd)
             try:
@@ -132,7 +133,7 @@ def probe(tier: Literal["full", "reduced"], bubblewrap: str = "") -> str:
 
 def _try_one_command(server: ForkServerClient, home: str) -> str:
     argv = [sys.executable, "-I", "-S", "-c", ""]
-    request = CommandRequest(argv, ".", {"PATH": ""}, network=False, read_only=False, home=home)
+    request = CommandRequest(argv, ".", {"PATH": ""}, network="none", read_only=False, home=home)
     with open(os.devnull, "r+b", buffering=0) as null:
         command = server.start(request, [null.fileno()] * 3)
     try:

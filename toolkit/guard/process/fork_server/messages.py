@@ -1,7 +1,7 @@
 """What the agent's process sends to the fork server: the setup once, then one request for each command.
 
 What comes back for a command, a report, is written by the supervisor (``supervisor.send_report``) and read by
-``fork_server_client.CommandHandle``.
+``client.CommandHandle``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
+from toolkit.guard.permission import CommandNetwork
 from toolkit.guard.process.kernel.syscall import Unsupported
+from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.program import is_below
 
 
@@ -60,6 +62,7 @@ class Setup:
     tier: str
     bubblewrap: str
     roots: Roots
+    limits: CommandLimits
 
     @property
     def is_full(self) -> bool:
@@ -73,7 +76,7 @@ class CommandRequest:
     argv: list[str]
     cwd: str
     env: dict[str, str]
-    network: bool
+    network: CommandNetwork
     read_only: bool
     home: str = ""
 
@@ -86,7 +89,7 @@ def encode(message: Setup | CommandRequest) -> bytes:
 def decode_setup(text: bytes) -> Setup:
     """The setup from what ``encode`` wrote."""
     found = json.loads(text)
-    return Setup(found["tier"], found["bubblewrap"], Roots(**found["roots"]))
+    return Setup(found["tier"], found["bubblewrap"], Roots(**found["roots"]), CommandLimits(**found["limits"]))
 
 
 def decode_request(text: bytes) -> CommandRequest:

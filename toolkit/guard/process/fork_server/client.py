@@ -18,13 +18,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from toolkit.guard.process.fork_server.messages import CommandRequest, Setup, encode
 from toolkit.guard.process.kernel.syscall import Unsupported
-from toolkit.guard.process.messages import CommandRequest, Setup, encode
 
-_PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[3])
+_PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[4])
 # Isolated: neither the environment nor the current directory decides what is imported. Ours comes last on the path.
 _CODE: Final = (
-    "import sys; sys.path.append(sys.argv[1]); from toolkit.guard.process.fork_server import main; "
+    "import sys; sys.path.append(sys.argv[1]); from toolkit.guard.process.fork_server.server import main; "
     "main(int(sys.argv[2]), int(sys.argv[3]))"
 )
 

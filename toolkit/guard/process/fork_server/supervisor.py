@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, pick
-from toolkit.guard.process import host_view
+from toolkit.guard.process.fork_server import host_view
+from toolkit.guard.process.fork_server.process_tree import ProcessLimit, kill_descendants
 from toolkit.guard.process.kernel import landlock, seccomp
 from toolkit.guard.process.kernel.syscall import (
     PR_SET_CHILD_SUBREAPER,
@@ -29,11 +30,10 @@ from toolkit.guard.process.kernel.syscall import (
     prctl,
     reason,
 )
-from toolkit.guard.process.process_tree import ProcessLimit, kill_descendants
 from toolkit.guard.process.program import SYSTEM, find
 
 if TYPE_CHECKING:
-    from toolkit.guard.process.messages import CommandRequest, Setup
+    from toolkit.guard.process.fork_server.messages import CommandRequest, Setup
 
 MAX_PROCESSES: Final = 1024
 _COUNT_EVERY_MS: Final = 50
@@ -208,8 +208,9 @@ class Supervisor:
             _set_limit(resource.RLIMIT_NPROC, MAX_PROCESSES)
         drop_capabilities()
         forbid_new_privileges()
-        landlock.restrict(rules, network=self._request.network)
-        seccomp.install(network=self._request.network)
+        online = self._request.network == "host"
+        landlock.restrict(rules, network=online)
+        seccomp.install(network=online)
 
     def _full_rules(self) -> list[tuple[int, int]]:
         """Everything that is mounted may be read: what must not be read is not mounted."""

@@ -26,6 +26,9 @@ import socket
 from typing import Final, NoReturn, Protocol
 
 from toolkit.guard.fs.resolve import HANDLE, pick
+from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, decode_request, decode_setup
+from toolkit.guard.process.fork_server.process_tree import kill_descendants
+from toolkit.guard.process.fork_server.supervisor import MAX_PROCESSES, Supervisor, send_report
 from toolkit.guard.process.kernel import landlock, namespaces, seccomp
 from toolkit.guard.process.kernel.bubblewrap import BubblewrapStarter
 from toolkit.guard.process.kernel.syscall import (
@@ -38,9 +41,6 @@ from toolkit.guard.process.kernel.syscall import (
     prctl,
     reason,
 )
-from toolkit.guard.process.messages import CommandRequest, Roots, Setup, decode_request, decode_setup
-from toolkit.guard.process.process_tree import kill_descendants
-from toolkit.guard.process.supervisor import MAX_PROCESSES, Supervisor, send_report
 
 _DESCRIPTORS: Final = 5  # the request, stdin, stdout, stderr, the command's socket
 
@@ -182,7 +182,7 @@ class _NamespaceStarter(_ForkStarter):
         return {}
 
     def _fork(self, request: CommandRequest) -> int:
-        return clone((namespaces.CHILD if request.network else namespaces.CHILD_OFFLINE) | signal.SIGCHLD)
+        return clone((namespaces.CHILD if request.network == "host" else namespaces.CHILD_OFFLINE) | signal.SIGCHLD)
 
     def _prepare_mounts(self, request: CommandRequest) -> bool:
         return namespaces.mount_private(self._setup.roots, read_only=request.read_only, processes=MAX_PROCESSES)
