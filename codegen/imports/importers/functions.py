@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from toolkit.errors import SpecError
 from toolkit.spec.check import check_document
 from toolkit.spec.model import ToolSpec
 from toolkit.spec.problems import Problems
+from toolkit.spec.text_limits import NOT_UNICODE, is_unicode
 
 _READER: Final = "functions_reader.py"
 
@@ -58,8 +60,11 @@ def _read_entries(settings: Settings, entries: Sequence[str], where: str) -> dic
 def _check_tool(entry: str, tool: dict[str, Any], problems: list[str]) -> list[ToolSpec]:
     """One tool, checked like a spec in a file."""
     mistakes = Problems(entry)
-    specs = check_document(tool["spec"], mistakes, None)
     place = tool["place"]
+    if not is_unicode(json.dumps(tool, ensure_ascii=False)):
+        problems.append(f"{NOT_UNICODE} @ {entry}:{place}")
+        return []
+    specs = check_document(tool["spec"], mistakes, None)
     problems += [f"{finding.message} @ {entry}:{place}{finding.pointer}" for finding in mistakes.found]
     long = tool["longDescription"]
     return [replace(spec, pointer=place, function=tool["function"], long_description=long) for spec in specs]

@@ -35,8 +35,8 @@ def docstring(text: str, indent: str) -> str:
     lines = [_escape_line(line) for line in text.strip().split("\n")]
     lines = [lines[0], *(f"{indent}{line}" if line else "" for line in lines[1:])]
     body = "\n".join(lines) if len(lines) == 1 else "\n".join(lines) + f"\n{indent}"
-    # A quote or backslash at the very end would run into the closing quotes.
-    if body.endswith('"'):
+    # A quote at the very end would run into the closing quotes; one of three is escaped already.
+    if body.endswith('"') and not body.endswith('\\"\\"\\"'):
         body = body[:-1] + '\\"'
     source = f'"""{body}"""'
     if not isinstance(ast.literal_eval(source), str):
