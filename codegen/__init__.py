@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from toolkit.codegen.imports.run import find_live_changes as find_live_changes
     from toolkit.codegen.imports.run import run_imports as run_imports
     from toolkit.codegen.imports.settings import ImportSettings as ImportSettings
+    from toolkit.codegen.imports.trust import TrustDecision as TrustDecision
+    from toolkit.codegen.imports.trust import UntrustedImport as UntrustedImport
+    from toolkit.codegen.imports.trust import accept_configured as accept_configured
+    from toolkit.codegen.imports.trust import refuse_untrusted as refuse_untrusted
     from toolkit.codegen.lint import schema_findings as schema_findings
     from toolkit.codegen.package.manifest import FORM as FORM
     from toolkit.codegen.package.manifest import read_form as read_form
@@ -34,6 +38,7 @@ else:
             ".imports.importers.functions": "read_functions",
             ".imports.run": "find_live_changes run_imports",
             ".imports.settings": "ImportSettings",
+            ".imports.trust": "TrustDecision UntrustedImport accept_configured refuse_untrusted",
             ".lint": "schema_findings",
             ".package.manifest": "FORM read_form",
             ".run": "check generate",

@@ -37,6 +37,31 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
+def escape_hidden_lines(text: str) -> str:
+    """As ``escape_hidden``, for text of several lines: ``\\n`` stays, too.
+
+    >>> escape_hidden_lines("one\\r\\n\\x9b31mtwo")
+    'one\\\\r\\n\\\\x9b31mtwo'
+    """
+    return "\n".join(map(escape_hidden, text.split("\n")))
+
+
+def escape_hidden_json(text: str) -> str:
+    """JSON text that means the same, with hidden characters as ``\\uXXXX``. Only strings can hold them, and line ends stay.
+
+    >>> escape_hidden_json('{"a": "\\x7f\\u202e\\U000e0041"}')
+    '{"a": "\\\\u007f\\\\u202e\\\\udb40\\\\udc41"}'
+    """
+    return "\n".join(line if line.isprintable() else "".join(map(_escape_json, line)) for line in text.split("\n"))
+
+
+def _escape_json(character: str) -> str:
+    if not is_hidden_character(character):
+        return character
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
 def to_one_line(text: str) -> str:
     """The words of the text with one space between them, without hidden characters.
 

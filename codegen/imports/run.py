@@ -18,6 +18,7 @@ from toolkit.codegen.imports.exclude import exclude_unwanted, load_imported, not
 from toolkit.codegen.imports.importers.registry import load_importer
 from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.imports.trust import TrustDecision, describe_effect, reads_files_only, require_trust
 from toolkit.codegen.package.python_names import digest
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError, SetupError, SpecError, nearest
@@ -68,12 +69,19 @@ def choose_imports(settings: Settings, names: Sequence[str]) -> list[ImportSetti
 
 
 def run_imports(
-    settings: Settings, names: Sequence[str] = (), progress: Callable[[int, int], None] | None = None
+    settings: Settings,
+    names: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    trust: TrustDecision,
 ) -> list[FileReport]:
-    """Reads the imports again, writes their files, and returns a report on each."""
+    """Reads the imports again, writes their files, and returns a report on each.
+
+    ``trust`` decides about imports that nobody confirmed yet, before anything is run, reached or written.
+    """
     chosen = choose_imports(settings, names)
     before = {item.name: read_committed(settings, item) for item in chosen}
-    now = read_current_imports(settings, chosen, before, progress)
+    now = read_current_imports(settings, chosen, before, progress, trust=trust)
     texts = {name: _text(found.document) for name, found in now.items()}
     reports = [_report_file(settings, item, before[item.name], now[item.name], texts[item.name]) for item in chosen]
     _write_files({settings.import_file(r.name): texts[r.name] for r in reports if r.state != "unchanged"})
@@ -90,15 +98,22 @@ class LiveChange:
 
 
 def find_live_changes(
-    settings: Settings, names: Sequence[str] = (), progress: Callable[[int, int], None] | None = None
+    settings: Settings,
+    names: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    trust: TrustDecision,
 ) -> list[LiveChange]:
-    """What would change in the committed files if they were imported again. Nothing is written."""
+    """What would change in the committed files if they were imported again. Nothing is written.
+
+    ``trust`` decides about imports that nobody confirmed yet, before anything is run or reached.
+    """
     chosen = choose_imports(settings, names)
     before = {item.name: read_committed(settings, item) for item in chosen}
     missing = [name for name, document in before.items() if document is None]
     if missing:
         raise SetupError(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`")
-    now = read_current_imports(settings, chosen, before, progress)
+    now = read_current_imports(settings, chosen, before, progress, trust=trust)
     return [
         LiveChange(item.name, change)
         for item in chosen
@@ -120,25 +135,45 @@ def read_current_imports(
     chosen: Sequence[ImportSettings],
     before: dict[str, dict[str, Any] | None],
     progress: Callable[[int, int], None] | None = None,
+    *,
+    trust: TrustDecision,
 ) -> dict[str, CurrentImport]:
-    """The current state of the chosen imports; all failures are raised at once."""
+    """The current state of the chosen imports; all failures are raised at once.
+
+    Files are read first: the address in an OpenAPI document is part of what must be trusted, and the one that was judged is
+    the one that is stored.
+    """
     found: dict[str, CurrentImport] = {}
     failures: list[SetupError] = []
-    for done, item in enumerate(chosen):
-        try:
-            imported = exclude_unwanted(item, load_importer(item.kind)(item, settings.root))
-            document = _make_document(item, imported, before[item.name])
-            specs = load_imported(item, _text(document), _file_name(settings, item), document["tools"])
-            found[item.name] = CurrentImport(document, specs, imported.notes)
-        except SetupError as error:
-            failures.append(error)
-        if progress is not None:
-            progress(done + 1, len(chosen))
+
+    def read(items: Sequence[ImportSettings]) -> None:
+        for item in items:
+            try:
+                found[item.name] = _read_current(settings, item, before[item.name])
+            except SetupError as error:
+                failures.append(error)
+            if progress is not None:
+                progress(len(found) + len(failures), len(chosen))
+
+    read([item for item in chosen if reads_files_only(item)])
+    running = [item for item in chosen if not reads_files_only(item)]
+    judged = [item for item in chosen if item in running or item.name in found]
+    urls = {name: str(current.document["origin"].get("url", "")) for name, current in found.items()}
+    effects = [describe_effect(item, settings.root, urls.get(item.name, "")) for item in judged]
+    require_trust(settings.root, [effect for effect in effects if effect is not None], trust)
+    read(running)
     if failures and all(isinstance(error, SpecError | GenerationError) for error in failures):
         raise SpecError(line for error in failures for line in getattr(error, "problems", [str(error)]))
     if failures:
         raise SetupError("\n".join(map(str, failures)))
     return found
+
+
+def _read_current(settings: Settings, item: ImportSettings, before: dict[str, Any] | None) -> CurrentImport:
+    imported = exclude_unwanted(item, load_importer(item.kind)(item, settings.root))
+    document = _make_document(item, imported, before)
+    specs = load_imported(item, _text(document), _file_name(settings, item), document["tools"])
+    return CurrentImport(document, specs, imported.notes)
 
 
 def read_committed(settings: Settings, item: ImportSettings) -> dict[str, Any] | None:

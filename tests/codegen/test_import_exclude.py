@@ -30,7 +30,7 @@ def set_without(made: Project, names: str) -> None:
 @pytest.mark.slow
 def test_what_generation_would_refuse_is_told_at_import_with_the_way_out(tmp_path: Path) -> None:
     made = legacy(tmp_path, good=PLAIN, bad=REFUSED)
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     first, second = ran.stderr.splitlines()
     assert ran.returncode == 0
     assert first == (f'  note: some tools cannot be generated: leave them out with without = ["bad"] @ {AT}')
@@ -38,7 +38,7 @@ def test_what_generation_would_refuse_is_told_at_import_with_the_way_out(tmp_pat
     assert second.endswith(" @ acme/tools/legacy.json:/tools/1/inputSchema/properties/q/$ref")
     assert toolkit(made, "generate").returncode == 1
     set_without(made, '["bad"]')
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [tool["name"] for tool in imported(made, "legacy")["tools"]] == ["good"]
     assert toolkit(made, "generate").returncode == 0
@@ -49,19 +49,19 @@ def test_what_generation_would_refuse_is_told_at_import_with_the_way_out(tmp_pat
 @pytest.mark.slow
 def test_what_no_file_can_hold_is_told_with_the_way_out(tmp_path: Path) -> None:
     made = legacy(tmp_path, good=PLAIN, bad={"type": "array"}, worse={"type": "string"})
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[-1] == (
         f'nothing was imported: leave them out with without = ["bad", "worse"] @ {AT}'
     )
     set_without(made, '["bad", "worse"]')
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
 
 
 @pytest.mark.slow
 def test_a_name_that_is_not_there_is_a_note(tmp_path: Path) -> None:
     made = legacy(tmp_path, 'without = ["goof", "nothing like it"]\n', good=PLAIN)
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert ran.returncode == 0
     assert ran.stderr == (
         f"  note: 'without' names the tool 'goof', which does not exist. Did you mean 'good'? @ {AT}/without\n"
@@ -72,7 +72,7 @@ def test_a_name_that_is_not_there_is_a_note(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_is_left_out_later_is_imported_again_first(tmp_path: Path) -> None:
     made = legacy(tmp_path, good=PLAIN, bad=REFUSED)
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
     set_without(made, '["bad"]')
     ran = toolkit(made, "generate")
     assert ran.stderr == (
@@ -86,12 +86,12 @@ def test_a_server_with_two_tools_of_one_name(tmp_path: Path) -> None:
     command = json.dumps(["python", "odd.py", "twins"])
     made = project(tmp_path, f"[tool.toolkit.imports.odd]\ncommand = {command}\n")
     made.write("odd.py", (REPOSITORY / "tests/packs/servers/odd.py").read_text())
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert (ran.returncode, ran.stderr) == (
         2,
         "the server lists more than one tool named 'ask': they cannot be told apart; leave them out with"
         ' without = ["ask"] @ pyproject.toml:/tool/toolkit/imports/odd\n',
     )
     set_without(made, '["ask"]')
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
     assert [tool["name"] for tool in imported(made, "odd")["tools"]] == ["other"]

@@ -83,7 +83,7 @@ SHAPES_SETTINGS = (
 @pytest.mark.slow
 def test_functions_are_imported_generated_and_run_under_a_prefix(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert (ran.returncode, ran.stdout) == (0, "acme/tools/maths.json: new\n  added: m_add, m_double it, m_halve\n")
     file = imported(made, "maths")
     assert (file["origin"], file["prefix"]) == ({"kind": "functions", "name": "maths"}, "m_")
@@ -101,7 +101,7 @@ with create_agent_toolkit(ToolkitContext(workspace=".", policy=SecurityPolicy(de
 @pytest.mark.slow
 def test_a_function_that_is_gone_is_told_when_a_toolkit_is_built(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
     made.generate()
     made.write("acme/maths.py", MATHS.replace("def add", "def plus"))
     code = "from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit; create_agent_toolkit(ToolkitContext('.', SecurityPolicy(default='deny')))"
@@ -112,7 +112,7 @@ def test_a_function_that_is_gone_is_told_when_a_toolkit_is_built(tmp_path: Path)
 @pytest.mark.slow
 def test_models_are_told_as_pydantic_tells_them(tmp_path: Path) -> None:
     made = project(tmp_path, SHAPES_SETTINGS, shapes=SHAPES)
-    ran = toolkit(made, "import", "shapes", "--json")
+    ran = toolkit(made, "import", "--trust", "shapes", "--json")
     assert json.loads(ran.stdout) == [
         {"name": "shapes", "file": "acme/tools/shapes.json", "state": "new", "added": ["http_query", "inner"], "removed": [], "changed": [], "notes": []}
     ]  # fmt: skip
@@ -131,14 +131,14 @@ def test_models_are_told_as_pydantic_tells_them(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS + SHAPES_SETTINGS, maths=MATHS, shapes=SHAPES)
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
     file = tmp_path / "acme/tools/maths.json"
     before = file.stat()
     made.write("acme/shapes.py", SHAPES.replace("x: int", "y: int").replace("class Answer", "class Other"))
     made.write(
         "pyproject.toml", (tmp_path / "pyproject.toml").read_text().replace("acme.shapes:Answer", "acme.shapes:Other")
     )
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert (
         ran.stdout
         == "acme/tools/maths.json: unchanged\nacme/tools/shapes.json: changed\n  changed: http_query, inner\n"
@@ -151,14 +151,14 @@ def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_only_the_named_ones_are_read(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS + SHAPES_SETTINGS, maths=MATHS, shapes="raise RuntimeError")
-    assert toolkit(made, "import", "maths").returncode == 0
+    assert toolkit(made, "import", "--trust", "maths").returncode == 0
     assert not (tmp_path / "acme/tools/shapes.json").exists()
 
 
 @pytest.mark.slow
 def test_where_one_fails_nothing_is_written(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS + SHAPES_SETTINGS, maths=MATHS, shapes="raise RuntimeError('no')")
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert ran.returncode == 1
     assert ran.stderr == (
         "'acme.shapes:HTTPQuery -> acme.shapes:Answer' cannot be imported: RuntimeError: no (acme/shapes.py, line 1)"
@@ -170,11 +170,11 @@ def test_where_one_fails_nothing_is_written(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_rename_in_the_file_outlives_the_next_import(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
     file = imported(made, "maths")
     file["tools"][0]["rename"] = "plus"
     made.write("acme/tools/maths.json", json.dumps(file))
-    assert toolkit(made, "import").stdout == "acme/tools/maths.json: changed\n"
+    assert toolkit(made, "import", "--trust").stdout == "acme/tools/maths.json: changed\n"
     assert imported(made, "maths")["tools"][0]["rename"] == "plus"
     made.generate()
     assert '"plus"' in made.files()["names.py"].decode()
@@ -185,7 +185,7 @@ def test_names_that_no_tool_may_have_are_replaced(tmp_path: Path) -> None:
     source = "from pydantic import BaseModel\nclass Größe(BaseModel): pass\nclass Gräße(BaseModel): pass\n"
     settings = '[tool.toolkit.imports.shapes]\nmodels = ["acme.shapes:Größe", "acme.shapes:Gräße"]\nprefix = "s_"\n'
     made = project(tmp_path, settings, shapes=source)
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
     one, two = imported(made, "shapes")["tools"]
     assert (one["name"], one["rename"], two["name"]) == ("größe", "s_gr_e", "gräße")
     assert two["rename"].startswith("s_gr_e_") and len(two["rename"]) == len("s_gr_e_") + 6
@@ -197,7 +197,7 @@ def test_an_import_makes_the_folder_it_needs(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     (tmp_path / "acme/tools/tools.json").unlink()
     (tmp_path / "acme/tools").rmdir()
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
     made.generate()
 
 
@@ -205,7 +205,7 @@ def test_an_import_makes_the_folder_it_needs(tmp_path: Path) -> None:
 def test_two_tools_of_one_name_are_offered_a_prefix(tmp_path: Path) -> None:
     made = project(tmp_path, MATHS_SETTINGS.replace('prefix = "m_"\n', ""), maths=MATHS)
     made.write("acme/tools/add.yaml", "name: add\ninputSchema: {}\n")
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
     ran = toolkit(made, "generate")
     assert ran.returncode == 1
     assert ran.stderr == (
@@ -219,17 +219,17 @@ def test_two_tools_of_one_name_are_offered_a_prefix(tmp_path: Path) -> None:
 def test_a_file_of_somebody_elses_is_never_overwritten(tmp_path: Path, text: str) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
     made.write("acme/tools/maths.json", text)
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert ran.returncode == 2
     assert "but did not import it; move the file, or rename the import @ acme/tools/maths.json" in ran.stderr
     assert (tmp_path / "acme/tools/maths.json").read_text() == text
 
 
-@pytest.mark.parametrize("command", [["import"], ["check", "--live"]])
+@pytest.mark.parametrize("command", [["import", "--trust"], ["check", "--live", "--trust"]])
 @pytest.mark.slow
 def test_a_file_that_is_no_json_any_more_is_told_as_what_it_is(tmp_path: Path, command: list[str]) -> None:
     made = project(tmp_path, MATHS_SETTINGS, maths=MATHS)
-    assert toolkit(made, "import").returncode == 0
+    assert toolkit(made, "import", "--trust").returncode == 0
     file = tmp_path / "acme/tools/maths.json"
     whole = file.read_text()
     for text, line in ((whole[:20], 3), (f"{whole[:2]}<<<<<<< ours\n{whole[2:]}", 2), ("", 1)):
@@ -254,7 +254,7 @@ def test_a_file_that_is_no_json_any_more_is_told_as_what_it_is(tmp_path: Path, c
 )
 @pytest.mark.slow
 def test_what_cannot_be_imported_is_told(tmp_path: Path, settings: str, words: list[str], told: str) -> None:
-    ran = toolkit(project(tmp_path, settings), "import", *words)
+    ran = toolkit(project(tmp_path, settings), "import", "--trust", *words)
     assert ran.returncode == 2 and ran.stderr.startswith(told)
 
 
@@ -270,7 +270,7 @@ def test_what_cannot_be_imported_is_told(tmp_path: Path, settings: str, words: l
 @pytest.mark.slow
 def test_models_that_are_none(tmp_path: Path, source: str, entry: str, told: str) -> None:
     made = project(tmp_path, f'[tool.toolkit.imports.shapes]\nmodels = ["{entry}"]\n', shapes=source)
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert ran.returncode == 1 and ran.stderr.startswith(told), ran.stderr
 
 
@@ -282,7 +282,7 @@ def test_a_long_description_is_not_lost_silently(tmp_path: Path) -> None:
     )
     made = project(tmp_path, MATHS_SETTINGS.replace("acme.maths", "acme.maths:REGISTRY"), maths=source)
     made.write("acme/add.md", "A long text about ${workspace}.\n")
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert ran.returncode == 1
     assert ran.stderr.startswith("'add' has a description file, which an import cannot keep; list its module under")
 
@@ -300,13 +300,13 @@ def test_a_document_may_lie_beside_the_project(tmp_path: Path) -> None:
     tmp_path.joinpath("shop").mkdir()
     tmp_path.joinpath("shop/shop.yaml").write_text(DOCUMENT)
     made = project(tmp_path / "mine", '[tool.toolkit.imports.shop]\nopenapi = "../shop/shop.yaml"\n')
-    ran = toolkit(made, "import")
+    ran = toolkit(made, "import", "--trust")
     assert (ran.returncode, ran.stdout) == (0, "acme/tools/shop.json: new\n  added: pets\n"), ran.stderr
 
 
 @pytest.mark.parametrize("key", ["openapi", "tools"])
 @pytest.mark.slow
 def test_a_file_that_is_not_there_is_a_mistake_of_the_settings(tmp_path: Path, key: str) -> None:
-    ran = toolkit(project(tmp_path, f'[tool.toolkit.imports.shop]\n{key} = "nope.json"\n'), "import")
+    ran = toolkit(project(tmp_path, f'[tool.toolkit.imports.shop]\n{key} = "nope.json"\n'), "import", "--trust")
     told = f"the file 'nope.json' does not exist; give a path relative to pyproject.toml @ pyproject.toml:/tool/toolkit/imports/shop/{key}\n"
     assert (ran.returncode, ran.stderr) == (2, told)

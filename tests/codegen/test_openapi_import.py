@@ -385,7 +385,7 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     project.write("pyproject.toml", (tmp_path / "pyproject.toml").read_text() + table)
     paths = {f"/x/{{a{n}}}": {"get": {"operationId": f"op{n}", "responses": OK}} for n in range(12)}
     project.write("api.json", json.dumps(document(paths=paths)))
-    done = run([sys.executable, "-m", "toolkit", "import", "pets"], tmp_path)
+    done = run([sys.executable, "-m", "toolkit", "import", "--trust", "pets"], tmp_path)
     assert done.stdout == f"acme/tools/pets.json: new\n  added: {', '.join(f'op{n}' for n in range(12))}\n"
     lines = done.stderr.splitlines()
     note = "GET /x/{a0}: the document does not describe {a0} in the path, so it is a string @ /paths/~1x~1{a0}/get"

@@ -91,6 +91,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "codegen/__init__.py": ("toolkit.lazy_exports",),
     # `python -m toolkit.codegen` is the same command line
     "codegen/__main__.py": ("toolkit.cli",),
+    # keeps what was confirmed in the private state directory
+    "codegen/imports/trust_records.py": ("toolkit.errors", "toolkit.runtime.context.state_directory"),
+    # shows values of the settings to a person
+    "codegen/imports/trust.py": ("toolkit.codegen", "toolkit.errors", "toolkit.visible"),
     # reads what adapters read already
     "codegen/imports/importers/provider_json.py": (
         "toolkit.codegen",

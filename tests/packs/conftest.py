@@ -62,7 +62,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, shop_url: str) -> Project:
         shutil.copy(file, root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHOP_TOKEN", "s3cret")
-        run([sys.executable, "-m", "toolkit", "import"], root)
+        run([sys.executable, "-m", "toolkit", "import", "--trust"], root)
     run([sys.executable, "-m", "toolkit", "generate"], root)
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolkit.codegen.imports.run import run_imports
+from toolkit.codegen.imports.trust import accept_configured
 from toolkit.codegen.run import generate
 from toolkit.codegen.settings import find_settings
 
@@ -73,5 +74,5 @@ def make_petshop(root: Path, url: str) -> None:
     (root / "shop.yaml").write_text(DOCUMENT)
     (root / "pyproject.toml").write_text(SETTINGS % url)
     settings = find_settings(root)
-    run_imports(settings)
+    run_imports(settings, trust=accept_configured)
     generate(settings)

@@ -101,9 +101,9 @@ def _run(command: Sequence[str], root: Path, variables: Mapping[str, str]) -> st
 
 def test_the_reference_servers_are_imported_checked_and_called(project: Path) -> None:
     memory = {"MEMORY_FILE_PATH": str(project / "desk" / "memory.jsonl")}
-    told = _run([sys.executable, "-m", "toolkit", "import"], project, memory)
+    told = _run([sys.executable, "-m", "toolkit", "import", "--trust"], project, memory)
     assert told.count(": new") == 7
-    again = _run([sys.executable, "-m", "toolkit", "import"], project, memory)
+    again = _run([sys.executable, "-m", "toolkit", "import", "--trust"], project, memory)
     assert again.count(": unchanged") == 7
     run([sys.executable, "-m", "toolkit", "generate"], project)
     run([sys.executable, "-m", "mypy", "--strict", "calls.py", "reference"], project)

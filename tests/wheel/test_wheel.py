@@ -79,7 +79,7 @@ def _write_project(project: Path) -> None:
 
 
 def test_a_project_needs_only_the_wheel(installed: Installed, tmp_path: Path) -> None:
-    assert installed.run("toolkit", "import").stdout.count(": new") == len(IMPORTED)
+    assert installed.run("toolkit", "import", "--trust").stdout.count(": new") == len(IMPORTED)
     for name in IMPORTED:
         spec = Path("acme", "tools", f"{name}.json")
         assert (installed.project / spec).read_bytes() == (DOWNSTREAM / spec).read_bytes()

@@ -12,6 +12,7 @@ import typer
 from toolkit.cli import generate, tools
 from toolkit.cli.audit import audit_app
 from toolkit.cli.policy import policy_app
+from toolkit.cli.report import print_line, show_stderr_plainly
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -20,7 +21,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from toolkit import __version__
 
-        typer.echo(__version__)
+        print_line(__version__)
         raise typer.Exit
 
 
@@ -48,4 +49,5 @@ app.add_typer(audit_app, name="audit")
 
 
 def main() -> None:
+    show_stderr_plainly()
     app()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolkit.cli.options import AsJson
-from toolkit.cli.report import print_json, report_errors
+from toolkit.cli.report import print_json, print_line, report_errors
 from toolkit.errors import SetupError
 
 audit_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check an audit log.")
@@ -41,10 +41,10 @@ def verify(
         print_json({"records": report.head.lines, **found})
     else:
         for problem in report.problems:
-            typer.echo(problem)
+            print_line(problem)
         open_calls = f", calls without an end record: {report.open_calls}" if report.open_calls else ""
         verdict = f"{len(report.problems)} problems" if report.problems else "the chain is intact"
-        typer.echo(f"{log}: {report.head.lines} records, {verdict}{open_calls}")
+        print_line(f"{log}: {report.head.lines} records, {verdict}{open_calls}")
     raise typer.Exit(1 if report.problems else 0)
 
 
@@ -58,7 +58,7 @@ def print_head(log: AuditFile, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"head": str(report.head)})
     else:
-        typer.echo(str(report.head))
+        print_line(str(report.head))
 
 
 def _refuse_unreadable(log: Path) -> Path:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
-from toolkit.cli.options import AsJson, ImportNames, Project
-from toolkit.cli.report import print_json, report_errors, show_progress
+from toolkit.cli.options import AsJson, ImportNames, Project, Trust
+from toolkit.cli.report import print_json, print_line, print_text, print_warning, report_errors, show_progress
+from toolkit.cli.trust import choose_decision
 from toolkit.errors import SetupError
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
     if as_json:
         print_json({"package": settings.package, "changed": changed, "notImported": missing})
         return
-    typer.echo(f"{settings.output_name}: {f'{len(changed)} files changed' if changed else 'nothing to do'}")
+    print_line(f"{settings.output_name}: {f'{len(changed)} files changed' if changed else 'nothing to do'}")
     if (new_form := read_form(settings.output)) != old_form and old_form is not None:
-        typer.echo(
+        print_line(
             f"everything was regenerated: it had form {old_form}, and this version of typed-toolkit writes form {new_form}"
         )
     _warn_not_imported(missing)
@@ -52,6 +53,7 @@ def check(
         AllowedChange | None,
         typer.Option(help="With --live: changes up to this class do not fail.", show_default=False),
     ] = None,
+    trust: Trust = False,
     project: Project = Path(),
     as_json: AsJson = False,
 ) -> None:
@@ -61,10 +63,10 @@ def check(
     Nothing is written.
     """
     if live:
-        _check_live(names or [], allow, project, as_json)
+        _check_live(names or [], allow, trust, project, as_json)
         return
-    if names or allow:
-        raise typer.BadParameter("names of imports and --allow need --live")
+    if names or allow or trust:
+        raise typer.BadParameter("names of imports, --allow and --trust need --live")
     from toolkit.codegen import FORM, check, find_settings, list_missing_imports, read_form
 
     with report_errors(as_json):
@@ -83,9 +85,10 @@ def check(
                 if form in (None, FORM)
                 else f" (it has form {form}, and this version of typed-toolkit writes {FORM})"
             )
-            typer.echo(f"{difference}\n{settings.output_name} differs from its specs{other}: run `toolkit generate`")
+            print_text(difference)
+            print_line(f"{settings.output_name} differs from its specs{other}: run `toolkit generate`")
         else:
-            typer.echo(f"{settings.output_name}: up to date")
+            print_line(f"{settings.output_name}: up to date")
         _warn_not_imported(missing)
     if difference or missing:
         raise typer.Exit(1)
@@ -93,16 +96,16 @@ def check(
 
 def _warn_not_imported(names: Sequence[str]) -> None:
     if names:
-        typer.echo(f"not imported yet: {', '.join(names)}; run `toolkit import {' '.join(names)}`", err=True)
+        print_warning(f"not imported yet: {', '.join(names)}; run `toolkit import {' '.join(names)}`")
 
 
-def _check_live(names: list[str], allow: AllowedChange | None, project: Path, as_json: bool) -> None:
+def _check_live(names: list[str], allow: AllowedChange | None, trust: bool, project: Path, as_json: bool) -> None:
     from toolkit.codegen import CHANGE_KINDS, find_live_changes, find_settings
 
     with report_errors(as_json, spec_mistakes=2):
         settings = find_settings(project)
         with show_progress("comparing") as progress:
-            found = find_live_changes(settings, names, progress)
+            found = find_live_changes(settings, names, progress, trust=choose_decision(trust, as_json))
     allowed = CHANGE_KINDS[: CHANGE_KINDS.index(allow) + 1] if allow else ()
     refused = [item for item in found if item.change.kind not in allowed]
     if as_json:
@@ -112,39 +115,42 @@ def _check_live(names: list[str], allow: AllowedChange | None, project: Path, as
         for item in found:
             change = item.change
             place = f" @ {change.pointer}" if change.pointer else ""
-            typer.echo(f"{item.name}: {change.tool or 'the origin'}: {change.kind}: {change.sentence}{place}")
+            print_line(f"{item.name}: {change.tool or 'the origin'}: {change.kind}: {change.sentence}{place}")
         counts = [f"{sum(item.change.kind == kind for item in found)} {kind}" for kind in CHANGE_KINDS]
-        typer.echo(", ".join(counts) if found else "nothing changed")
+        print_line(", ".join(counts) if found else "nothing changed")
         if refused:
             changed = " ".join(dict.fromkeys(item.name for item in found))
-            typer.echo(f"to accept the changes: `toolkit import {changed}`, then `toolkit generate`", err=True)
+            print_warning(f"to accept the changes: `toolkit import {changed}`, then `toolkit generate`")
     if refused:
         raise typer.Exit(1)
 
 
-def import_specs(names: ImportNames = None, project: Project = Path(), as_json: AsJson = False) -> None:
+def import_specs(
+    names: ImportNames = None, trust: Trust = False, project: Project = Path(), as_json: AsJson = False
+) -> None:
     """Import tools of servers, documents and modules as spec files.
 
     The sources are the [tool.toolkit.imports.*] tables in pyproject.toml. If one of them fails, nothing is written.
+    What they run or reach must be confirmed once on this machine, and again after each change.
     """
     from toolkit.codegen import find_settings, run_imports
 
     with report_errors(as_json):
         settings = find_settings(project)
         with show_progress("importing") as progress:
-            reports = run_imports(settings, names or (), progress)
+            reports = run_imports(settings, names or (), progress, trust=choose_decision(trust, as_json))
     if as_json:
         print_json([asdict(report) for report in reports])
         return
     for report in reports:
-        typer.echo(f"{report.file}: {report.state}")
+        print_line(f"{report.file}: {report.state}")
         for word, tools in (("added", report.added), ("removed", report.removed), ("changed", report.changed)):
             if tools:
-                typer.echo(f"  {word}: {', '.join(tools)}")
+                print_line(f"  {word}: {', '.join(tools)}")
         for note in report.notes[:_MAX_NOTES]:
-            typer.echo(f"  note: {note}", err=True)
+            print_warning(f"  note: {note}")
         if len(report.notes) > _MAX_NOTES:
-            typer.echo(f"  and {len(report.notes) - _MAX_NOTES} more notes; --json prints all of them", err=True)
+            print_warning(f"  and {len(report.notes) - _MAX_NOTES} more notes; --json prints all of them")
 
 
 def lint(
@@ -190,8 +196,8 @@ def lint(
         print_json([{**effect, "message": f.message, "source": f.source, "pointer": f.pointer} for effect, f in found])
     else:
         for effect, finding in found:
-            typer.echo(f"{effect['tool']}: {effect['effect']}: {finding}" if effect else str(finding))
-        typer.echo(f"{len(specs)} specs, {len(found)} findings")
+            print_line(f"{effect['tool']}: {effect['effect']}: {finding}" if effect else str(finding))
+        print_line(f"{len(specs)} specs, {len(found)} findings")
     if found:
         raise typer.Exit(1)
 

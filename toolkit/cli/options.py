@@ -16,6 +16,12 @@ ImportNames = Annotated[
     list[str] | None,
     typer.Argument(metavar="IMPORT", help="Names of imports in the settings. Default: all.", show_default=False),
 ]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust", help="Confirm the commands, addresses and modules of the imports as they are now, without asking."
+    ),
+]
 Package = Annotated[
     str | None,
     typer.Option(

@@ -9,7 +9,7 @@ import typer
 
 from toolkit.cli.generated_package import load_tool, parse_arguments, read_arguments
 from toolkit.cli.options import Arguments, AsJson, Package, ToolNameArgument, Workspace
-from toolkit.cli.report import print_json, report_errors
+from toolkit.cli.report import print_json, print_line, report_errors
 from toolkit.errors import SetupError, ToolkitError
 
 policy_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Explain what a policy decides.")
@@ -42,6 +42,6 @@ def explain(
     if as_json:
         print_json({"decision": verdict.decision, "because": verdict.because})
     else:
-        typer.echo(f"{verdict.decision}: {verdict.because}")
+        print_line(f"{verdict.decision}: {verdict.because}")
     if verdict.decision != "allow":
         raise typer.Exit(1)

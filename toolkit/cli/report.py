@@ -1,20 +1,81 @@
-"""How every command prints: JSON for scripts, errors with their exit codes, a progress bar for people."""
+"""How every command prints: text for people, JSON for scripts, errors with their exit codes, questions, a progress bar.
+
+Promise: what acts on a terminal instead of being shown (escape sequences, bidi overrides, invisible characters) is printed as
+an escape, whoever wrote it: a spec, a server, a file name, an exception. JSON stays equal JSON. Commands print only through
+this module; ``show_stderr_plainly`` covers what others print there: tracebacks, warnings, log records, wrong usage.
+
+Not covered: what a tool's own code prints to standard output by itself.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import Any, TextIO
 
 import typer
 
 from toolkit.errors import GenerationError, SetupError, SpecError, ToolkitError
+from toolkit.visible import escape_hidden, escape_hidden_json, escape_hidden_lines
+
+
+def print_line(text: str) -> None:
+    """One line for people, on standard output. Line ends in it are escaped: foreign text cannot add a line of its own."""
+    typer.echo(escape_hidden(text))
+
+
+def print_text(text: str) -> None:
+    """Text of several lines for people, on standard output."""
+    typer.echo(escape_hidden_lines(text))
+
+
+def print_warning(line: str) -> None:
+    """As ``print_line``, on standard error."""
+    typer.echo(escape_hidden(line), err=True)
 
 
 def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, default=str, ensure_ascii=False, indent=2))
+    typer.echo(escape_hidden_json(json.dumps(value, default=str, ensure_ascii=False, indent=2)))
+
+
+def ask(question: str) -> bool:
+    """Asks a person on the terminal; anything but yes means no, and so does the end of the input."""
+    try:
+        return typer.confirm(escape_hidden(question), default=False, err=True)
+    except typer.Abort:
+        typer.echo(err=True)
+        return False
+
+
+def show_stderr_plainly() -> None:
+    """From now on nothing that is written to ``sys.stderr`` acts on a terminal."""
+    sys.stderr = _PlainStream(sys.stderr)
+
+
+class _PlainStream(io.TextIOBase):
+    """A text stream that shows hidden characters. It has no ``buffer``, which would go around it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(escape_hidden_lines(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def writable(self) -> bool:
+        return True
 
 
 @contextmanager
@@ -39,19 +100,25 @@ def _print_error(error: Exception, value: dict[str, Any], as_json: bool) -> None
     if as_json:
         print_json(value)
     else:
-        typer.echo(str(error), err=True)
+        typer.echo(escape_hidden_lines(str(error)), err=True)
 
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on a terminal; None for scripts. The function takes the number of steps done and their total."""
+    """A progress bar on a terminal; None for scripts. The function takes the number of steps done and their total.
+
+    The bar appears with the first step, so that a question can be asked before.
+    """
     if not sys.stderr.isatty():
         yield None
         return
-    with typer.progressbar(length=1, label=label, file=sys.stderr) as bar:
+    with ExitStack() as shown:
+        bars: list[Any] = []
 
         def step(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
+            if not bars:
+                bars.append(shown.enter_context(typer.progressbar(length=total, label=label, file=sys.__stderr__)))
+            bars[0].length = total
+            bars[0].update(done - bars[0].pos)
 
         yield step

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import typer
-
 from toolkit.cli.generated_package import load_package, load_tool, read_arguments
 from toolkit.cli.options import Arguments, AsJson, Package, ToolNameArgument, Workspace
-from toolkit.cli.report import print_json, report_errors
+from toolkit.cli.report import print_json, print_line, print_text, report_errors
 
 _UNCONFINED: Final = "without a sandbox"
 _LISTED: Final = (
@@ -34,7 +32,8 @@ def list_tools(package: Package = None, as_json: AsJson = False) -> None:
     for row in rows:
         permissions = ",".join(row["required"]) or "-"
         hints = ", ".join([*describe_hints(row["annotations"]), *([_UNCONFINED] if row.get("unconfined") else [])])
-        typer.echo(f"{row['name']:<{width}}  {permissions:<8}  {row['description']}{f' [{hints}]' if hints else ''}")
+        description = " ".join(row["description"].split())
+        print_line(f"{row['name']:<{width}}  {permissions:<8}  {description}{f' [{hints}]' if hints else ''}")
 
 
 def describe(name: ToolNameArgument, package: Package = None, as_json: AsJson = False) -> None:
@@ -47,17 +46,19 @@ def describe(name: ToolNameArgument, package: Package = None, as_json: AsJson = 
     if as_json:
         print_json(row)
         return
-    typer.echo(f"{row['name']}: {row['longDescription'] or row['description']}")
-    typer.echo(f"permissions: {', '.join(row['required']) or 'none'}")
+    description = row["longDescription"] or row["description"]
+    # Indented, so that no line of a description can pass for one of the lines below.
+    print_text(f"{row['name']}: {description}".replace("\n", "\n  "))
+    print_line(f"permissions: {', '.join(row['required']) or 'none'}")
     if hints := describe_hints(row["annotations"]):
-        typer.echo(f"hints: {', '.join(hints)}")
+        print_line(f"hints: {', '.join(hints)}")
     if origin := row.get("origin"):
         confined = f", {_UNCONFINED}" if row.get("unconfined") else ""
-        typer.echo(f"imported: {row['originalName']!r} from {origin['name']!r} ({origin['kind']}{confined})")
+        print_line(f"imported: {row['originalName']!r} from {origin['name']!r} ({origin['kind']}{confined})")
     for title, schema in (("input", row["inputSchema"]), ("output", row["outputSchema"])):
-        typer.echo(f"\n{title}:")
+        print_text(f"\n{title}:")
         for line in outline(schema):
-            typer.echo(f"  {line}")
+            print_line(f"  {line}")
 
 
 def invoke(
@@ -80,4 +81,4 @@ def invoke(
     if as_json:
         print_json({**data, "content": content})
     else:
-        typer.echo(output)
+        print_text(output)

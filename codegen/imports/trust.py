@@ -1,0 +1,165 @@
+"""Trust in imports, as direnv does it: a person confirms once what the settings run and reach.
+
+``pyproject.toml`` is in the workspace, so a tool can edit it. Without trust, the next ``toolkit import`` would run what the
+tool wrote there, often without a sandbox.
+
+Promise: before an import starts a program, imports a module or reaches an address, and before it stores the address of a
+service, somebody has confirmed on this machine exactly that: the command, its sandbox, network and variables; the address
+and headers; the names of modules; all for this folder. Any change of these asks again.
+
+Limits: what a command or a module loads is not part of it, because code is edited all day. ``functions`` at the top level of
+the settings are not asked about: they are the project's own modules, which its agent imports anyway. Neither is what
+``imported.py`` runs: it is generated code that is reviewed and committed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+from toolkit.codegen.imports.settings import POINTER, ImportSettings, placeholders
+from toolkit.codegen.imports.trust_records import TrustRecords
+from toolkit.errors import SetupError
+from toolkit.visible import escape_hidden
+
+_MAX_SHOWN: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ImportEffect:
+    """What one import runs or reaches. ``facts`` are for people, ``digest`` is over all of it."""
+
+    name: str
+    facts: Mapping[str, str]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class UntrustedImport:
+    """An import that nobody has confirmed in its present form, and the facts that were confirmed last."""
+
+    effect: ImportEffect
+    before: Mapping[str, str] | None
+
+    def explain(self) -> list[str]:
+        """What it runs or reaches, a fact a line; what was confirmed before is below each fact that changed."""
+        facts, before = self.effect.facts, self.before
+        changed = "is new on this machine or in this folder" if before is None else "changed since it was confirmed"
+        lines = [f"{self.effect.name!r} {changed}:"]
+        for label in dict.fromkeys([*facts, *(before or ())]):
+            old, new = (before or facts).get(label, "nothing"), facts.get(label, "nothing")
+            lines += [f"  {label}: {new}", *([f"    before: {old}"] if old != new else [])]
+        if before == facts:
+            lines.append("  what changed is not shown, because it may be secret: the text of a header, or a query")
+        return lines
+
+
+TrustDecision: TypeAlias = Callable[[Sequence[UntrustedImport]], None]
+"""Returns to confirm all of these imports from now on; raises ``SetupError`` to refuse."""
+
+
+def accept_configured(untrusted: Sequence[UntrustedImport]) -> None:
+    """Confirms whatever the settings name now: for a program whose author has read them, and for CI (``--trust``)."""
+
+
+def refuse_untrusted(untrusted: Sequence[UntrustedImport]) -> None:
+    """Refuses, and says what would run: for programs without a person to ask."""
+    lines = [line for item in untrusted for line in item.explain()]
+    raise SetupError(
+        "nobody has confirmed what these imports run or reach:\n"
+        + "\n".join(lines)
+        + f"\nrun the command on a terminal to be asked, or with --trust if this is right @ pyproject.toml:{POINTER}"
+    )
+
+
+def require_trust(root: Path, effects: Sequence[ImportEffect], decide: TrustDecision) -> None:
+    """Returns if every effect was confirmed, earlier or by ``decide``, and remembers it."""
+    if not effects:
+        return
+    records = TrustRecords(root)
+    untrusted = [
+        UntrustedImport(effect, records.last_confirmed(effect.name))
+        for effect in effects
+        if not records.is_confirmed(effect.name, effect.digest)
+    ]
+    if not untrusted:
+        return
+    decide(untrusted)
+    for item in untrusted:
+        records.confirm(item.effect.name, item.effect.digest, item.effect.facts)
+
+
+def reads_files_only(item: ImportSettings) -> bool:
+    """Whether importing it neither runs nor reaches anything."""
+    return item.kind in ("openapi", "tools")
+
+
+def describe_effect(item: ImportSettings, root: Path, document_url: str = "") -> ImportEffect | None:
+    """What an import runs or reaches; None for a file of tools, which names neither.
+
+    ``document_url``: the address of the service in an OpenAPI document.
+    """
+    if item.kind == "tools":
+        return None
+    decisive = {
+        "folder": os.path.realpath(root),
+        "kind": item.kind,
+        "command": item.command,
+        "env": sorted(item.env),
+        "sandbox": item.sandbox,
+        "network": item.network,
+        "url": item.url or document_url,
+        "from_document": not item.url and bool(document_url),
+        "headers": sorted(item.headers.items()),
+        "openapi": item.openapi,
+        "functions": item.functions,
+        "models": item.models,
+    }
+    digest = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()
+    facts = {label: _clip(escape_hidden(text)) for label, text in _facts(item, document_url).items()}
+    return ImportEffect(item.name, facts, digest)
+
+
+def _facts(item: ImportSettings, document_url: str) -> dict[str, str]:
+    if item.command:
+        network = "with the network" if item.network else "without the network"
+        place = f"in the sandbox, {network}" if item.sandbox else "WITHOUT a sandbox"
+        return {"runs": shlex.join(item.command), "where": place, "variables": ", ".join(sorted(item.env)) or "none"}
+    if item.functions or item.models:
+        names = ", ".join(item.functions or item.models)
+        return {"imports the Python modules": names, "where": "WITHOUT a sandbox"}
+    if item.openapi:
+        chosen_by = "set by 'url'" if item.url else "named by the document"
+        address = f"{_show_address(item.url or document_url)} ({chosen_by})"
+        return {"reads": item.openapi, "its tools call": address, "headers": _show_headers(item.headers)}
+    return {"reaches": _show_address(item.url), "headers": _show_headers(item.headers)}
+
+
+def _show_address(url: str) -> str:
+    """The address without its query, which may be secret."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # from a document; generation will refuse it
+        return url
+    return f"{parts.scheme}://{parts.netloc}{parts.path}{'?...' if parts.query else ''}"
+
+
+def _show_headers(headers: Mapping[str, str]) -> str:
+    """The names of headers and of the variables in them. Other text may be secret."""
+    shown = []
+    for name, text in sorted(headers.items()):
+        variables = ", ".join(f"${{{variable}}}" for variable in placeholders(text))
+        shown.append(f"{name} with {variables}" if variables else name)
+    return "; ".join(shown) or "none"
+
+
+def _clip(text: str) -> str:
+    hidden = len(text) - _MAX_SHOWN
+    return text if hidden <= 0 else f"{text[:_MAX_SHOWN]}... ({hidden} more characters: read them in pyproject.toml)"
