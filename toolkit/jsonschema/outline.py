@@ -28,7 +28,8 @@ def outline(schema: Schema | None) -> list[str]:
         node = node if isinstance(node, dict) else {}
         mark = "*" if name in required else " "
         default = f" = {json.dumps(node['default'])}" if "default" in node else ""
-        lines.append(f"{name}{mark} ({_type(node)}{default})  {node.get('description', '')}".rstrip())
+        described = " ".join(str(node.get("description", "")).split())
+        lines.append(f"{name}{mark} ({_type(node)}{default})  {described}".rstrip())
     return lines or ["nothing"]
 
 
