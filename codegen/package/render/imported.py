@@ -76,6 +76,8 @@ def _tool(row: Row) -> str:
 
 def _service(item: ImportSettings, rows: Sequence[Row]) -> str:
     how = {"url": service_url(item, rows), "headers": dict(item.headers), "timeout": item.timeout}
+    if not item.url:
+        how["public_only"] = True
     return _call("ApiService", {"name": item.name, **how})
 
 

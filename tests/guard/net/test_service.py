@@ -62,6 +62,42 @@ def test_a_name_that_leads_inside(service: Service) -> None:
             NetGuard(resolving(address)).service(named(service.port)).send("/")
 
 
+PUBLIC_ONLY = {
+    "a name": ("service.test", ["127.0.0.1"]),
+    "a name with IPv4 inside IPv6": ("service.test", ["::ffff:127.0.0.1"]),
+    "a name with several addresses": ("service.test", ["10.0.0.1", "127.0.0.1", "::1"]),
+    "a literal": ("127.0.0.1", []),
+}
+
+
+@pytest.mark.parametrize("case", PUBLIC_ONLY)
+def test_a_service_that_must_be_public_is_not_reached_inside(service: Service, case: str) -> None:
+    host, addresses = PUBLIC_ONLY[case]
+    guard = NetGuard(Network(resolve=lambda host, port: addresses))
+    url = f"http://{host}:{service.port}"
+    with pytest.raises(SandboxViolation) as refused:
+        guard.service(url, public_only=True).send("/")
+    assert refused.value.details == {"reason": "NOT_PUBLIC"}
+    assert service.seen == []
+    # Who names a service inside gets it, also from the same guard.
+    allowed = NetGuard(Network(resolve=lambda host, port: ["127.0.0.1"]))
+    with pytest.raises(SandboxViolation):
+        allowed.service(url, public_only=True).send("/")
+    assert allowed.service(url).send("/").status == 200
+
+
+def test_every_lookup_is_judged(service: Service) -> None:
+    """A name that moves inside after the first call gains nothing. The allowed address stands for a public one."""
+    answers = iter([["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1"]])
+    network = Network(resolve=lambda host, port: next(answers), allow_addresses=["127.0.0.1/32"])
+    guard = NetGuard(network).service(named(service.port), public_only=True)
+    assert guard.send("/").status == 200
+    with pytest.raises(SandboxViolation):
+        guard.send("/")
+    assert guard.send("/").status == 200
+    assert len(service.seen) == 2
+
+
 def test_redirects_are_answers(service: Service) -> None:
     with running_service() as other:
         for target in (f"{other.url}/", "/elsewhere", "file:///etc/passwd"):

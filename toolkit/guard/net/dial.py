@@ -83,7 +83,10 @@ def look_up_permitted(network: Network, host: Host, port: int, deadline: Deadlin
         found = [parse_address(text) for text in _look_up(network, host, port, deadline)]
     permitted = [address for address in dict.fromkeys(found) if address is not None and network.permits(address)]
     if not permitted:
-        raise SandboxViolation(f"the host '{host.text}' has no permitted address: only public addresses may be reached")
+        raise SandboxViolation(
+            f"the host '{host.text}' has no permitted address: only public addresses may be reached",
+            details={"reason": "NOT_PUBLIC"},
+        )
     return permitted[:_MAX_ATTEMPTS]
 
 

@@ -46,8 +46,8 @@ class NetGuard:
         self._network = network
         self._check: Check = _no_check
         self._judge_redirect: RedirectJudge = _no_redirect_judge
-        # By origin, shared by all views, because each network loads the system's certificate authorities once.
-        self._service_networks: dict[str, Network] = {}
+        # Shared by all views, because each network loads the system's certificate authorities once.
+        self._service_networks: dict[tuple[str, bool], Network] = {}
 
     @property
     def network(self) -> Network:
@@ -72,17 +72,19 @@ class NetGuard:
         view._judge_redirect = judge
         return view
 
-    def service(self, url: str) -> ServiceGuard:
+    def service(self, url: str, *, public_only: bool = False) -> ServiceGuard:
         """A guard that may send all kinds of requests to the origin of ``url``, and nowhere else.
 
-        ``url`` must come from the configuration: the origin may be anywhere, including this machine.
+        ``url`` must come from the configuration: the origin may be anywhere, including this machine. If somebody else chose
+        it, such as the author of a document, use ``public_only``: then every lookup is judged as for ``fetch``.
         """
         from toolkit.guard.net.service import ServiceGuard
 
         origin = Url.parse(url)
-        if origin.origin not in self._service_networks:
-            self._service_networks[origin.origin] = self._network.for_service(origin.host)
-        return ServiceGuard(self._service_networks[origin.origin], origin, self._check)
+        key = (origin.origin, public_only)
+        if key not in self._service_networks:
+            self._service_networks[key] = self._network.for_service(origin.host, public_only=public_only)
+        return ServiceGuard(self._service_networks[key], origin, self._check)
 
     def fetch(
         self,

@@ -73,16 +73,18 @@ class Network:
 
         return self.tls or ssl.create_default_context()
 
-    def for_service(self, host: Host) -> Network:
+    def for_service(self, host: Host, *, public_only: bool = False) -> Network:
         """The network for one host that the configuration names as a service or server: only that host, wherever it is,
-        including this machine.
+        including this machine; with ``public_only``, only where this network permits it.
 
         ``allow_hosts`` and ``deny_hosts`` still apply: if ``allow_hosts`` is a list, the host must be on it. A metadata
         address cannot be reached unless it is the host itself.
         Limit: DNS decides where the host is; over https the certificate must be valid for its name.
         """
-        named = () if host.address is None else (host.text,)
         hosts = (host.bracketed,) if self.allow_hosts is None else self.allow_hosts
+        if public_only:
+            return replace(self, allow_hosts=hosts)
+        named = () if host.address is None else (host.text,)
         return replace(self, allow_hosts=hosts, allow_addresses=("0.0.0.0/0", "::/0", *named))
 
     def judge_host(self, host: Host) -> None:

@@ -1,7 +1,8 @@
 """Requests to one service from the configuration: every method, with bodies, only to the origin of the service.
 
 Promise: a request goes to the scheme, host and port of the service or nowhere; a redirect is returned and not followed.
-Hosts and addresses that the network denies stay denied. Time and sizes are bounded, and nothing is kept between calls.
+Hosts and addresses that the network denies stay denied; with ``public_only`` so do all addresses that are not public. Time
+and sizes are bounded, and nothing is kept between calls.
 
 Not stopped: what the service does with a request.
 """

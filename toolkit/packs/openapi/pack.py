@@ -1,8 +1,9 @@
 """A pack whose tools are operations of a web service that an OpenAPI document describes.
 
 Promise: a call goes through the network guard to exactly the service's configured origin; redirects are refused, and the
-``deny_hosts`` of the context applies. Values of arguments cannot change the path or add headers or parameters. The value
-of ``${NAME}`` in a header is read when a call is made, and appears in no error, preview or audit line.
+``deny_hosts`` of the context applies. An origin that a document chose (``public_only``) is reached only at public addresses,
+or at those that the context allows; every lookup is judged. Values of arguments cannot change the path or add headers or
+parameters. The value of ``${NAME}`` in a header is read when a call is made, and appears in no error, preview or audit line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from toolkit.errors import SetupError, ToolkitError
+from toolkit.errors import SandboxViolation, SetupError, ToolkitError
 from toolkit.guard.environment_variables import fill_in, read_variables
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.policy.preview import Preview
@@ -35,6 +36,7 @@ class ApiService:
     :param url: its address; the paths of operations are below it.
     :param headers: sent with every call; ``${NAME}`` in a value stands for the environment variable of that name.
     :param timeout: seconds for one call.
+    :param public_only: refuse addresses that are not public, because a document chose the url and not a person.
 
     >>> ApiService(name="pets", url="https://pets.example.org/v1").owner
     "the service 'pets'"
@@ -44,6 +46,7 @@ class ApiService:
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 60.0
+    public_only: bool = False
 
     def __post_init__(self) -> None:
         from toolkit.guard.net.exchange import check_headers
@@ -111,14 +114,17 @@ def _make_handler(service: ApiService, operation: ApiOperation) -> HandlerParts[
         request = _build_request(service, operation, args)
         variables = read_variables(service.headers.values(), service.owner)
         own = {name: fill_in(text, variables) for name, text in service.headers.items()}
-        response = ctx.net.service(service.url).send(
-            request.target,
-            method=operation.method.upper(),
-            headers=_merge_headers({"accept": operation.accept}, request.headers, own),
-            body=request.body,
-            timeout=service.timeout,
-            max_bytes=MAX_BYTES,
-        )
+        try:
+            response = ctx.net.service(service.url, public_only=service.public_only).send(
+                request.target,
+                method=operation.method.upper(),
+                headers=_merge_headers({"accept": operation.accept}, request.headers, own),
+                body=request.body,
+                timeout=service.timeout,
+                max_bytes=MAX_BYTES,
+            )
+        except SandboxViolation as error:
+            raise _explain_refusal(service, error) from None
         ctx.metadata(status=response.status)
         return read_answer(service.owner, response, output, variables.values(), enforce=ctx.output_check == "enforce")
 
@@ -129,6 +135,14 @@ def _make_handler(service: ApiService, operation: ApiOperation) -> HandlerParts[
             return Preview(url=service.url)
 
     return HandlerParts(run, preview=preview)
+
+
+def _explain_refusal(service: ApiService, error: SandboxViolation) -> SandboxViolation:
+    if not service.public_only or error.details.get("reason") != "NOT_PUBLIC":
+        return error
+    way_out = "if it is the right one, set it as 'url' in the import's settings"
+    message = f"{error.message}; {service.owner} has its address from its OpenAPI document: {way_out}"
+    return SandboxViolation(message, details=error.details)
 
 
 def _build_request(service: ApiService, operation: ApiOperation, args: BaseModel) -> ServiceRequest:
