@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +118,30 @@ class Project:
 
 def run(command: Sequence[str], folder: Path, *, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Runs a command in a folder; it can import the packages there as well as ours."""
-    places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
-    environment = {**os.environ, "PYTHONPATH": places, "MYPYPATH": places, "NO_COLOR": "1", **_SHARED_CACHE}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS)
+    done = subprocess.run(
+        command, cwd=folder, env=_environment(folder), capture_output=True, text=True, timeout=_SECONDS
+    )
     if check and done.returncode:
         raise AssertionError(f"{command[0]} ended with {done.returncode}\n{done.stdout[-8000:]}\n{done.stderr[-4000:]}")
     return done
+
+
+def run_on_terminal(command: Sequence[str], folder: Path, typed: bytes = b"") -> tuple[int, str]:
+    """As ``run``, on a terminal of its own: the exit code, and all that the terminal got. What is typed waits to be read."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, cwd=folder, env=_environment(folder), stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        os.write(ours, typed)
+        shown = b""
+        with suppress(OSError):  # how Linux reports that nobody has the terminal open any more
+            while piece := os.read(ours, 65536):
+                shown += piece
+        os.close(ours)
+    return process.returncode, shown.decode()
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
+    return {**os.environ, "PYTHONPATH": places, "MYPYPATH": places, "NO_COLOR": "1", **_SHARED_CACHE}

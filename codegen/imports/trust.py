@@ -49,7 +49,14 @@ class UntrustedImport:
     before: Mapping[str, str] | None
 
     def explain(self) -> list[str]:
-        """What it runs or reaches, a fact a line; what was confirmed before is below each fact that changed."""
+        """What it runs or reaches, a fact a line; what was confirmed before is below each fact that changed.
+
+        >>> now = ImportEffect("time", {"runs": "sh -c x"}, "0f0f")
+        >>> print(*UntrustedImport(now, before={"runs": "mcp-server-time"}).explain(), sep="\\n")
+        'time' changed since it was confirmed:
+          runs: sh -c x
+            before: mcp-server-time
+        """
         facts, before = self.effect.facts, self.before
         changed = "is new on this machine or in this folder" if before is None else "changed since it was confirmed"
         lines = [f"{self.effect.name!r} {changed}:"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.projects import Project, run, tool
+from tests.projects import Project, run, run_on_terminal, tool
 from toolkit.visible import escape_hidden, escape_hidden_json, escape_hidden_lines
 
 ACTS = {
@@ -129,6 +129,10 @@ def changed_import(project: Project) -> None:
     project.write("tools.json", json.dumps([one, {**one, "name": HOSTILE}]))
 
 
+def unexpected(project: Project) -> None:
+    project.write("acme/boom.py", f'raise RuntimeError("{TYPED}")\n')
+
+
 def note(project: Project) -> None:
     project.write("note.txt", HOSTILE)
     project.write(f"{HOSTILE}.txt", "x")
@@ -170,6 +174,7 @@ ATTACKS: dict[str, tuple[Callable[[Project], None], tuple[str, ...], bool]] = {
     "lint: a file's name": (bad_file_name, ("lint",), True),
     "import: a module's exception": (broken_import, ("import", "--trust"), True),
     "tools": (plain, ("tools",), True),
+    "tools: an exception nobody expects": (unexpected, ("tools", "--package", "acme.boom"), False),
     "describe": (plain, ("describe", "alpha"), True),
     "invoke: an output": (functions, ("invoke", "answer", '{"a": 1}'), True),
     "invoke: an exception in the log": (functions, ("invoke", "fail", '{"a": 1}'), False),
@@ -237,6 +242,17 @@ def test_control_without_escaping_it_arrives(project: Project, row: str) -> None
         # JSON escapes ASCII's control characters itself, and no other.
         raw, shown = (toolkit(project, program, *words, "--json").stdout for program in (UNGUARDED, GUARDED))
         assert acting(raw) and json.loads(raw) == json.loads(shown)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ["tools", "tools: an exception nobody expects", "generate: a file's name"])
+def test_on_a_terminal_it_is_the_same(project: Project, row: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    arrange, words, _ = ATTACKS[row]
+    arrange(project)
+    _, shown = run_on_terminal([sys.executable, "-c", GUARDED, *words], project.root)
+    assert r"\x1b" in shown
+    assert acting(shown.replace("\r\n", "\n")) == set()
 
 
 @pytest.mark.slow

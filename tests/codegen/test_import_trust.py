@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
 import stat
 import subprocess
@@ -20,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.packs.service import Service, running_service
-from tests.projects import REPOSITORY, Project, run
+from tests.projects import Project, run, run_on_terminal
 from toolkit.codegen import UntrustedImport, accept_configured, find_settings, refuse_untrusted, run_imports
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.codegen.imports.trust import describe_effect
@@ -268,26 +267,9 @@ def test_no_secret_is_shown_and_no_line_is_forged() -> None:
 
 
 def on_a_terminal(desk: Desk, answer: bytes, *words: str) -> tuple[int, str]:
-    """The exit code, and everything that the terminal showed. The answer waits in the terminal until it is read."""
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "XDG_STATE_HOME": str(desk.state), "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "toolkit", *words]
-    process = subprocess.Popen(
-        command, cwd=desk.project.root, env=environment, stdin=theirs, stderr=theirs, stdout=theirs
-    )
-    os.close(theirs)
-    os.write(ours, answer)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:  # how Linux reports that nobody has the terminal open any more
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(ours)
-    return process.wait(60), shown.decode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(desk.state))
+        return run_on_terminal([sys.executable, "-m", "toolkit", *words], desk.project.root, answer)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from toolkit.cli.audit import audit_app
 from toolkit.cli.policy import policy_app
 from toolkit.cli.report import print_line, show_stderr_plainly
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:

@@ -43,11 +43,20 @@ def print_json(value: Any) -> None:
 
 def ask(question: str) -> bool:
     """Asks a person on the terminal; anything but yes means no, and so does the end of the input."""
-    try:
-        return typer.confirm(escape_hidden(question), default=False, err=True)
-    except typer.Abort:
+    typer.echo(f"{escape_hidden(question)} [y/N]: ", nl=False, err=True)
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
         typer.echo(err=True)
-        return False
+    return answer.strip().lower() in ("y", "yes")
+
+
+def can_ask() -> bool:
+    """Whether a person is at both ends: one who reads what we print and answers."""
+    return sys.stdin.isatty() and _is_terminal()
+
+
+def _is_terminal() -> bool:
+    return sys.__stderr__ is not None and sys.__stderr__.isatty()
 
 
 def show_stderr_plainly() -> None:
@@ -56,7 +65,8 @@ def show_stderr_plainly() -> None:
 
 
 class _PlainStream(io.TextIOBase):
-    """A text stream that shows hidden characters. It has no ``buffer``, which would go around it."""
+    """A text stream that shows hidden characters. It has no ``buffer``, which would go around it, and says that it is not a
+    terminal, so that nobody colours text for it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -67,9 +77,6 @@ class _PlainStream(io.TextIOBase):
 
     def flush(self) -> None:
         self._stream.flush()
-
-    def isatty(self) -> bool:
-        return self._stream.isatty()
 
     def fileno(self) -> int:
         return self._stream.fileno()
@@ -109,7 +116,7 @@ def show_progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
 
     The bar appears with the first step, so that a question can be asked before.
     """
-    if not sys.stderr.isatty():
+    if not _is_terminal():
         yield None
         return
     with ExitStack() as shown:

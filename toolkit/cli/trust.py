@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolkit.cli.report import ask, print_warning
+from toolkit.cli.report import ask, can_ask, print_warning
 from toolkit.errors import SetupError
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ def choose_decision(trust: bool, as_json: bool) -> TrustDecision:
 
     if trust:
         return accept_configured
-    return _ask_person if not as_json and sys.stdin.isatty() and sys.stderr.isatty() else refuse_untrusted
+    return _ask_person if can_ask() and not as_json else refuse_untrusted
 
 
 def _ask_person(untrusted: Sequence[UntrustedImport]) -> None:
