@@ -209,6 +209,46 @@ def test_86_the_kernel_has_a_ceiling_of_its_own(workspace: Path) -> None:
         assert guard.shell("ulimit -u").stdout == b"4096\n"
 
 
+# Takes descriptors, memory and time from whoever is to kill it, and leaves processes behind.
+DISARM = """
+import os, resource, subprocess, sys
+done = 0
+for pid in (os.getppid(), int(sys.argv[1])):
+    for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_AS):
+        try:
+            resource.prlimit(pid, kind, (0, 0))
+            done += 1
+        except OSError:
+            pass
+for _ in range(8):
+    subprocess.Popen([sys.executable, "hold.py"], start_new_session=True)
+while len([name for name in os.listdir() if name.startswith("ready-")]) < 8:
+    pass
+print(done)
+"""
+
+
+def test_nothing_survives_a_command_that_limits_its_supervisor(workspace: Path, way: Way) -> None:
+    with guard_in(way, workspace) as guard:
+        guard.run(["true"])
+        assert guard._sandbox._server is not None
+        result = guard.run(["python", "-c", DISARM, str(guard._sandbox._server.pid)], timeout=WATCHDOG)
+        assert result.stdout == b"0\n"
+        assert holders(workspace) == []
+        assert guard.run(["true"]).exit_code == 0
+    assert holders(workspace) == []
+
+
+def test_without_a_sandbox_another_process_can_be_limited(workspace: Path) -> None:
+    """The control: what a command of the same user could do to the processes that are to kill it."""
+    with subprocess.Popen(["sleep", str(NEVER)]) as parent, subprocess.Popen(["sleep", str(NEVER)]) as server:
+        code = DISARM.replace("os.getppid()", str(parent.pid)).partition("for _ in range(8)")[0] + "print(done)"
+        with guard_in("unsafe-none", workspace) as guard:
+            assert guard.run(["python", "-c", code, str(server.pid)]).stdout == b"6\n"
+        parent.kill()
+        server.kill()
+
+
 def runs(pid: int, script: str) -> bool:
     try:
         return script.encode() in Path(f"/proc/{pid}/cmdline").read_bytes() and pid != os.getpid()

@@ -104,6 +104,8 @@ ATTACKS = [
     Excess("disk", "threads that have ended", "[in_thread(write, f'f{n}') for n in range(4)]; hold()"),
     Excess("disk", "a process that hides", f"hide(); [write(f'f{{n}}') for n in {MANY}]; hold()"),
     Excess("disk", "children that nobody waits for", f"signal.signal(signal.SIGCHLD, signal.SIG_IGN); [until_gone(child(write, f'f{{n}}')) for n in {MANY}]; hold()"),
+    Excess("disk", "children that nobody can wait for", f"forget_children(); [(until_gone(child(write_and_stay, f'f{{n}}')), time.sleep(0.2)) for n in {MANY}]; hold()"),
+    Excess("disk", "children that stay zombies", "[os.waitid(os.P_PID, child(write, f'f{n}'), os.WEXITED | os.WNOWAIT) for n in range(5 if UNGUARDED else 25)]; hold()"),
     Excess("disk", "space that a C library reserves", "[os.posix_fallocate(os.open(f'f{n}', os.O_CREAT | os.O_RDWR), 0, 8 * MIB) for n in range(4)]; hold()"),
 ]  # fmt: skip
 
@@ -172,6 +174,16 @@ def in_thread(act, *arguments):
     thread = threading.Thread(target=act, args=arguments)
     thread.start()
     thread.join()
+
+def forget_children():
+    # SA_NOCLDWAIT, which unlike SIG_IGN nobody can see from outside.
+    class Action(ctypes.Structure):
+        _fields_ = [("handler", ctypes.c_void_p), ("mask", ctypes.c_byte * 128), ("flags", ctypes.c_int), ("restorer", ctypes.c_void_p)]
+    assert libc.sigaction(signal.SIGCHLD, ctypes.byref(Action(flags=2)), None) == 0
+
+def write_and_stay(name):
+    write(name)
+    time.sleep(0.2)
 
 def until_gone(pid):
     try:

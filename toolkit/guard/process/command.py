@@ -92,6 +92,8 @@ class SandboxedCommand:
                 raise program_not_started(self._request.argv[0], number)
             case [("cwd", _, _)]:
                 raise ToolFailed("NOT_DIRECTORY", "the working directory changed while the command was being started")
+            case [("watch", _, why)]:
+                raise ToolFailed("IO", f"the command was killed: what it uses could not be read any more ({why})")
             case [("setup", _, why)]:
                 raise ToolNotAllowed(f"the command was not run: its sandbox could not be built ({why})")
         if self._killed:

@@ -1,6 +1,6 @@
 """Watching what a command and everything it started use together, until it is more than its limits allow.
 
-Promise: processes, memory and bytes written to disk are added up about every 50 ms, over all processes of the command
+Promise: processes, memory and bytes written to disk are added up about every 50 ms (less often where that takes long), over all processes of the command
 however they came to be, and ``exceeded`` names the limit. Memory is anonymous memory and page tables, shared memory, files
 without a name, and in the full tier the command's own ``/tmp``; a page that several processes share counts once. Clean
 copies of files, which the kernel drops when it needs memory, do not count.
@@ -16,6 +16,7 @@ written, nor what is written to file systems that the kernel does not write back
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import time
@@ -36,8 +37,10 @@ from toolkit.guard.process.fork_server.usage import (
 if TYPE_CHECKING:
     from toolkit.guard.process.limits import CommandLimits, EndedBy
 
+_FIRST_SECONDS: Final = 0.005  # most commands are shorter, and pay nothing
 _EVERY_SECONDS: Final = 0.05
-_SHARE_OF_TIME: Final = 10  # looking takes at most a tenth of the time
+_AT_LEAST_EVERY_SECONDS: Final = 1.0
+_SHARE_OF_TIME: Final = 10  # looking takes a tenth of the time at most, between these two
 _BLOCK: Final = 512  # of ru_oublock
 
 
@@ -60,27 +63,34 @@ class LimitWatch:
         self._find_processes = find_processes
         self._tmp = tmp
         self._counts_writes = counts_writes
-        self._file_systems = {os.stat(place).st_dev: place for place in places}
-        self._free_before = self._free_bytes()
-        self._shared_before = shared_memory_of_machine()
-        self._most_written = 0
+        self._places = places
+        self._file_systems: dict[int, str | int] = {}
+        self._free_before = self._shared_before = self._most_written = 0
         self._zombies: set[int] = set()
         self._all_writes_known = True
-        self._next_look = time.monotonic() + _EVERY_SECONDS
+        self._next_look = time.monotonic() + _FIRST_SECONDS
 
     def pause(self) -> int:
         """Milliseconds until the next look."""
-        return max(0, round((self._next_look - time.monotonic()) * 1000))
+        return max(0, math.ceil((self._next_look - time.monotonic()) * 1000))
 
     def exceeded(self) -> EndedBy | None:
         """The limit that is exceeded; None also while it is not yet time for the next look."""
-        started = time.monotonic()
-        if started < self._next_look:
+        if time.monotonic() < self._next_look:
             return None
+        before = time.process_time()
+        if not self._file_systems:
+            self._note_start()
         found = self._look()
-        now = time.monotonic()
-        self._next_look = now + max(_EVERY_SECONDS, _SHARE_OF_TIME * (now - started))
+        took = time.process_time() - before
+        self._next_look = time.monotonic() + min(max(_EVERY_SECONDS, _SHARE_OF_TIME * took), _AT_LEAST_EVERY_SECONDS)
         return found
+
+    def _note_start(self) -> None:
+        """Note how things are before the command has done much."""
+        self._file_systems = {os.stat(place).st_dev: place for place in self._places}
+        self._free_before = self._free_bytes()
+        self._shared_before = shared_memory_of_machine()
 
     def _look(self) -> EndedBy | None:
         pids = self._find_processes(self._limits.processes)

@@ -96,7 +96,7 @@ class Supervisor:
             status, ended_by = self._wait_for_end(wakeup)
             send_report(self._client, "status", status, ended_by)
         except (OSError, Unsupported) as error:
-            send_report(self._client, "setup", text=reason(error))
+            send_report(self._client, "watch" if self._command else "setup", text=reason(error))
         finally:
             if not self._full:
                 kill_descendants(signals_scoped=self._signals_scoped, group=self._command)
