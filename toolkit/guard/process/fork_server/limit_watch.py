@@ -1,9 +1,9 @@
 """Watching what a command and everything it started use together, until it is more than its limits allow.
 
-Promise: processes, memory and bytes written to disk are added up about every 50 ms (less often where that takes long), over all processes of the command
-however they came to be, and ``exceeded`` names the limit. Memory is anonymous memory and page tables, shared memory, files
-without a name, and in the full tier the command's own ``/tmp``; a page that several processes share counts once. Clean
-copies of files, which the kernel drops when it needs memory, do not count.
+Promise: processes, memory and bytes written to disk are added up about every 50 ms (less often where that takes long),
+over all processes of the command however they came to be, and ``exceeded`` names the limit. Memory is anonymous memory
+and page tables, shared memory, files without a name, and in the full tier the command's own ``/tmp``; a page that several
+processes share counts once. Clean copies of files, which the kernel drops when it needs memory, do not count.
 
 Where the kernel does not tell what a process wrote (it forbids it, or nobody waits for it), the loss of free space on the
 file systems of the writable roots counts instead, whoever caused it; for files without a name, the growth of the
@@ -16,7 +16,6 @@ written, nor what is written to file systems that the kernel does not write back
 
 from __future__ import annotations
 
-import math
 import os
 import resource
 import time
@@ -72,7 +71,7 @@ class LimitWatch:
 
     def pause(self) -> int:
         """Milliseconds until the next look."""
-        return max(0, math.ceil((self._next_look - time.monotonic()) * 1000))
+        return max(0, 1 + int((self._next_look - time.monotonic()) * 1000))
 
     def exceeded(self) -> EndedBy | None:
         """The limit that is exceeded; None also while it is not yet time for the next look."""
