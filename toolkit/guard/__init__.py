@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard as ProcessGuard
     from toolkit.guard.process.guard import ProcessResult as ProcessResult
     from toolkit.guard.process.limits import CommandLimits as CommandLimits
+    from toolkit.guard.process.limits import EndedBy as EndedBy
     from toolkit.guard.process.long_process import LongProcess as LongProcess
 else:
     from toolkit.lazy_exports import lazy_exports
@@ -82,7 +83,7 @@ else:
             ".policy.preview": "Preview",
             ".policy.rule": "Decision Rule",
             ".process.guard": "ProcessGuard ProcessResult",
-            ".process.limits": "CommandLimits",
+            ".process.limits": "CommandLimits EndedBy",
             ".process.long_process": "LongProcess",
         },
     )

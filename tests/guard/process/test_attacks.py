@@ -5,10 +5,15 @@ Each attack is a piece of Python that raises unless it succeeds. Unguarded it mu
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import re
 import socket
+import struct
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +58,14 @@ ATTACKS = [
     Attack(93, "change a mode outside", "os.chmod(f'{OUT}/mine', 0o600)", through=("reduced",)),
     Attack(93, "change an owner outside", "os.chown(f'{OUT}/mine', os.getuid(), os.getgid())", through=("reduced",)),
     Attack(93, "change times outside", "os.utime(f'{OUT}/mine', (1, 1))", through=("reduced",)),
-    Attack(93, "change an attribute outside", "os.setxattr(f'{OUT}/mine', 'user.x', b'y')", through=("reduced",)),
+    Attack(91, "read a link outside", "assert os.readlink(f'{OUT}/link') == 'secret'", through=("reduced",)),
+    Attack(91, "read an attribute outside", "assert os.getxattr(f'{OUT}/secret', 'user.note') == b'SECRET'"),
+    Attack(91, "list attributes outside", "assert 'user.note' in os.listxattr(f'{OUT}/secret')"),
+    Attack(91, "watch a directory outside", "fd = check(libc.inotify_init1(0)); check(libc.inotify_add_watch(fd, OUT.encode(), 0xFFF))"),
+    Attack(91, "watch a directory outside by fanotify", "fd = check(libc.fanotify_init(0x200, 0)); check(libc.fanotify_mark(fd, 1, ctypes.c_ulong(0x102), -100, OUT.encode()))"),
+    Attack(93, "change an attribute outside", "os.setxattr(f'{OUT}/mine', 'user.x', b'y')"),
+    Attack(93, "remove an attribute outside", "os.removexattr(f'{OUT}/secret', 'user.note')"),
+    Attack(93, "change an attribute through a descriptor of a system file", "fd = os.open(ROOT_FILE, os.O_RDONLY); os.setxattr(fd, 'user.x', b'y')"),
     Attack(94, "TCP", "socket.create_connection(('127.0.0.1', TCP), 5)"),
     Attack(94, "TCP server", "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()"),
     Attack(94, "UDP", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', UDP))"),
@@ -64,6 +76,21 @@ ATTACKS = [
     Attack(95, "signal another process", "os.kill(PID, 0)"),
     Attack(95, "trace another process", "check(libc.ptrace(16, PID, 0, 0)); os.waitpid(PID, 0x40000000); check(libc.ptrace(17, PID, 0, 0))"),
     Attack(95, "process_vm_readv", "check(syscall(SYS_process_vm_readv, PID, 0, 0, 0, 0, 0))"),
+    Attack(95, "limit another process", "import resource; resource.prlimit(PID, resource.RLIMIT_NOFILE, (64, 64))"),
+    Attack(95, "priority of another process", "os.setpriority(os.PRIO_PROCESS, PID, 1)"),
+    Attack(95, "priority of a group of processes", "os.setpriority(os.PRIO_PGRP, PID, 1)"),
+    Attack(95, "disk priority of another process", "check(syscall(SYS_ioprio_set, 1, PID, 3 << 13))"),
+    Attack(95, "processors of another process", "os.sched_setaffinity(PID, os.sched_getaffinity(PID))"),
+    Attack(95, "scheduler of another process", "os.sched_setscheduler(PID, os.SCHED_BATCH, os.sched_param(0))"),
+    Attack(95, "scheduling parameters of another process", "os.sched_setparam(PID, os.sched_param(0))"),
+    Attack(95, "compare with another process", "check(syscall(SYS_kcmp, PID, PID, 1, 0, 0))"),
+    Attack(95, "shared memory of the user", "libc.shmat.restype = ctypes.c_void_p; assert ctypes.string_at(libc.shmat(SHARED, None, 0o10000), 6) == b'SECRET'"),
+    Attack(95, "find shared memory by its key", "check(libc.shmget(SHARED_KEY, 0, 0))"),
+    Attack(95, "message of the user", "text = ctypes.create_string_buffer(14); check(libc.msgrcv(MESSAGES, text, 6, 0, 0o4000)); assert text.raw[8:] == b'SECRET'"),
+    Attack(95, "message to the user", "check(libc.msgsnd(MESSAGES, ctypes.create_string_buffer(b'\\1' + bytes(7) + b'x'), 1, 0o4000))"),
+    Attack(95, "semaphores of the user", "check(libc.semctl(SEMAPHORES, 0, 16, 3))"),
+    Attack(95, "message queue of the user", "check(libc.mq_open(QUEUE.encode(), os.O_RDONLY | os.O_NONBLOCK))"),
+    Attack(95, "remove a message queue of the user", "check(libc.mq_unlink(QUEUE.encode()))"),
     Attack(95, "trace itself", "check(libc.ptrace(0, 0, 0, 0))"),
     Attack(96, "new user namespace", "check(libc.unshare(0x10000000))"),
     Attack(96, "new namespaces by clone", "pid = check(syscall(SYS_clone, 0x30000011, 0, 0, 0, 0)); pid or os._exit(0); os.waitpid(pid, 0)"),
@@ -72,6 +99,14 @@ ATTACKS = [
     Attack(96, "keyring", "check(syscall(SYS_keyctl, 0, -3, 1))"),
     Attack(102, "controlling terminal", "pid, fd = pty.fork(); pid or (open('/dev/tty'), os._exit(7)); assert os.waitpid(pid, 0)[1] == 7 << 8"),
 ]  # fmt: skip
+# Calls that only newer kernels have.
+SINCE = {
+    (6, 13): [
+        Attack(91, "read an attribute outside by the newer call", "value = ctypes.create_string_buffer(9); what = struct.pack('QII', ctypes.addressof(value), 9, 0); check(syscall(464, -100, f'{OUT}/secret'.encode(), 0, b'user.note', what, 16)); assert value.value == b'SECRET'"),
+        Attack(93, "change an attribute outside by the newer call", "value = ctypes.create_string_buffer(b'y'); what = struct.pack('QII', ctypes.addressof(value), 1, 0); check(syscall(463, -100, f'{OUT}/mine'.encode(), 0, b'user.x', what, 16))"),
+    ],
+    (6, 17): [Attack(93, "change flags outside", "check(syscall(469, -100, f'{OUT}/mine'.encode(), struct.pack('QIIII', 0x80, 0, 0, 0, 0), 24, 0))")],
+}  # fmt: skip
 AS_ROOT = [
     Attack(91, "read the password hashes", "open('/etc/shadow').read()"),
     Attack(92, "write into the system's programs", "p = '/usr/local/bin/toolkit-test'; open(p, 'w').close(); os.remove(p)"),
@@ -86,10 +121,12 @@ AS_ROOT = [
 ]  # fmt: skip
 
 PRELUDE = """
-import ctypes, os, pty, socket, sys
+import ctypes, os, pty, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 arm = os.uname().machine == "aarch64"
 SYS_clone = 220 if arm else 56
+SYS_ioprio_set = 30 if arm else 251
+SYS_kcmp = 272 if arm else 312
 SYS_keyctl = 219 if arm else 250
 SYS_process_vm_readv = 270 if arm else 310
 
@@ -143,11 +180,40 @@ class World:
         return found
 
 
+@contextlib.contextmanager
+def things_of_the_user() -> Iterator[dict[str, object]]:
+    """Shared memory, a message, a semaphore and a queue, which any process of the same user can reach."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype, libc.shmdt.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    libc.mq_close.argtypes = [ctypes.c_int]
+    key = uuid.uuid4().int & 0x7FFFFFFF
+    shared, messages, semaphores = libc.shmget(key, 4096, 0o1600), libc.msgget(0, 0o1600), libc.semget(0, 1, 0o1600)
+    place = libc.shmat(shared, None, 0)
+    ctypes.memmove(place, SECRET.encode(), len(SECRET))
+    libc.shmdt(place)
+    message = struct.pack("l", 1) + SECRET.encode()
+    for _ in range(2):
+        assert libc.msgsnd(messages, message, len(SECRET), 0) == 0
+    queue = f"/toolkit-{uuid.uuid4().hex}"
+    descriptor = libc.mq_open(queue.encode(), os.O_CREAT | os.O_RDWR, 0o600, None)
+    assert min(shared, messages, semaphores, descriptor) >= 0
+    yield {"SHARED": shared, "SHARED_KEY": key, "MESSAGES": messages, "SEMAPHORES": semaphores, "QUEUE": queue}
+    libc.mq_close(descriptor)
+    libc.mq_unlink(queue.encode())
+    libc.semctl(semaphores, 0, 0)
+    libc.msgctl(messages, 0, None)
+    libc.shmctl(shared, 0, None)
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret").write_text(SECRET)
     (tmp_path / "outside/mine").write_text("mine")
+    (tmp_path / "outside/link").symlink_to("secret")
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/file").write_text("x")
+    os.setxattr(tmp_path / "outside/secret", "user.note", SECRET.encode())
     abstract = f"toolkit-test-{os.getpid()}-{tmp_path.name}"
     unix = socket.socket(socket.AF_UNIX)
     before = os.getcwd()
@@ -163,7 +229,10 @@ def world(tmp_path: Path) -> Iterator[World]:
         unix,
         named,
         udp,
-        subprocess.Popen([sys.executable, "-c", VICTIM], stdin=subprocess.PIPE, env={"VICTIM_SECRET": "x"}) as victim,
+        things_of_the_user() as things,
+        subprocess.Popen(
+            [sys.executable, "-c", VICTIM], stdin=subprocess.PIPE, env={"VICTIM_SECRET": "x"}, process_group=0
+        ) as victim,
     ):
         unix.listen()
         named.listen()
@@ -173,6 +242,8 @@ def world(tmp_path: Path) -> Iterator[World]:
             "TCP": tcp.getsockname()[1],
             "UDP": udp.getsockname()[1],
             "ABSTRACT": abstract,
+            "ROOT_FILE": str(tmp_path / "root/file"),
+            **things,
         }
         yield World(tmp_path, facts)
         assert victim.stdin
@@ -180,12 +251,14 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def attack(world: World, row: Attack, way: Way, network: CommandNetwork = "none") -> ProcessResult:
-    with guard_in(way, world.workspace(way)) as guard:
+    with guard_in(way, world.workspace(way), read_roots=[str(world.base / "root")]) as guard:
         return guard.run([sys.executable, "-c", world.code(row)], timeout=60, network=network)
 
 
 def rows() -> list[Attack]:
-    return [*ATTACKS, *(AS_ROOT if os.geteuid() == 0 else [])]
+    release = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+    newer = [row for since, some in SINCE.items() if release >= since for row in some]
+    return [*ATTACKS, *newer, *(AS_ROOT if os.geteuid() == 0 else [])]
 
 
 def title(row: object) -> str:
@@ -241,6 +314,64 @@ def test_the_legitimate_neighbour_works(world: World, name: str, code: str, way:
     helper = "import signal\ndef signal_pause():\n    signal.pause()\n"
     result = attack(world, Attack(0, name, helper + code), way)
     assert result.stdout == THROUGH, result.stderr.decode()
+
+
+SHELL_NEIGHBOURS = {
+    "copies with all they have": "echo x > a; mkdir d; cp -p a b; cp -a a c; cp -a d e; install -p a f; cp --preserve=mode,timestamps a g; mv a d/a",
+    "archives": "echo x > a; tar cf t.tar a; mkdir x; tar xpf t.tar -C x; cmp a x/a",
+    "following a file": "echo one > log; (echo two >> log) & tail -f -s 0.1 --pid=$! log | grep -q two",
+    "listing with all details": "echo x > a; ls -la a; stat a",
+    "git": "git init -q r; cd r; echo x > f; git add f; git -c user.name=x -c user.email=x@y commit -qm m; git status",
+    "own priority and limits": "nice -n 1 true; ulimit -n 100; taskset -c 0 true; ionice -c 3 true; chrt -b 0 true",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("name", SHELL_NEIGHBOURS)
+def test_everyday_programs_do_without_what_is_refused(world: World, name: str, way: Way) -> None:
+    with guard_in(way, world.workspace(way)) as guard:
+        result = guard.shell(f"set -e; {SHELL_NEIGHBOURS[name]}", timeout=60)
+    assert result.exit_code == 0, result.stderr.decode()
+
+
+ON_OTHERS = """
+import ctypes, os, resource, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def ioprio_set(which, who):
+    if libc.syscall(*map(ctypes.c_long, (30 if os.uname().machine == "aarch64" else 251, which, who, 3 << 13))) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+ACTS = {
+    "prlimit": lambda pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, (0, 0)),
+    "setpriority": lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 19),
+    "ioprio_set": lambda pid: ioprio_set(1, pid),
+    "sched_setaffinity": lambda pid: os.sched_setaffinity(pid, {0}),
+    "sched_setparam": lambda pid: os.sched_setparam(pid, os.sched_param(0)),
+    "sched_setscheduler": lambda pid: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
+}
+def done_to(pid):
+    done = []
+    for name, act in ACTS.items():
+        try:
+            act(pid)
+            done.append(name)
+        except OSError:
+            pass
+    return sorted(done)
+child = os.fork()
+if child == 0:
+    signal.pause()
+print(done_to(os.getppid()) == [], done_to(child) == sorted(ACTS))
+os.kill(child, signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_95_a_command_cannot_hold_back_its_supervisor(world: World, way: Way) -> None:
+    """The supervisor has the same user, so the kernel alone would allow it. The control is the command's own child,
+    which the reduced tier cannot tell apart."""
+    with guard_in(way, world.workspace(way)) as guard:
+        result = guard.run([sys.executable, "-c", ON_OTHERS], timeout=60)
+    assert result.stdout == (b"True False\n" if way == "reduced" else b"True True\n"), result.stderr.decode()
 
 
 @pytest.mark.parametrize("way", SANDBOXED)

@@ -12,29 +12,37 @@ import os
 import signal
 import subprocess
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.fs.path import display
 from toolkit.guard.process.fork_server.client import CommandHandle
 from toolkit.guard.process.fork_server.messages import CommandRequest
+from toolkit.guard.process.limits import CommandLimits, EndedBy
 
 _MAX_COMPARED_NAME: Final = 100
+# A process that writes past the limit gets this signal; a shell makes 128 and its number of it.
+_TOO_LARGE_A_FILE: Final = (-signal.SIGXFSZ, 128 + signal.SIGXFSZ)
 
 
 @dataclass(frozen=True, slots=True)
 class CommandExit:
-    """How a command ended: either ``exit_code`` or ``signal`` is set; ``note`` is from the sandbox, for the reader."""
+    """How a command ended: either ``exit_code`` or ``signal`` is set; ``ended_by`` is the limit that ended it, and ``note``
+    says so for the reader."""
 
     exit_code: int | None
     signal: int | None
+    ended_by: EndedBy | None = None
     note: str = ""
 
     @classmethod
-    def from_wait_status(cls, status: int, note: str = "") -> CommandExit:
-        """From the status that ``wait`` returns."""
+    def from_wait_status(cls, status: int, ended_by: EndedBy | None, limits: CommandLimits) -> CommandExit:
+        """From the status that ``wait`` returns, and the limit that the supervisor saw exceeded."""
         code = os.waitstatus_to_exitcode(status)
-        return cls(None, -code, note) if code < 0 else cls(code, None, note)
+        if code in _TOO_LARGE_A_FILE:
+            ended_by = "file_size"
+        note = limits.explain(ended_by) if ended_by else ""
+        return cls(None, -code, ended_by, note) if code < 0 else cls(code, None, ended_by, note)
 
 
 class Command(Protocol):
@@ -60,9 +68,10 @@ class Command(Protocol):
 class SandboxedCommand:
     """A command in the sandbox: all of it is gone when the fork server closes its socket."""
 
-    def __init__(self, handle: CommandHandle, request: CommandRequest) -> None:
+    def __init__(self, handle: CommandHandle, request: CommandRequest, limits: CommandLimits) -> None:
         self._handle = handle
         self._request = request
+        self._limits = limits
         self._killed = False
         self.poll_fd: int | None = handle.poll_fd
 
@@ -75,14 +84,16 @@ class SandboxedCommand:
 
     def outcome(self) -> CommandExit:
         match self._handle.reports[:1]:
-            case [("status", status, note)]:
-                return CommandExit.from_wait_status(status, note)
+            case [("status", status, ended_by)]:
+                return CommandExit.from_wait_status(status, cast("EndedBy", ended_by) or None, self._limits)
             case [("find", number, _)]:
                 raise program_not_found(self._request, number)
             case [("exec", number, _)]:
                 raise program_not_started(self._request.argv[0], number)
             case [("cwd", _, _)]:
                 raise ToolFailed("NOT_DIRECTORY", "the working directory changed while the command was being started")
+            case [("watch", _, why)]:
+                raise ToolFailed("IO", f"the command was killed: what it uses could not be read any more ({why})")
             case [("setup", _, why)]:
                 raise ToolNotAllowed(f"the command was not run: its sandbox could not be built ({why})")
         if self._killed:

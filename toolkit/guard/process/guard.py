@@ -3,15 +3,15 @@
 Promise, full tier: a command reads system programs, the workspace and the given roots, writes only the workspace
 (not ``.git/config`` and ``.git/hooks``), the given write roots and a private ``/tmp``, reaches no network and no process
 of the host, gets no secret of this process, and leaves nothing running, however it, its caller or the fork server ends.
+It is ended when it uses more than ``CommandLimits`` allow.
 Reduced tier: the same except that it can ``stat`` everything, change the metadata of files its user owns, write
 ``.git/config`` and an interpreter inside the workspace, and survive when its supervisor and the fork server are
 both killed from outside. No tier: nothing runs.
 
 Not stopped: what a command does to the workspace, including nested ``.git`` directories and one that did not exist when
-it started; hard links into the workspace; with ``network="host"`` any address, the host's own included. Memory and disk
-are limited per process and per file, not in total. A command keeps the caller's uid, uid 0 too, without any capability,
-so it cannot write what another user owns. ``socket(AF_UNIX)`` is refused, so programs that use a socket file among
-themselves fail.
+it started; hard links into the workspace; with ``network="host"`` any address, the host's own included. A command keeps
+the caller's uid, uid 0 too, without any capability, so it cannot write what another user owns. ``socket(AF_UNIX)`` is
+refused, so programs that use a socket file among themselves fail.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from toolkit.guard.process.environment import build_environment
 from toolkit.guard.process.fork_server.client import memory_file
 from toolkit.guard.process.fork_server.messages import CommandRequest
 from toolkit.guard.process.kernel.tier import Tier, TierChoice, pick_tier
-from toolkit.guard.process.limits import CommandLimits
+from toolkit.guard.process.limits import CommandLimits, EndedBy
 from toolkit.guard.process.long_process import LongProcess
 from toolkit.guard.process.output import HeadTail, Sink, read_until_exit
 from toolkit.guard.process.sandbox import Sandbox, real_root, stdin_from_pipe
@@ -55,7 +55,8 @@ class ProcessResult:
     """How a command ended. Exactly one of ``exit_code`` and ``signal`` is set; after a timeout it is the signal.
 
     ``stdout`` and ``stderr`` keep their head and tail, with a note between them, when they are longer than
-    ``max_output``; the ``_bytes`` fields count everything. ``network``: what it could reach.
+    ``max_output``; the ``_bytes`` fields count everything. ``network``: what it could reach. ``ended_by``: the field of
+    ``CommandLimits`` that ended it.
     """
 
     command: tuple[str, ...]
@@ -73,6 +74,7 @@ class ProcessResult:
     tier: Tier
     carrier: Carrier
     network: CommandNetwork
+    ended_by: EndedBy | None = None
 
     @property
     def signal_name(self) -> str | None:
@@ -237,7 +239,8 @@ class ProcessGuard:
     ) -> LongProcess:
         """Start a program that runs until it is closed, such as a server that its caller talks to over pipes.
 
-        It sees what a command sees, with a HOME of its own for as long as it lives. A program that cannot be run is
+        It sees what a command sees, with a HOME of its own for as long as it lives. Limits are those of a command, except
+        that neither its time nor the bytes it writes to disk are limited. A program that cannot be run is
         noticed only after a moment; ``LongProcess.outcome`` then raises the reason.
 
         ``sandbox=False`` runs it without a sandbox, whatever tier this guard has: for programs that a person chose by
@@ -246,6 +249,7 @@ class ProcessGuard:
         self._check()
         with contextlib.ExitStack() as stack:
             request = self._prepare_request(stack, argv, cwd, env, network, sandbox=sandbox)
+            request = dataclasses.replace(request, until_closed=True)
             if not sandbox:
                 self._sandbox.refuse_writable_program(request)
             unsandboxed = self._choice.unsafe or not sandbox
@@ -340,6 +344,7 @@ class ProcessGuard:
             tier=self.tier,
             carrier=self._choice.carrier,
             network="host" if self._choice.unsafe else request.network,
+            ended_by=outcome.ended_by,
         )
 
 

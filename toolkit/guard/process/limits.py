@@ -1,31 +1,69 @@
-"""How much one command, with everything it starts, may use of the machine."""
+"""How much one command, with everything it starts, may use of the machine; ``fork_server/limit_watch.py`` ends it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import os
+from dataclasses import dataclass, field, fields
+from typing import Final, Literal, TypeAlias
 
 from toolkit.errors import SetupError
 
-_GIB = 1 << 30
+EndedBy: TypeAlias = Literal["memory", "processes", "file_size", "disk"]
+"""The limit that ended a command: a field of ``CommandLimits``."""
+
+_GIB: Final = 1 << 30
+_UNITS: Final = {"GiB": _GIB, "MiB": 1 << 20, "KiB": 1 << 10}
+
+
+def _half_of_memory() -> int:
+    """Half of this machine's memory, at most 16 GiB: builds have room, and the machine stays usable."""
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 4 * _GIB
+    return min(16 * _GIB, max(total, 2) // 2)
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLimits:
     """What one command and all it starts may use together. A command that uses more is ended, and its result says why.
 
-    ``memory``, ``file_size`` (of one file) and ``disk`` (written in total) are in bytes. The defaults fit a laptop.
+    ``memory`` (by default half of the machine's, at most 16 GiB), ``file_size`` (of one file) and ``disk`` (written in
+    total) are in bytes; ``processes`` counts processes, not threads. ``disk`` does not limit servers, which run
+    until they are closed.
 
     >>> CommandLimits(memory=1 << 30).processes
     256
     """
 
-    memory: int = 4 * _GIB
+    memory: int = field(default_factory=_half_of_memory)
     processes: int = 256
     file_size: int = 4 * _GIB
     disk: int = 16 * _GIB
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for limit in fields(self):
+            value = getattr(self, limit.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise SetupError(f"limits: {field.name} must be a whole number greater than 0, not {value!r}")
+                raise SetupError(f"limits: {limit.name} must be a whole number greater than 0, not {value!r}")
+
+    def explain(self, ended_by: EndedBy) -> str:
+        """What to tell about a command that this limit ended.
+
+        >>> CommandLimits(memory=1 << 30).explain("memory")
+        'killed: the command used more than 1 GiB of memory; the limit is CommandLimits.memory'
+        """
+        what = {
+            "memory": f"killed: the command used more than {_amount(self.memory)} of memory",
+            "processes": f"killed: the command had more than {self.processes} processes at the same time",
+            "file_size": f"ended: a file would have become larger than {_amount(self.file_size)}",
+            "disk": f"killed: the command wrote more than {_amount(self.disk)} to disk",
+        }
+        return f"{what[ended_by]}; the limit is CommandLimits.{ended_by}"
+
+
+def _amount(size: int) -> str:
+    for name, unit in _UNITS.items():
+        if size % (unit // 4 or 1) == 0 and size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} bytes"

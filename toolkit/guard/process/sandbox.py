@@ -137,10 +137,10 @@ class Sandbox:
             try:
                 if self._server is not None:
                     with contextlib.suppress(OSError):  # it was killed from outside: start a new one
-                        return SandboxedCommand(self._server.start(request, stdio), request)
+                        return SandboxedCommand(self._server.start(request, stdio), request, self._setup.limits)
                     self._server.close()
                 self._server = ForkServerClient(self._setup, self._fd)
-                return SandboxedCommand(self._server.start(request, stdio), request)
+                return SandboxedCommand(self._server.start(request, stdio), request, self._setup.limits)
             except (OSError, Unsupported) as error:
                 raise ToolNotAllowed(f"commands cannot run: the sandbox did not start ({reason(error)})") from None
 

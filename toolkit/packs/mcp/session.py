@@ -236,7 +236,7 @@ class McpSession:
         outcome = self._process.outcome()
         status = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else f"signal {outcome.signal}"
         # One that was not ready in time was ended by us: its status says nothing.
-        notes = [] if self._time_limit.cancelled_caught else [status]
+        notes = [] if self._time_limit.cancelled_caught else [outcome.note or status]
         if self._reader is not None and self._reader.problem:
             notes.append(self._quote(self._reader.problem))
         if stderr := self._process.last_stderr().strip():

@@ -71,7 +71,10 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
-    """One command to run; ``cwd`` is relative to the workspace, ``home`` is HOME and /tmp in the reduced tier."""
+    """One command to run; ``cwd`` is relative to the workspace, ``home`` is HOME and /tmp in the reduced tier.
+
+    ``until_closed``: a server, whose time and whose bytes written to disk are not limited.
+    """
 
     argv: list[str]
     cwd: str
@@ -79,6 +82,7 @@ class CommandRequest:
     network: CommandNetwork
     read_only: bool
     home: str = ""
+    until_closed: bool = False
 
 
 def encode(message: Setup | CommandRequest) -> bytes:

@@ -1,5 +1,5 @@
-"""Finding, counting and killing processes below one of ours, where no pid namespace does it. The supervisor and the
-fork server of the reduced tier run this.
+"""Finding the processes of a command, and killing those below one of ours where no pid namespace does it. Supervisors and
+the fork server of the reduced tier run this.
 
 Promise: when ``kill_descendants`` returns, the calling process, which must be a subreaper, has no descendants left but
 those it must spare: a stopped process cannot fork, and what it forked before is found by the next look. With
@@ -12,11 +12,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Collection
-from typing import Final
-
-_COUNT_AT_LEAST_EVERY: Final = 1.0
 
 
 def children(parent: int, spare: Collection[int] = ()) -> list[int]:
@@ -36,25 +32,26 @@ def descendants(ancestor: int, spare: Collection[int] = ()) -> list[int]:
     return found
 
 
-class ProcessLimit:
-    """Whether this process has more descendants than ``limit``.
+def others_in_namespace() -> list[int]:
+    """Every other process of this pid namespace, zombies included."""
+    own = os.getpid()
+    return [pid for name in os.listdir("/proc") if name.isdigit() and (pid := int(name)) != own]
 
-    Reading the number of tasks of the whole machine is cheap. The descendants are counted one by one only when that
-    number has grown by half the limit, and once a second, because other tasks may have ended at the same time.
+
+def find_descendants(ancestor: int, most: int) -> list[int]:
+    """What ``descendants`` returns, but stops when there are more than ``most``, and costs less on a busy machine.
+
+    Limit: may miss one whose brother ends meanwhile; to kill, use ``descendants``.
     """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._fewest = _count_system_tasks()
-        self._counted_at = time.monotonic()
-
-    def is_exceeded(self) -> bool:
-        tasks, now = _count_system_tasks(), time.monotonic()
-        self._fewest = min(self._fewest, tasks)
-        if tasks - self._fewest < self._limit // 2 and now - self._counted_at < _COUNT_AT_LEAST_EVERY:
-            return False
-        self._counted_at = now
-        return len(descendants(os.getpid())) > self._limit
+    found: list[int] = []
+    pending = [ancestor]
+    while pending and len(found) <= most:
+        below = _listed_children(pending.pop())
+        if below is None:  # this kernel does not list them
+            return descendants(ancestor)
+        found += below
+        pending += below
+    return found
 
 
 def kill_descendants(spare: Collection[int] = (), *, signals_scoped: bool = False, group: int = 0) -> None:
@@ -90,6 +87,26 @@ def _has_children() -> bool:
     return True
 
 
+def _listed_children(pid: int) -> list[int] | None:
+    """The children that each thread of a process has; None where the kernel has no such list."""
+    folder = f"/proc/{pid}/task"
+    found: list[int] = []
+    try:
+        threads = os.listdir(folder)
+    except OSError:
+        return found  # it has ended
+    for thread in threads:
+        try:
+            with open(f"{folder}/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+        except FileNotFoundError:
+            if os.path.exists(f"{folder}/{thread}"):
+                return None
+        except OSError:
+            continue
+    return found
+
+
 def _children_by_parent() -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
@@ -112,15 +129,6 @@ def _read_parent(pid: str) -> int | None:
         return None
     finally:
         os.close(fd)
-
-
-def _count_system_tasks() -> int:
-    """The total in ``/proc/loadavg``, after the slash; 0 where there is none."""
-    try:
-        with open("/proc/loadavg", "rb") as file:
-            return int(file.read().split()[3].partition(b"/")[2])
-    except (OSError, IndexError, ValueError):
-        return 0
 
 
 def _send(target: int, number: signal.Signals) -> None:

@@ -28,7 +28,7 @@ from typing import Final, NoReturn, Protocol
 from toolkit.guard.fs.resolve import HANDLE, pick
 from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, decode_request, decode_setup
 from toolkit.guard.process.fork_server.process_tree import kill_descendants
-from toolkit.guard.process.fork_server.supervisor import MAX_PROCESSES, Supervisor, send_report
+from toolkit.guard.process.fork_server.supervisor import Supervisor, most_tasks, send_report
 from toolkit.guard.process.kernel import landlock, namespaces, seccomp
 from toolkit.guard.process.kernel.bubblewrap import BubblewrapStarter
 from toolkit.guard.process.kernel.syscall import (
@@ -144,7 +144,7 @@ class _ForkStarter:
         self._server = server
         self._handles = self._prepare()
         self._supervisors: set[int] = set()
-        _prepare_for_forks()
+        _prepare_for_forks(full=setup.is_full)
 
     def _prepare(self) -> dict[str, int]:
         forbid_new_capabilities()
@@ -170,8 +170,8 @@ class _ForkStarter:
     def _fork(self, request: CommandRequest) -> int:
         return os.fork()
 
-    def _prepare_mounts(self, request: CommandRequest) -> bool:
-        return False
+    def _prepare_mounts(self, request: CommandRequest) -> None:
+        """There are none in this tier."""
 
 
 class _NamespaceStarter(_ForkStarter):
@@ -184,14 +184,15 @@ class _NamespaceStarter(_ForkStarter):
     def _fork(self, request: CommandRequest) -> int:
         return clone((namespaces.CHILD if request.network == "host" else namespaces.CHILD_OFFLINE) | signal.SIGCHLD)
 
-    def _prepare_mounts(self, request: CommandRequest) -> bool:
-        return namespaces.mount_private(self._setup.roots, read_only=request.read_only, processes=MAX_PROCESSES)
+    def _prepare_mounts(self, request: CommandRequest) -> None:
+        tasks = most_tasks(self._setup.limits.processes)
+        namespaces.mount_private(self._setup.roots, read_only=request.read_only, tasks=tasks)
 
 
-def _prepare_for_forks() -> None:
+def _prepare_for_forks(*, full: bool) -> None:
     """Do once what every child would do again; and keep the collector from copying pages by touching them."""
     for network in (False, True):
-        seccomp.program(machine(), network=network)
+        seccomp.program(machine(), network=network, full=full)
     pick("auto")
     gc.disable()
     gc.freeze()

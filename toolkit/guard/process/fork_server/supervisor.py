@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, pick
 from toolkit.guard.process.fork_server import host_view
-from toolkit.guard.process.fork_server.process_tree import ProcessLimit, kill_descendants
+from toolkit.guard.process.fork_server.limit_watch import LimitWatch
+from toolkit.guard.process.fork_server.process_tree import find_descendants, kill_descendants, others_in_namespace
 from toolkit.guard.process.kernel import landlock, seccomp
 from toolkit.guard.process.kernel.syscall import (
     PR_SET_CHILD_SUBREAPER,
@@ -35,19 +36,14 @@ from toolkit.guard.process.program import SYSTEM, find
 if TYPE_CHECKING:
     from toolkit.guard.process.fork_server.messages import CommandRequest, Setup
 
-MAX_PROCESSES: Final = 1024
-_COUNT_EVERY_MS: Final = 50
-
-_GIB: Final = 1 << 30
-# Generous: they stop runaway programs, not hard work.
-_LIMITS: Final = (
+# Of each process; generous, they stop runaway programs, not hard work. What all may use together: ``limit_watch``.
+_RESOURCE_LIMITS: Final = (
     # With 0 the kernel still passes a crash to the host's handler, as root; with 1 it does not.
     (resource.RLIMIT_CORE, 1),
-    (resource.RLIMIT_FSIZE, 4 * _GIB),
     (resource.RLIMIT_NOFILE, 4096),
-    (resource.RLIMIT_CPU, 6 * 3600),
-    (resource.RLIMIT_AS, 64 * _GIB),
+    (resource.RLIMIT_AS, 64 << 30),
 )
+_CPU_SECONDS: Final = 6 * 3600
 
 # Signals that Python or this module handles; they are reset, or a program would inherit that.
 _HANDLED_SIGNALS: Final = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
@@ -75,6 +71,7 @@ class Supervisor:
         handles: Mapping[str, int],
     ) -> None:
         self._roots = setup.roots
+        self._limits = setup.limits
         self._request = request
         self._client = client
         self._server = server
@@ -84,11 +81,11 @@ class Supervisor:
         self._signals_scoped = False
         self._command = 0
 
-    def run(self, stdio: list[int], prepare_mounts: Callable[[], bool]) -> NoReturn:
-        """Run the command to its end. ``prepare_mounts`` returns whether the kernel limits the number of processes."""
+    def run(self, stdio: list[int], prepare_mounts: Callable[[], None]) -> NoReturn:
+        """Run the command to its end."""
         try:
             self._end_with_fork_server()
-            limited = prepare_mounts()
+            prepare_mounts()
             wakeup, wakeup_sink = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             signal.signal(signal.SIGCHLD, _do_nothing)
             signal.set_wakeup_fd(wakeup_sink)
@@ -96,10 +93,10 @@ class Supervisor:
             for fd in stdio:
                 os.close(fd)
             drop_capabilities()
-            status, note = self._wait_for_end(wakeup, counting=not limited)
-            send_report(self._client, "status", status, note)
+            status, ended_by = self._wait_for_end(wakeup)
+            send_report(self._client, "status", status, ended_by)
         except (OSError, Unsupported) as error:
-            send_report(self._client, "setup", text=reason(error))
+            send_report(self._client, "watch" if self._command else "setup", text=reason(error))
         finally:
             if not self._full:
                 kill_descendants(signals_scoped=self._signals_scoped, group=self._command)
@@ -118,14 +115,17 @@ class Supervisor:
         if _is_readable(self._server):
             os._exit(1)
 
-    def _wait_for_end(self, wakeup: int, *, counting: bool) -> tuple[int, str]:
-        """Wait until the command, the caller or the fork server ends, reaping orphans; returns a status and a note."""
-        limit = ProcessLimit(MAX_PROCESSES)
+    def _wait_for_end(self, wakeup: int) -> tuple[int, str]:
+        """Wait until the command, the caller or the fork server ends, reaping orphans, or until a limit is exceeded.
+
+        Returns a status and the name of that limit.
+        """
+        watch = self._watch_limits()
         poller = select.poll()
         for fd in (wakeup, self._client, self._server):
             poller.register(fd, select.POLLIN)
         while True:
-            ready = [fd for fd, _ in poller.poll(_COUNT_EVERY_MS if counting else None)]
+            ready = [fd for fd, _ in poller.poll(watch.pause())]
             if self._client in ready or self._server in ready:
                 return signal.SIGKILL, ""
             if wakeup in ready:
@@ -134,8 +134,22 @@ class Supervisor:
             if status is not None:
                 self._command = 0  # its pid may be reused from now on
                 return status, ""
-            if counting and limit.is_exceeded():
-                return signal.SIGKILL, f"killed: more than {MAX_PROCESSES} processes"
+            if ended_by := watch.exceeded():
+                return signal.SIGKILL, ended_by
+
+    def _watch_limits(self) -> LimitWatch:
+        counts_writes = not self._request.until_closed
+        if self._full:
+            places = [self._roots.workspace, *self._roots.write]
+            return LimitWatch(
+                self._limits, lambda most: others_in_namespace(), places, host_view.TMP, counts_writes=counts_writes
+            )
+        home = os.open(self._request.home, HANDLE | os.O_DIRECTORY)
+        handles = [self._workspace_fd, home, *(self._handles[path] for path in self._roots.write)]
+        own = os.getpid()
+        return LimitWatch(
+            self._limits, lambda most: find_descendants(own, most), handles, "", counts_writes=counts_writes
+        )
 
     def _start_command(self, stdio: list[int]) -> int:
         """Start the command inside the sandbox, and return its pid."""
@@ -201,16 +215,19 @@ class Supervisor:
     def _restrict(self) -> None:
         rules = self._full_rules() if self._full else self._reduced_rules()
         mark_descriptors_for_closing(3)
-        for kind, limit in _LIMITS:
+        for kind, limit in _RESOURCE_LIMITS:
             _set_limit(kind, limit)
+        _set_limit(resource.RLIMIT_FSIZE, self._limits.file_size)
+        if not self._request.until_closed:
+            _set_limit(resource.RLIMIT_CPU, _CPU_SECONDS)
         if self._full:
             # Counted per user namespace, so only this command's own processes count; uid 0 is never limited by it.
-            _set_limit(resource.RLIMIT_NPROC, MAX_PROCESSES)
+            _set_limit(resource.RLIMIT_NPROC, most_tasks(self._limits.processes))
         drop_capabilities()
         forbid_new_privileges()
         online = self._request.network == "host"
         landlock.restrict(rules, network=online)
-        seccomp.install(network=online)
+        seccomp.install(network=online, full=self._full)
 
     def _full_rules(self) -> list[tuple[int, int]]:
         """Everything that is mounted may be read: what must not be read is not mounted."""
@@ -243,9 +260,14 @@ class Supervisor:
         os._exit(1)
 
 
+def most_tasks(processes: int) -> int:
+    """How many tasks the kernel itself allows a command that may have so many processes: threads count, too."""
+    return max(1024, 16 * processes)
+
+
 def send_report(client: int, kind: str, number: int = 0, text: str = "") -> None:
-    """Report to the caller: ``status`` with a wait status, or the step that failed with its errno. One that is gone is
-    ignored."""
+    """Report to the caller: ``status`` with a wait status and the limit that ended it, or the step that failed with its
+    errno. A caller that is gone is ignored."""
     try:
         os.write(client, f"{kind} {number} {text}".encode())
     except OSError:

@@ -175,6 +175,7 @@ class BubblewrapStarter:
         """What ``bubblewrap_main`` reads."""
         message = {
             "roots": asdict(self._setup.roots),
+            "limits": asdict(self._setup.limits),
             "request": asdict(request),
             "stdio": stdio,
             "client": client,

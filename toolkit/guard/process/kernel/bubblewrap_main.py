@@ -23,7 +23,9 @@ def main(message_fd: int) -> NoReturn:
     prctl("dumpable", PR_SET_DUMPABLE, 0)  # the command must not look into this process
     with open(message_fd, "rb") as file:
         message = marshal.loads(file.read())
-    setup = _namespace({"is_full": True, "roots": _namespace(message["roots"])})
+    setup = _namespace(
+        {"is_full": True, "roots": _namespace(message["roots"]), "limits": _namespace(message["limits"])}
+    )
     supervisor = Supervisor(setup, _namespace(message["request"]), -1, message["client"], message["server"], {})
     supervisor.run(message["stdio"], lambda: _check_mounts(message["mounts"]))
 
@@ -33,11 +35,10 @@ def _namespace(values: dict[str, object]) -> Any:
     return SimpleNamespace(**values)
 
 
-def _check_mounts(mounts: dict[str, list[int]]) -> bool:
-    """Refuse mounts that are not of the directories that were meant; False: the kernel does not limit processes."""
+def _check_mounts(mounts: dict[str, list[int]]) -> None:
+    """Refuse mounts that are not of the directories that were meant."""
     for place, known in mounts.items():
         info = os.lstat(place)
         if [info.st_dev, info.st_ino] != known:
             raise Unsupported("a directory was moved or replaced while it was being mounted")
     make_tmp_folders()
-    return False

@@ -91,13 +91,13 @@ def enter(roots: Roots, workspace_fd: int) -> None:
     forbid_new_capabilities()
 
 
-def mount_private(roots: Roots, *, read_only: bool, processes: int) -> bool:
-    """Give the first process of new namespaces its own /proc and /tmp; returns whether ``processes`` is now a limit.
+def mount_private(roots: Roots, *, read_only: bool, tasks: int) -> None:
+    """Give the first process of new namespaces its own /proc and /tmp, and at most so many processes and threads.
 
-    Limit: kernels before 6.14 cannot limit the processes of a namespace by themselves.
+    Limit: kernels before 6.14 cannot limit the tasks of a namespace.
     """
     _mount("proc", "/proc", _NOSUID | _NODEV | _NOEXEC, None)
-    limited = _limit_processes(processes)
+    _limit_tasks(tasks)
     # uid 0 owns the switches of the whole machine below /proc/sys, capabilities or not.
     _set_attributes(_AT_FDCWD, "/proc", _RDONLY, recursive=False)
     hidden = {path: _clone_tree(path) for path in roots.outermost_below(TMP)}  # with the mounts below them
@@ -110,7 +110,6 @@ def mount_private(roots: Roots, *, read_only: bool, processes: int) -> bool:
             _set_attributes(_AT_FDCWD, path, _RDONLY)
     elif roots.workspace_writable:
         _protect_repository(roots.workspace)
-    return limited
 
 
 def _new_user() -> None:
@@ -160,13 +159,12 @@ def _make_links() -> None:
             os.symlink(target, name)
 
 
-def _limit_processes(limit: int) -> bool:
+def _limit_tasks(most: int) -> None:
     try:
         with open("/proc/sys/kernel/pid_max", "w") as file:
-            file.write(str(limit))
+            file.write(str(most))
     except OSError:
-        return False
-    return True
+        return  # an older kernel: the supervisor counts
 
 
 def _protect_repository(workspace: str) -> None:

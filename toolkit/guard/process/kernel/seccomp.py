@@ -1,9 +1,11 @@
 """The system call filter: refuses calls that no command needs and calls that would go around the other restrictions.
 A supervisor, or the command process before it runs its program, installs it for itself.
 
-Promise: the calls below fail with ``EPERM`` in the command and all it starts, for good; a foreign architecture (32 bit,
-x32) cannot be used to make them under other numbers. Limits: it sees numbers, not what pointers point to, so paths and
-addresses are left to mounts, Landlock and the network namespace. Everything not named is allowed.
+Promise: the calls below fail in the command and all it starts, for good; a foreign architecture (32 bit, x32) cannot be
+used to make them under other numbers. In the reduced tier, which has no namespaces, calls that reach other processes of
+the user or things the whole machine shares fail, too; in the full tier, those that would slow down the supervisor.
+Limits: it sees numbers, not what pointers point to, so paths and addresses are left to mounts, Landlock and the network
+namespace. Everything not named is allowed.
 """
 
 from __future__ import annotations
@@ -31,7 +33,6 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "process_vm_writev": (311, 271),
     "process_madvise": (440, 440),
     "pidfd_getfd": (438, 438),
-    "kcmp": (312, 272),
     # a second way to make any call, which this filter does not see
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
@@ -82,6 +83,68 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "setns": (308, 268),
 }
 
+# Refused in the reduced tier only, by the answer: in the full tier the namespaces make them harmless.
+REFUSED_IN_REDUCED: Final[dict[int, dict[str, tuple[int | None, int | None]]]] = {
+    errno.EPERM: {
+        # other processes
+        "kcmp": (312, 272),
+        "migrate_pages": (256, 238),
+        "move_pages": (279, 239),
+        "process_mrelease": (448, 448),
+        # attributes of any file of the user, by path
+        "file_setattr": (469, 469),
+    },
+    # What a kernel without them answers: programs do without (``tail -f`` looks again and again).
+    errno.ENOSYS: {
+        # memory, messages and semaphores that every process of the user can reach
+        "shmget": (29, 194),
+        "shmat": (30, 196),
+        "shmctl": (31, 195),
+        "semget": (64, 190),
+        "semop": (65, 193),
+        "semtimedop": (220, 192),
+        "semctl": (66, 191),
+        "msgget": (68, 186),
+        "msgsnd": (69, 189),
+        "msgrcv": (70, 188),
+        "msgctl": (71, 187),
+        "mq_open": (240, 180),
+        "mq_unlink": (241, 181),
+        # what happens in directories that the command cannot list
+        "inotify_init": (253, None),
+        "inotify_init1": (294, 26),
+        "fanotify_init": (300, 262),
+    },
+    # What a file system without them answers: ``cp -a`` and ``tar`` do without.
+    errno.EOPNOTSUPP: {
+        "setxattr": (188, 5),
+        "lsetxattr": (189, 6),
+        "fsetxattr": (190, 7),
+        "setxattrat": (463, 463),
+        "getxattr": (191, 8),
+        "lgetxattr": (192, 9),
+        "getxattrat": (464, 464),
+        "listxattr": (194, 11),
+        "llistxattr": (195, 12),
+        "listxattrat": (465, 465),
+        "removexattr": (197, 14),
+        "lremovexattr": (198, 15),
+        "fremovexattr": (199, 16),
+        "removexattrat": (466, 466),
+    },
+}
+
+# They change how a process runs. The first argument is its pid, 0 for the caller; it may be any process of the user.
+ON_PROCESS: Final[dict[str, tuple[int, int]]] = {
+    "prlimit64": (302, 261),
+    "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274),
+}
+# The same; the first argument says whether the second is a process, a process group or a user.
+ON_PROCESSES: Final[dict[str, tuple[int, int]]] = {"setpriority": (141, 140), "ioprio_set": (251, 30)}
+
 # Decided by an argument.
 CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
     "clone": (56, 220),
@@ -89,10 +152,16 @@ CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
     "ioctl": (16, 29),
     "socket": (41, 198),
     "socketpair": (53, 199),
+    "fallocate": (285, 47),
+    **ON_PROCESS,
+    **ON_PROCESSES,
 }
 
 _NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
 _TERMINAL_INJECTION: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_FREES_SPACE: Final = 0x0A  # FALLOC_FL_PUNCH_HOLE, FALLOC_FL_COLLAPSE_RANGE
+_ONE_PROCESS: Final = {"setpriority": 0, "ioprio_set": 1}  # PRIO_PROCESS, IOPRIO_WHO_PROCESS
+_SUPERVISOR: Final = 1  # its pid in the full tier
 _AF_UNIX: Final = 1
 _ONLINE_FAMILIES: Final = (2, 10, 16)  # AF_INET, AF_INET6, AF_NETLINK
 
@@ -112,8 +181,8 @@ _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, v
 
 
 @functools.cache
-def program(column: int, *, network: bool) -> bytes:
-    """The filter program for the architecture in ``column`` of the tables, as the kernel reads it."""
+def program(column: int, *, network: bool, full: bool) -> bytes:
+    """The filter program of a tier for the architecture in ``column`` of the tables, as the kernel reads it."""
     code: list[_Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_IF_EQUAL, 1, 0, _AUDIT_ARCH[column]),
@@ -122,23 +191,36 @@ def program(column: int, *, network: bool) -> bytes:
         (_IF_AT_LEAST, 0, 1, _X32_BIT),
         _refuse(),
     ]
-    for numbers in REFUSED.values():
-        number = numbers[column]
-        if number is not None:
-            code += [(_IF_EQUAL, 0, 1, number), _refuse()]
+    refused = [(errno.EPERM, REFUSED)] if full else [(errno.EPERM, REFUSED), *REFUSED_IN_REDUCED.items()]
+    for answer, calls in refused:
+        for numbers in calls.values():
+            number = numbers[column]
+            if number is not None:
+                code += [(_IF_EQUAL, 0, 1, number), _refuse(answer)]
     # Its flags are in memory, where the filter cannot look; every C library falls back to clone.
     code += _on("clone3", column, [_refuse(errno.ENOSYS)])
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
     code += _on("socket", column, _allow_families(_ONLINE_FAMILIES if network else ()))
     code += _on("socketpair", column, _allow_families((_AF_UNIX,)))
+    # Space that was never written is not counted as written; C libraries fall back to writing.
+    refuse = _refuse(errno.EOPNOTSUPP)
+    code += _on("fallocate", column, [_load_argument(1), (_IF_ANY_BIT, 1, 0, _FREES_SPACE), refuse])
+    for name in ON_PROCESS:
+        code += _on(name, column, _refuse_other_process(0, full=full))
+    for name, one_process in _ONE_PROCESS.items():
+        code += _on(
+            name,
+            column,
+            [_load_argument(0), (_IF_EQUAL, 1, 0, one_process), _refuse(), *_refuse_other_process(1, full=full)],
+        )
     code.append(_return(_ALLOW))
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
 
 
-def install(*, network: bool) -> None:
+def install(*, network: bool, full: bool) -> None:
     """Install the filter for this process and all it will start. Needs ``no_new_privs``."""
-    code = program(machine(), network=network)
+    code = program(machine(), network=network, full=full)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
     syscall("seccomp filter", _SECCOMP, _SET_MODE_FILTER, 0, header)
@@ -157,6 +239,12 @@ def _load_argument(index: int) -> _Instruction:
 
 def _refuse_values(values: Sequence[int]) -> list[_Instruction]:
     return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _refuse())]
+
+
+def _refuse_other_process(index: int, *, full: bool) -> list[_Instruction]:
+    """The argument is a pid: in the reduced tier only 0, the caller, is allowed; in the full tier all but the supervisor."""
+    allowed = (_IF_EQUAL, 0, 1, _SUPERVISOR) if full else (_IF_EQUAL, 1, 0, 0)
+    return [_load_argument(index), allowed, _refuse()]
 
 
 def _allow_families(allowed: Sequence[int]) -> list[_Instruction]:
