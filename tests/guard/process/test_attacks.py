@@ -5,10 +5,12 @@ Each attack is a piece of Python that raises unless it succeeds. Unguarded it mu
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,12 +57,14 @@ ATTACKS = [
     Attack(93, "change times outside", "os.utime(f'{OUT}/mine', (1, 1))", through=("reduced",)),
     Attack(93, "change an attribute outside", "os.setxattr(f'{OUT}/mine', 'user.x', b'y')", through=("reduced",)),
     Attack(94, "TCP", "socket.create_connection(('127.0.0.1', TCP), 5)"),
-    Attack(94, "TCP server", "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()"),
-    Attack(94, "UDP", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', UDP))"),
-    Attack(94, "IPv6", "socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)"),
+    Attack(94, "TCP over IPv6", "socket.create_connection(('::1', TCP6), 5)"),
+    Attack(94, "TCP by a mapped address", "s = socket.socket(socket.AF_INET6); s.connect(('::ffff:127.0.0.1', TCP))"),
+    Attack(94, "UDP", "s = socket.socket(type=socket.SOCK_DGRAM); s.connect(('127.0.0.1', UDP)); s.send(b'x'); assert s.recv(9) == b'x'"),
+    Attack(94, "find a port of the host in use", "assert bind_error(('127.0.0.1', TCP)) == errno.EADDRINUSE"),
+    Attack(94, "list the sockets of the host", "assert f':{TCP:04X}' in open('/proc/net/tcp').read()"),
+    Attack(94, "ask the kernel for the sockets of the host", "assert TCP in listening_ports()"),
     Attack(94, "unix socket by path", "socket.socket(socket.AF_UNIX).connect(f'{OUT}/socket')"),
     Attack(94, "abstract unix socket", "socket.socket(socket.AF_UNIX).connect(chr(0) + ABSTRACT)"),
-    Attack(94, "netlink", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)"),
     Attack(95, "signal another process", "os.kill(PID, 0)"),
     Attack(95, "trace another process", "check(libc.ptrace(16, PID, 0, 0)); os.waitpid(PID, 0x40000000); check(libc.ptrace(17, PID, 0, 0))"),
     Attack(95, "process_vm_readv", "check(syscall(SYS_process_vm_readv, PID, 0, 0, 0, 0, 0))"),
@@ -73,6 +77,9 @@ ATTACKS = [
     Attack(102, "controlling terminal", "pid, fd = pty.fork(); pid or (open('/dev/tty'), os._exit(7)); assert os.waitpid(pid, 0)[1] == 7 << 8"),
 ]  # fmt: skip
 AS_ROOT = [
+    Attack(94, "raw socket", "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)"),
+    Attack(94, "every packet", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"),
+    Attack(94, "change an interface", "fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh22x', b'lo', 0x49))"),
     Attack(91, "read the password hashes", "open('/etc/shadow').read()"),
     Attack(92, "write into the system's programs", "p = '/usr/local/bin/toolkit-test'; open(p, 'w').close(); os.remove(p)"),
     Attack(96, "become another user", "os.setuid(65534)"),
@@ -86,7 +93,7 @@ AS_ROOT = [
 ]  # fmt: skip
 
 PRELUDE = """
-import ctypes, os, pty, socket, sys
+import ctypes, errno, fcntl, os, pty, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 arm = os.uname().machine == "aarch64"
 SYS_clone = 220 if arm else 56
@@ -101,6 +108,27 @@ def check(result):
     if result < 0:
         raise OSError(ctypes.get_errno(), "refused")
     return result
+
+def bind_error(place):
+    with socket.socket() as server:
+        try:
+            server.bind(place)
+        except OSError as error:
+            return error.errno
+
+def listening_ports():
+    netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4)
+    listening, dump = 1 << 10, 0x301
+    netlink.send(struct.pack("=IHHIIBBBBI48x", 72, 20, dump, 1, 0, socket.AF_INET, 6, 0, 0, listening))
+    ports, kind = set(), 20
+    while kind == 20:
+        data = netlink.recv(1 << 20)
+        while data and kind == 20:
+            size, kind = struct.unpack_from("=IH", data)
+            if kind == 20:
+                ports.add(struct.unpack_from(">H", data, 20)[0])
+            data = data[size + 3 & ~3:]
+    return ports
 
 def fork_and_check(act):
     pid = os.fork()
@@ -143,6 +171,26 @@ class World:
         return found
 
 
+@contextlib.contextmanager
+def udp_echo() -> Iterator[int]:
+    """The port of a server of the host that sends every datagram back."""
+
+    def serve() -> None:
+        while True:
+            data, place = udp.recvfrom(16)
+            if data == b"stop":
+                return
+            udp.sendto(data, place)
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield udp.getsockname()[1]
+        udp.sendto(b"stop", udp.getsockname())
+        thread.join()
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     (tmp_path / "outside").mkdir()
@@ -156,13 +204,12 @@ def world(tmp_path: Path) -> Iterator[World]:
     os.chdir(before)
     named = socket.socket(socket.AF_UNIX)
     named.bind("\0" + abstract)
-    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    udp.bind(("127.0.0.1", 0))
     with (
         socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.create_server(("::1", 0), family=socket.AF_INET6) as tcp6,
+        udp_echo() as udp_port,
         unix,
         named,
-        udp,
         subprocess.Popen([sys.executable, "-c", VICTIM], stdin=subprocess.PIPE, env={"VICTIM_SECRET": "x"}) as victim,
     ):
         unix.listen()
@@ -171,7 +218,8 @@ def world(tmp_path: Path) -> Iterator[World]:
             "OUT": str(tmp_path / "outside"),
             "PID": victim.pid,
             "TCP": tcp.getsockname()[1],
-            "UDP": udp.getsockname()[1],
+            "TCP6": tcp6.getsockname()[1],
+            "UDP": udp_port,
             "ABSTRACT": abstract,
         }
         yield World(tmp_path, facts)

@@ -208,9 +208,10 @@ class Supervisor:
             _set_limit(resource.RLIMIT_NPROC, MAX_PROCESSES)
         drop_capabilities()
         forbid_new_privileges()
-        online = self._request.network == "host"
-        landlock.restrict(rules, network=online)
-        seccomp.install(network=online)
+        # In the full tier a command has a network of its own, unless it was given the host's.
+        sockets = self._full or self._request.network == "host"
+        landlock.restrict(rules, network=sockets)
+        seccomp.install(network=sockets)
 
     def _full_rules(self) -> list[tuple[int, int]]:
         """Everything that is mounted may be read: what must not be read is not mounted."""

@@ -94,7 +94,7 @@ CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
 _NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
 _TERMINAL_INJECTION: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _AF_UNIX: Final = 1
-_ONLINE_FAMILIES: Final = (2, 10, 16)  # AF_INET, AF_INET6, AF_NETLINK
+_NETWORK_FAMILIES: Final = (2, 10, 16)  # AF_INET, AF_INET6, AF_NETLINK
 
 _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _IF_EQUAL: Final = 0x15
@@ -113,7 +113,10 @@ _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, v
 
 @functools.cache
 def program(column: int, *, network: bool) -> bytes:
-    """The filter program for the architecture in ``column`` of the tables, as the kernel reads it."""
+    """The filter program for the architecture in ``column`` of the tables, as the kernel reads it.
+
+    With ``network``, sockets of the internet families can be made; what they reach is decided elsewhere.
+    """
     code: list[_Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_IF_EQUAL, 1, 0, _AUDIT_ARCH[column]),
@@ -130,7 +133,7 @@ def program(column: int, *, network: bool) -> bytes:
     code += _on("clone3", column, [_refuse(errno.ENOSYS)])
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
-    code += _on("socket", column, _allow_families(_ONLINE_FAMILIES if network else ()))
+    code += _on("socket", column, _allow_families(_NETWORK_FAMILIES if network else ()))
     code += _on("socketpair", column, _allow_families((_AF_UNIX,)))
     code.append(_return(_ALLOW))
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
