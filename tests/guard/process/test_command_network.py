@@ -1,4 +1,5 @@
-"""What commands reach: ``none`` has a loopback of its own and nothing else; ``host`` is what this machine reaches.
+"""What commands reach without the guarded network's rules: ``none`` has a loopback of its own and nothing else; ``host`` is
+what this machine reaches. ``test_guarded_network.py`` has the programs that use the proxy.
 
 Every refusal stands next to a control on the host, or to the same act inside the sandbox's own network.
 """
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.guard.netns import OTHER_PUBLIC, PUBLIC, PUBLIC_V6
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in, needs
 from tests.projects import REPOSITORY
 from toolkit.guard import CommandNetwork, ProcessResult
@@ -148,7 +150,7 @@ def test_only_three_families_of_sockets_can_be_made(tmp_path: Path, way: Way, ne
 
 # --- addresses of the host
 
-# In a network whose loopback has addresses of every kind, one server on each of them.
+# In a network whose loopback has addresses of every kind, one server for all of them.
 BESIDE_THE_HOSTS_ADDRESSES = """
 import json, socket, subprocess, sys
 from pathlib import Path
@@ -170,14 +172,28 @@ def connect(place):
         return client.connect_ex((place, int(sys.argv[2])))
 print(json.dumps([place for place in places if connect(place) == 0]))
 '''
-argv = [sys.executable, "-c", reach, json.dumps(["127.0.0.1", "::1", *ADDRESSES]), str(server.getsockname()[1])]
+tunnel = '''
+import json, socket, sys
+def connect(place):
+    name = f"[{place}]" if ":" in place else place
+    with socket.create_connection(("127.0.0.1", 3128)) as client:
+        client.sendall(f"CONNECT {name}:{sys.argv[2]} HTTP/1.1".encode() + bytes([13, 10, 13, 10]))
+        return client.recv(99).startswith(b"HTTP/1.1 200 ")
+print(json.dumps([place for place in json.loads(sys.argv[1]) if connect(place)]))
+'''
+places = [json.dumps(["127.0.0.1", "::1", *ADDRESSES]), str(server.getsockname()[1])]
+argv = [sys.executable, "-c", reach, *places]
 with guard_in(way, Path(workspace)) as guard:
-    print(json.dumps({
+    found = {
         "plain": json.loads(subprocess.run(argv, capture_output=True, check=True).stdout),
         "none": json.loads(guard.run(argv, timeout=60).stdout or "[]"),
         "host": json.loads(guard.run(argv, timeout=60, network="host").stdout),
         "count": 2 + len(ADDRESSES),
-    }))
+    }
+    if way != "reduced":
+        found["guarded"] = json.loads(guard.run(argv, timeout=60, network="guarded").stdout)
+        found["tunnels"] = json.loads(guard.run([sys.executable, "-c", tunnel, *places], timeout=60, network="guarded").stdout)
+    print(json.dumps(found))
 """
 
 
@@ -200,4 +216,6 @@ def test_94_no_address_of_the_host_is_reached(tmp_path: Path, way: Way) -> None:
         pytest.skip(f"no network namespace here: {facts}")
     assert "169.254.169.254" in facts["plain"] and len(facts["plain"]) > facts["count"] // 2
     assert facts["host"] == facts["plain"]
-    assert facts["none"] == []
+    assert facts["none"] == facts.get("guarded", []) == []
+    if way != "reduced":
+        assert facts["tunnels"] == [PUBLIC, OTHER_PUBLIC, PUBLIC_V6], "without settings, public addresses"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, pick
 from toolkit.guard.process.fork_server import host_view
 from toolkit.guard.process.fork_server.process_tree import ProcessLimit, kill_descendants
-from toolkit.guard.process.kernel import landlock, seccomp
+from toolkit.guard.process.kernel import landlock, loopback, seccomp
 from toolkit.guard.process.kernel.syscall import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
@@ -89,6 +89,8 @@ class Supervisor:
         try:
             self._end_with_fork_server()
             limited = prepare_mounts()
+            if self._request.network == "guarded":
+                self._hand_out_listener()
             wakeup, wakeup_sink = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             signal.signal(signal.SIGCHLD, _do_nothing)
             signal.set_wakeup_fd(wakeup_sink)
@@ -117,6 +119,11 @@ class Supervisor:
             self._signals_scoped = landlock.scope_signals()
         if _is_readable(self._server):
             os._exit(1)
+
+    def _hand_out_listener(self) -> None:
+        if not self._full:  # the only loopback here is the host's
+            raise Unsupported("the guarded network needs the full tier")
+        loopback.hand_out_listener(self._client)
 
     def _wait_for_end(self, wakeup: int, *, counting: bool) -> tuple[int, str]:
         """Wait until the command, the caller or the fork server ends, reaping orphans; returns a status and a note."""
