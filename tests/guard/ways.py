@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -30,6 +31,15 @@ def needs(way: Way) -> None:
     choice = pick_tier(*_ASKED[way])
     if choice.name == "none" and not choice.unsafe:
         pytest.skip(f"this machine gives no {way}: {choice.reason}")
+
+
+def has_ipv6() -> bool:
+    """Whether this machine has a loopback address of IPv6."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
 
 
 def guard_in(

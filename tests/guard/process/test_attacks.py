@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in
+from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in, has_ipv6
 from toolkit.guard import CommandNetwork, ProcessResult
 
 THROUGH = b"THROUGH\n"
@@ -63,6 +63,8 @@ ATTACKS = [
     Attack(94, "find a port of the host in use", "assert bind_error(('127.0.0.1', TCP)) == errno.EADDRINUSE"),
     Attack(94, "list the sockets of the host", "assert f':{TCP:04X}' in open('/proc/net/tcp').read()"),
     Attack(94, "ask the kernel for the sockets of the host", "assert TCP in listening_ports()"),
+    Attack(94, "listen to the devices of the host", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15)"),
+    Attack(94, "ask other parts of the kernel", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)"),
     Attack(94, "unix socket by path", "socket.socket(socket.AF_UNIX).connect(f'{OUT}/socket')"),
     Attack(94, "abstract unix socket", "socket.socket(socket.AF_UNIX).connect(chr(0) + ABSTRACT)"),
     Attack(95, "signal another process", "os.kill(PID, 0)"),
@@ -206,7 +208,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     named.bind("\0" + abstract)
     with (
         socket.create_server(("127.0.0.1", 0)) as tcp,
-        socket.create_server(("::1", 0), family=socket.AF_INET6) as tcp6,
+        socket.create_server(("::1", 0), family=socket.AF_INET6) if has_ipv6() else contextlib.nullcontext() as tcp6,
         udp_echo() as udp_port,
         unix,
         named,
@@ -218,7 +220,7 @@ def world(tmp_path: Path) -> Iterator[World]:
             "OUT": str(tmp_path / "outside"),
             "PID": victim.pid,
             "TCP": tcp.getsockname()[1],
-            "TCP6": tcp6.getsockname()[1],
+            "TCP6": tcp6.getsockname()[1] if tcp6 else 0,
             "UDP": udp_port,
             "ABSTRACT": abstract,
         }
@@ -233,7 +235,8 @@ def attack(world: World, row: Attack, way: Way, network: CommandNetwork = "none"
 
 
 def rows() -> list[Attack]:
-    return [*ATTACKS, *(AS_ROOT if os.geteuid() == 0 else [])]
+    found = [*ATTACKS, *(AS_ROOT if os.geteuid() == 0 else [])]
+    return found if has_ipv6() else [row for row in found if "TCP6" not in row.code and "INET6" not in row.code]
 
 
 def title(row: object) -> str:

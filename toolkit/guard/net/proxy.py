@@ -96,7 +96,7 @@ class CommandProxy:
                 self._start_worker(self._listener.accept()[0])
             except (OSError, RuntimeError):  # no descriptor or no thread is left for now, or the client is gone
                 self._slots.release()
-                select.select([self._stop], [], [], _PAUSE_SECONDS)
+                self._closing.wait(_PAUSE_SECONDS)
 
     def _start_worker(self, client: socket.socket) -> None:
         worker = threading.Thread(target=self._work, args=(client,), name="toolkit-proxy", daemon=True)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from toolkit.errors import ToolFailed
 from toolkit.guard.process.fork_server.messages import CommandRequest, Setup, encode
 from toolkit.guard.process.kernel.syscall import Unsupported
 
@@ -58,7 +59,7 @@ class CommandHandle:
                 return True
             kind, number, text = report.decode().split(" ", 2)
             if kind == "listener":
-                self.listener = int.from_bytes(ancillary[0][2], sys.byteorder)
+                self.listener = _received_descriptor(ancillary)
             else:
                 self.reports.append((kind, int(number), text))
 
@@ -69,6 +70,12 @@ class CommandHandle:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _received_descriptor(ancillary: list[tuple[int, int, bytes]]) -> int:
+    if not ancillary:  # the kernel drops what this process has no room for
+        raise ToolFailed("IO", "the command's proxy could not be started: this process has too many open files")
+    return int.from_bytes(ancillary[0][2], sys.byteorder)
 
 
 class ForkServerClient:

@@ -1,6 +1,7 @@
 """The loopback interface of a command's own network. The supervisor calls this before it restricts itself.
 
-``_socket`` is used and not ``socket``, which would take a supervisor inside bubblewrap as long to load as all the rest.
+A supervisor inside bubblewrap is started for each command, so what it may not need is imported late, and ``_socket``
+instead of ``socket``, which takes as long to load as all the rest.
 
 Promise: the interface belongs to the network namespace of the calling process, which has no other one that is up. What
 listens on it is reached only from inside, and through descriptors that were handed out.
@@ -8,7 +9,6 @@ listens on it is reached only from inside, and through descriptors that were han
 
 from __future__ import annotations
 
-import fcntl
 import struct
 from typing import Final
 
@@ -22,6 +22,7 @@ _BACKLOG: Final = 128
 
 def bring_up() -> None:
     """Bring the loopback interface up; the kernel then gives it 127.0.0.1 and ::1."""
+    import fcntl
     from _socket import AF_INET, SOCK_DGRAM, socket
 
     control = socket(AF_INET, SOCK_DGRAM)

@@ -12,7 +12,7 @@ import ctypes
 import errno
 import functools
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from toolkit.guard.process.kernel.syscall import machine, syscall
@@ -94,7 +94,12 @@ CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
 _NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
 _TERMINAL_INJECTION: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _AF_UNIX: Final = 1
-_NETWORK_FAMILIES: Final = (2, 10, 16)  # AF_INET, AF_INET6, AF_NETLINK
+# The protocols of each family that programs use; others load parts of the kernel that nobody needs.
+_PROTOCOLS: Final = {
+    2: (0, 1, 6, 17),  # AF_INET: the default, ICMP, TCP, UDP
+    10: (0, 6, 17, 58),  # AF_INET6: the default, TCP, UDP, ICMP
+    16: (0, 4),  # AF_NETLINK: routes, and the sockets of this network
+}
 
 _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _IF_EQUAL: Final = 0x15
@@ -133,8 +138,8 @@ def program(column: int, *, network: bool) -> bytes:
     code += _on("clone3", column, [_refuse(errno.ENOSYS)])
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
-    code += _on("socket", column, _allow_families(_NETWORK_FAMILIES if network else ()))
-    code += _on("socketpair", column, _allow_families((_AF_UNIX,)))
+    code += _on("socket", column, _allow_sockets(_PROTOCOLS if network else {}))
+    code += _on("socketpair", column, [_load_argument(0), *_allow_values((_AF_UNIX,)), _refuse()])
     code.append(_return(_ALLOW))
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
 
@@ -162,12 +167,17 @@ def _refuse_values(values: Sequence[int]) -> list[_Instruction]:
     return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _refuse())]
 
 
-def _allow_families(allowed: Sequence[int]) -> list[_Instruction]:
-    return [
-        _load_argument(0),
-        *(step for family in allowed for step in ((_IF_EQUAL, 0, 1, family), _return(_ALLOW))),
-        _refuse(),
-    ]
+def _allow_values(values: Sequence[int]) -> list[_Instruction]:
+    return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _return(_ALLOW))]
+
+
+def _allow_sockets(protocols: Mapping[int, Sequence[int]]) -> list[_Instruction]:
+    """Allow these protocols of these families; programs take an unknown protocol for one that the kernel lacks."""
+    code = [_load_argument(0)]
+    for family, allowed in protocols.items():
+        body = [_load_argument(2), *_allow_values(allowed), _refuse(errno.EPROTONOSUPPORT)]
+        code += [(_IF_EQUAL, 0, len(body), family), *body]
+    return [*code, _refuse()]
 
 
 def _refuse(number: int = errno.EPERM) -> _Instruction:
