@@ -18,6 +18,7 @@ from toolkit.spec.problems import below, quote
 from toolkit.spec.tool_names import is_wire_name
 
 ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"]
+ServerNetwork: TypeAlias = bool | Literal["guarded"]
 
 POINTER: Final = "/tool/toolkit/imports"
 # The key that decides the kind of an import, and the keys allowed with it. `url` decides only if no other key does.
@@ -63,7 +64,8 @@ class ImportSettings:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with every request; ``${NAME}`` in a value is an environment variable, read when connecting."""
     sandbox: bool = True
-    network: bool = False
+    network: ServerNetwork = False
+    """What the command reaches: nothing, what the toolkit's ``Network`` allows (``guarded``), or what this machine does."""
     timeout: float = 60.0
     """Seconds for one call."""
     openapi: str = ""
@@ -161,7 +163,7 @@ def _read_import(name: str, value: object, problems: list[str]) -> ImportSetting
         env=reader.texts("env", _VARIABLE, "the name of a variable"),
         headers=reader.headers(),
         sandbox=reader.flag("sandbox", default=True),
-        network=reader.flag("network", default=False),
+        network=reader.network(),
         timeout=reader.seconds("timeout", default=60.0),
         openapi=reader.file("openapi"),
         operations=reader.texts("operations"),
@@ -279,6 +281,17 @@ class _ImportTable:
             return value
         self.add(f"{key!r} must be true or false", key)
         return default
+
+    def network(self) -> ServerNetwork:
+        value = self._table.get("network", False)
+        if value == "guarded" and self._table.get("sandbox") is False:
+            self.add("'network = \"guarded\"' needs the sandbox: remove 'sandbox = false'", "network")
+        if isinstance(value, bool):
+            return value
+        if value == "guarded":
+            return "guarded"
+        self.add("'network' must be true, false or \"guarded\"", "network")
+        return False
 
     def seconds(self, key: str, *, default: float) -> float:
         value = self._table.get(key, default)

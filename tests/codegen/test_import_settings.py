@@ -94,6 +94,8 @@ AT = "@ pyproject.toml:/tool/toolkit/imports"
         ('[imports.a]\ncommand = "npx server"', f"'command' must be a list of strings: the program, then its arguments {AT}/a/command"),
         ("[imports.a]\ncommand = []", f"'command' must name a program first {AT}/a/command"),
         ('[imports.a]\ncommand = ["x"]\nsandbox = "no"', f"'sandbox' must be true or false {AT}/a/sandbox"),
+        ('[imports.a]\ncommand = ["x"]\nnetwork = "host"', f"'network' must be true, false or \"guarded\" {AT}/a/network"),
+        ('[imports.a]\ncommand = ["x"]\nnetwork = "guarded"\nsandbox = false', f"'network = \"guarded\"' needs the sandbox: remove 'sandbox = false' {AT}/a/network"),
         ('[imports.a]\ncommand = ["x"]\ntimeout = 0', f"'timeout' must be a number of seconds greater than 0 {AT}/a/timeout"),
         ('[imports.a]\ncommand = ["x"]\ntimeout = inf', f"'timeout' must be a number of seconds greater than 0 {AT}/a/timeout"),
         ('[imports.a]\ncommand = ["x"]\nenv = ["A=1"]', f"'A=1' in 'env' is not the name of a variable {AT}/a/env"),

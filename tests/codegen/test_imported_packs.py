@@ -113,6 +113,13 @@ def test_packs_say_how_to_reach_what_runs_the_tools(tmp_path: Path) -> None:
     assert made.generate() == []
 
 
+def test_a_server_may_have_the_guarded_network(tmp_path: Path) -> None:
+    tools = mcp("read", permissions=("execute", "network"))
+    made = project(tmp_path, {"files": {**SERVER, "network": "guarded"}}, {"files": tools})
+    made.generate()
+    assert calls(made)["FILES"][2]["network"] == "guarded"
+
+
 @pytest.mark.slow
 def test_a_server_without_a_sandbox_is_shown_as_one(tmp_path: Path) -> None:
     made = project(tmp_path, {"files": SERVER}, {"files": mcp("a")})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import pytest
 
-from toolkit.guard import CarrierChoice, CommandLimits, Mode, ProcessGuard, SandboxChoice
+from toolkit.guard import CarrierChoice, CommandLimits, Mode, Network, ProcessGuard, SandboxChoice
 from toolkit.guard.process.kernel.tier import pick_tier
 
 Way: TypeAlias = Literal["full", "bubblewrap", "reduced", "unsafe-none"]
@@ -32,6 +33,15 @@ def needs(way: Way) -> None:
         pytest.skip(f"this machine gives no {way}: {choice.reason}")
 
 
+def has_ipv6() -> bool:
+    """Whether this machine has a loopback address of IPv6."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
 def guard_in(
     way: Way,
     workspace: Path,
@@ -41,6 +51,7 @@ def guard_in(
     write_roots: Sequence[str] = (),
     state_dir: str | None = None,
     limits: CommandLimits | None = None,
+    internet: Network | None = None,
 ) -> ProcessGuard:
     """A guard whose commands run that way."""
     needs(way)
@@ -54,4 +65,5 @@ def guard_in(
         write_roots=write_roots,
         state_dir=state_dir,
         limits=limits,
+        internet=internet,
     )

@@ -52,7 +52,8 @@ def project(tmp_path_factory: pytest.TempPathFactory, shop_url: str) -> Project:
     """The project after ``toolkit import`` and ``toolkit generate``."""
     root = tmp_path_factory.mktemp("served")
     odd = {"description": "Does what it likes.", "inputSchema": ODD, "permissions": ["execute"]}
-    tools = [{"name": "odd", "outputSchema": NUMBER, **odd}, {"name": "odd_text", **odd}]
+    online = {"name": "odd_online", **odd, "permissions": ["execute", "network"]}
+    tools = [{"name": "odd", "outputSchema": NUMBER, **odd}, {"name": "odd_text", **odd}, online]
     made = Project(root, package="served.generated", specs="served/tools")
     made.write("served/__init__.py", "")
     made.write("served/py.typed", "")

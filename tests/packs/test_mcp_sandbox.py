@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Literal
 
 import pytest
 
+from tests.builtin.site import HERE, running_site
+from tests.guard.proxied import proxy_threads
 from tests.guard.ways import Way, needs
 from tests.packs.conftest import Doors
 from tests.packs.test_mcp_endings import odd, told
-from toolkit.errors import ToolFailed
+from toolkit import Network, Rule
+from toolkit.errors import SetupError, ToolFailed, ToolNotAllowed
+from toolkit.packs import McpServer, McpTool, mcp_pack
 
 
 def audited(log: Path) -> list[tuple[Any, Any]]:
@@ -61,3 +66,45 @@ def test_in_a_read_only_context_it_writes_nothing(make_sync: Doors, workspace: P
     with pytest.raises(ToolFailed, match="SERVER_DIED"):  # it dies of the file it wants to write
         door.tool("odd")
     assert not (workspace / "asked").exists()
+
+
+@pytest.mark.parametrize(
+    ("network", "host", "outcome"),
+    [
+        (False, "site.test", "URLError"),
+        (True, HERE, "from the site"),
+        ("guarded", "site.test", "from the site"),
+        ("guarded", HERE, "Connection refused"),  # its own localhost
+        ("guarded", "other.example", "403"),
+        ("guarded", "denied.test", "403"),
+    ],
+)
+def test_it_reaches_what_its_network_says(
+    make_sync: Doors, served: ModuleType, network: bool | Literal["guarded"], host: str, outcome: str
+) -> None:
+    needs("full")
+    server = McpServer(name="odd", command=("python", "odd.py", "obeys"), network=network)
+    tools = mcp_pack(server, {"odd_online": McpTool("ask", "served.generated.models.odd_online:OddOnlineOutput")})
+    internet = Network(allow_hosts=["*.test"], allow_addresses=[HERE], resolve=lambda host, port: [HERE])
+    policy = served.SecurityPolicy(default="allow", rules=[Rule("deny", host="denied.test")])
+    with running_site() as site:
+        site.serve("from the site")
+        door = make_sync(tools, sandbox="full", network=internet, policy=policy)
+        if outcome == "from the site":
+            assert door.tool("odd_online", text=f"fetch {site.url(host=host)}").text == outcome
+        else:
+            with pytest.raises(ToolFailed, match=outcome):
+                door.tool("odd_online", text=f"fetch {site.url(host=host)}")
+            assert site.asked == []
+        door.close()
+    assert not proxy_threads()
+
+
+def test_a_guarded_network_without_its_sandbox_is_refused(make_sync: Doors) -> None:
+    with pytest.raises(SetupError, match="'guarded', which needs the sandbox"):
+        McpServer(name="odd", command=("x",), network="guarded", sandbox=False)
+    needs("reduced")
+    server = McpServer(name="odd", command=("python", "odd.py", "obeys"), network="guarded")
+    tools = mcp_pack(server, {"odd_online": McpTool("ask", "served.generated.models.odd_online:OddOnlineOutput")})
+    with pytest.raises(ToolNotAllowed, match="needs the full sandbox tier"):
+        make_sync(tools, sandbox="reduced").tool("odd_online", text="count")

@@ -80,7 +80,8 @@ def _suggest_fix(settings: ImportSettings, error: ToolkitError) -> str:
     if not settings.sandbox:
         return "; it ran in the project's folder, without a sandbox"
     if settings.network:
-        return "; it ran in the project's folder, in the sandbox: read-only, with the network"
+        network = "with the guarded network" if settings.network == "guarded" else "with the network"
+        return f"; it ran in the project's folder, in the sandbox: read-only, {network}"
     waits = reason == "SERVER_NOT_READY"
     hint = "; a program that is downloaded on start (npx, uvx) needs network = true" if waits else ""
     return f"; it ran in the project's folder, in the sandbox: read-only, without the network{hint}"

@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in
+from tests.guard.ways import ALL, FULL, SANDBOXED, Way, guard_in, has_ipv6
 from toolkit.guard import CommandNetwork, ProcessResult
 
 THROUGH = b"THROUGH\n"
@@ -67,12 +68,16 @@ ATTACKS = [
     Attack(93, "remove an attribute outside", "os.removexattr(f'{OUT}/secret', 'user.note')"),
     Attack(93, "change an attribute through a descriptor of a system file", "fd = os.open(ROOT_FILE, os.O_RDONLY); os.setxattr(fd, 'user.x', b'y')"),
     Attack(94, "TCP", "socket.create_connection(('127.0.0.1', TCP), 5)"),
-    Attack(94, "TCP server", "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()"),
-    Attack(94, "UDP", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', UDP))"),
-    Attack(94, "IPv6", "socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)"),
+    Attack(94, "TCP over IPv6", "socket.create_connection(('::1', TCP6), 5)"),
+    Attack(94, "TCP by a mapped address", "s = socket.socket(socket.AF_INET6); s.connect(('::ffff:127.0.0.1', TCP))"),
+    Attack(94, "UDP", "s = socket.socket(type=socket.SOCK_DGRAM); s.connect(('127.0.0.1', UDP)); s.send(b'x'); assert s.recv(9) == b'x'"),
+    Attack(94, "find a port of the host in use", "assert bind_error(('127.0.0.1', TCP)) == errno.EADDRINUSE"),
+    Attack(94, "list the sockets of the host", "assert f':{TCP:04X}' in open('/proc/net/tcp').read()"),
+    Attack(94, "ask the kernel for the sockets of the host", "assert TCP in listening_ports()"),
+    Attack(94, "listen to the devices of the host", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15)"),
+    Attack(94, "ask other parts of the kernel", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)"),
     Attack(94, "unix socket by path", "socket.socket(socket.AF_UNIX).connect(f'{OUT}/socket')"),
     Attack(94, "abstract unix socket", "socket.socket(socket.AF_UNIX).connect(chr(0) + ABSTRACT)"),
-    Attack(94, "netlink", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)"),
     Attack(95, "signal another process", "os.kill(PID, 0)"),
     Attack(95, "trace another process", "check(libc.ptrace(16, PID, 0, 0)); os.waitpid(PID, 0x40000000); check(libc.ptrace(17, PID, 0, 0))"),
     Attack(95, "process_vm_readv", "check(syscall(SYS_process_vm_readv, PID, 0, 0, 0, 0, 0))"),
@@ -108,6 +113,9 @@ SINCE = {
     (6, 17): [Attack(93, "change flags outside", "check(syscall(469, -100, f'{OUT}/mine'.encode(), struct.pack('QIIII', 0x80, 0, 0, 0, 0), 24, 0))")],
 }  # fmt: skip
 AS_ROOT = [
+    Attack(94, "raw socket", "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)"),
+    Attack(94, "every packet", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"),
+    Attack(94, "change an interface", "fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh22x', b'lo', 0x49))"),
     Attack(91, "read the password hashes", "open('/etc/shadow').read()"),
     Attack(92, "write into the system's programs", "p = '/usr/local/bin/toolkit-test'; open(p, 'w').close(); os.remove(p)"),
     Attack(96, "become another user", "os.setuid(65534)"),
@@ -121,7 +129,7 @@ AS_ROOT = [
 ]  # fmt: skip
 
 PRELUDE = """
-import ctypes, os, pty, socket, struct, sys
+import ctypes, errno, fcntl, os, pty, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 arm = os.uname().machine == "aarch64"
 SYS_clone = 220 if arm else 56
@@ -138,6 +146,27 @@ def check(result):
     if result < 0:
         raise OSError(ctypes.get_errno(), "refused")
     return result
+
+def bind_error(place):
+    with socket.socket() as server:
+        try:
+            server.bind(place)
+        except OSError as error:
+            return error.errno
+
+def listening_ports():
+    netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4)
+    listening, dump = 1 << 10, 0x301
+    netlink.send(struct.pack("=IHHIIBBBBI48x", 72, 20, dump, 1, 0, socket.AF_INET, 6, 0, 0, listening))
+    ports, kind = set(), 20
+    while kind == 20:
+        data = netlink.recv(1 << 20)
+        while data and kind == 20:
+            size, kind = struct.unpack_from("=IH", data)
+            if kind == 20:
+                ports.add(struct.unpack_from(">H", data, 20)[0])
+            data = data[size + 3 & ~3:]
+    return ports
 
 def fork_and_check(act):
     pid = os.fork()
@@ -205,6 +234,26 @@ def things_of_the_user() -> Iterator[dict[str, object]]:
     libc.shmctl(shared, 0, None)
 
 
+@contextlib.contextmanager
+def udp_echo() -> Iterator[int]:
+    """The port of a server of the host that sends every datagram back."""
+
+    def serve() -> None:
+        while True:
+            data, place = udp.recvfrom(16)
+            if data == b"stop":
+                return
+            udp.sendto(data, place)
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield udp.getsockname()[1]
+        udp.sendto(b"stop", udp.getsockname())
+        thread.join()
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     (tmp_path / "outside").mkdir()
@@ -222,13 +271,12 @@ def world(tmp_path: Path) -> Iterator[World]:
     os.chdir(before)
     named = socket.socket(socket.AF_UNIX)
     named.bind("\0" + abstract)
-    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    udp.bind(("127.0.0.1", 0))
     with (
         socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.create_server(("::1", 0), family=socket.AF_INET6) if has_ipv6() else contextlib.nullcontext() as tcp6,
+        udp_echo() as udp_port,
         unix,
         named,
-        udp,
         things_of_the_user() as things,
         subprocess.Popen(
             [sys.executable, "-c", VICTIM], stdin=subprocess.PIPE, env={"VICTIM_SECRET": "x"}, process_group=0
@@ -240,7 +288,8 @@ def world(tmp_path: Path) -> Iterator[World]:
             "OUT": str(tmp_path / "outside"),
             "PID": victim.pid,
             "TCP": tcp.getsockname()[1],
-            "UDP": udp.getsockname()[1],
+            "TCP6": tcp6.getsockname()[1] if tcp6 else 0,
+            "UDP": udp_port,
             "ABSTRACT": abstract,
             "ROOT_FILE": str(tmp_path / "root/file"),
             **things,
@@ -258,7 +307,8 @@ def attack(world: World, row: Attack, way: Way, network: CommandNetwork = "none"
 def rows() -> list[Attack]:
     release = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
     newer = [row for since, some in SINCE.items() if release >= since for row in some]
-    return [*ATTACKS, *newer, *(AS_ROOT if os.geteuid() == 0 else [])]
+    found = [*ATTACKS, *newer, *(AS_ROOT if os.geteuid() == 0 else [])]
+    return found if has_ipv6() else [row for row in found if "TCP6" not in row.code and "INET6" not in row.code]
 
 
 def title(row: object) -> str:

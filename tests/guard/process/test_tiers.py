@@ -289,8 +289,8 @@ def verdict(code: bytes, arch: int, number: int, *arguments: int) -> int:
 
 
 ALLOWED, KILLED, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
-EOPNOTSUPP = 0x50000 | errno.EOPNOTSUPP
-UNIX, INET, VSOCK = 1, 2, 40
+EOPNOTSUPP, UNKNOWN = 0x50000 | errno.EOPNOTSUPP, 0x50000 | errno.EPROTONOSUPPORT
+UNIX, INET, INET6, NETLINK, VSOCK = 1, 2, 10, 16, 40
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -314,7 +314,15 @@ def test_the_filter_answers_by_number_and_argument(machine: str, network: bool, 
     assert verdict(code, arch, call["ioctl"], 0, 0x5412) == EPERM
     assert verdict(code, arch, call["ioctl"], 0, 0x1_0000_5412) == EPERM  # the kernel drops the upper half
     assert verdict(code, arch, call["ioctl"], 0, 0x5401) == ALLOWED
-    assert verdict(code, arch, call["socket"], INET) == (ALLOWED if network else EPERM)
+    for family, allowed, refused in (
+        (INET, (0, 6, 17), (132, 262)),
+        (INET6, (0, 6, 17), (33, 136)),
+        (NETLINK, (0, 4), (15, 16)),
+    ):
+        for protocol in allowed:
+            assert verdict(code, arch, call["socket"], family, 1, protocol) == (ALLOWED if network else EPERM)
+        for protocol in refused:
+            assert verdict(code, arch, call["socket"], family, 1, protocol) == (UNKNOWN if network else EPERM)
     for family in (UNIX, VSOCK):
         assert verdict(code, arch, call["socket"], family) == EPERM
     assert verdict(code, arch, call["socketpair"], UNIX) == ALLOWED

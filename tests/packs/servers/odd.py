@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import urllib.request
 
 HABIT = sys.argv[1]
 TOOL = {"name": "ask", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}
@@ -138,7 +139,8 @@ waiting = {}
 
 
 def obeys(request):
-    """Does what the text says: ``count``, ``env``, ``read PATH``, ``die CODE``, or ``wait NAME``, which never ends."""
+    """Does what the text says: ``count``, ``env``, ``read PATH``, ``fetch URL``, ``die CODE``, or ``wait NAME``, which never
+    ends."""
     global count
     word, _, rest = request["params"]["arguments"]["text"].partition(" ")
     if word == "wait":
@@ -151,13 +153,13 @@ def obeys(request):
         print("I am going", file=sys.stderr, flush=True)
         os._exit(int(rest))
     count += 1
-    if word != "read":
+    if word not in ("read", "fetch"):
         return answer(request, **text(str(count) if word == "count" else json.dumps(dict(os.environ))))
     try:
-        with open(rest) as file:
-            answer(request, **text(file.read()))
+        with open(rest, "rb") if word == "read" else urllib.request.urlopen(rest) as file:
+            answer(request, **text(file.read().decode()))
     except OSError as error:
-        answer(request, isError=True, **text(type(error).__name__))
+        answer(request, isError=True, **text(f"{type(error).__name__}: {error}"))
 
 
 def promised(words):

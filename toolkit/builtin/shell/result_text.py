@@ -9,11 +9,13 @@ from toolkit.generated import BashOutput, ExecCommandOutput
 
 _SEARCHED: Final = 4096
 """How many characters at the end of each stream are searched for signs of the sandbox."""
-_REFUSED: Final = re.compile(
-    r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable|[Cc]onnection refused|"
-    r"[Cc]ould(?: not|n't) (?:resolve|connect)|[Ff]ailed to connect|[Nn]ame resolution|[Nn]ame or service not known|"
-    r"E(?:ACCES|AI_AGAIN|NETUNREACH|NOTFOUND|PERM|ROFS)\b"
+_REFUSED: Final = re.compile(r"Read-only file system|Permission denied|Operation not permitted|E(?:ACCES|PERM|ROFS)\b")
+_UNREACHABLE: Final = re.compile(
+    r"Network is unreachable|[Cc]onnection refused|[Cc]ould(?: not|n't) (?:resolve|connect)|[Ff]ailed to connect|"
+    r"[Nn]ame resolution|[Nn]ame or service not known|E(?:AI_AGAIN|NETUNREACH|NOTFOUND)\b"
 )
+# How curl, git and Python report a tunnel that the proxy of the guarded network refused; they do not show its reason.
+_REFUSED_HOST: Final = re.compile(r"CONNECT tunnel failed, response 403|Tunnel connection failed: 403")
 
 CommandOutput: TypeAlias = ExecCommandOutput | BashOutput
 
@@ -45,7 +47,13 @@ def _sandbox_hints(output: CommandOutput) -> list[str]:
     if not output.exit_code:
         return []
     ends = f"{output.stdout[-_SEARCHED:]}\n{output.stderr[-_SEARCHED:]}"
-    if not _REFUSED.search(ends):
-        return []
-    offline = "" if output.network else "; there is no network"
-    return [f"[sandbox: most places outside the workspace and $TMPDIR are read-only or hidden{offline}]"]
+    if output.network and _REFUSED_HOST.search(ends):
+        return [
+            "[sandbox: this host is not allowed; Network(allow_hosts=[...]) and the policy decide what commands reach]"
+        ]
+    if _REFUSED.search(ends):
+        offline = "" if output.network else "; there is no network beyond it"
+        return [f"[sandbox: most places outside the workspace and $TMPDIR are read-only or hidden{offline}]"]
+    if not output.network and _UNREACHABLE.search(ends):
+        return ['[sandbox: there is no network beyond it; the setting is command_network="guarded"]']
+    return []

@@ -68,6 +68,9 @@ class SecurityPolicy(Generic[NameT]):
         self.default: Final = default
         self.tools: Final[dict[NameT, Decision]] = dict(tools or {})
         self.rules: Final = tuple(rules)
+        self.restricts_hosts: Final = any(
+            isinstance(rule, Rule) and rule.host is not None and rule.decision != "allow" for rule in self.rules
+        )
         self.source: str | None = None
         self._touches: Touches | None = None
         self._known: Mapping[str, Collection[str]] = {}
@@ -132,6 +135,19 @@ class SecurityPolicy(Generic[NameT]):
         allowing = [rule for rule in rules if rule.decision == "allow"]
         covering = next((rule for rule in allowing if not rule.is_conditional), None) or touched.covered_by(allowing)
         return _verdict(covering) if covering is not None else self._fallback(name)
+
+    def judge_command_request(self, name: str, permissions: Collection[Permission], url: str) -> Verdict | None:
+        """The deny or ask rule that a request of a running command meets, by its host; None if it meets none.
+
+        Allow rules and the default have decided about the command itself.
+        """
+        touched = Touched.from_preview(Preview(url=url), need_commands=False)
+        rules = [rule for rule in self._covering_rules(name, permissions) if rule.host is not None]
+        for decision in ("deny", "ask"):
+            for rule in rules:
+                if rule.decision == decision and rule.touches(touched):
+                    return _verdict(rule)
+        return None
 
     def explain(self, name: NameT, args: Mapping[str, Any]) -> Verdict:
         """Which rule decides a call with these arguments. A toolkit must have been built with the policy."""

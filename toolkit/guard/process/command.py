@@ -11,8 +11,9 @@ import errno
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.guard.fs.path import display
@@ -65,18 +66,45 @@ class Command(Protocol):
         """Release its descriptors."""
 
 
-class SandboxedCommand:
-    """A command in the sandbox: all of it is gone when the fork server closes its socket."""
+class Closeable(Protocol):
+    """Something that runs until it is closed."""
 
-    def __init__(self, handle: CommandHandle, request: CommandRequest, limits: CommandLimits) -> None:
+    def close(self) -> None: ...
+
+
+StartProxy: TypeAlias = Callable[[int], Closeable]
+"""Starts the proxy of a command on the socket it listens on."""
+
+
+class SandboxedCommand:
+    """A command in the sandbox: all of it is gone when the fork server closes its socket.
+
+    ``start_proxy`` is for the guarded network; the proxy ends with the command.
+    """
+
+    def __init__(
+        self,
+        handle: CommandHandle,
+        request: CommandRequest,
+        limits: CommandLimits,
+        start_proxy: StartProxy | None = None,
+    ) -> None:
         self._handle = handle
         self._request = request
         self._limits = limits
+        self._start_proxy = start_proxy
+        self._proxy: Closeable | None = None
         self._killed = False
         self.poll_fd: int | None = handle.poll_fd
 
     def has_ended(self) -> bool:
-        return self._handle.has_ended()
+        ended = self._handle.has_ended()
+        if self._start_proxy is not None and self._handle.listener is not None:
+            start, self._start_proxy = self._start_proxy, None
+            self._proxy = start(self._handle.listener)
+        if ended:
+            self._close_proxy()
+        return ended
 
     def kill(self) -> None:
         self._killed = True
@@ -102,6 +130,11 @@ class SandboxedCommand:
 
     def close(self) -> None:
         self._handle.close()
+        self._close_proxy()
+
+    def _close_proxy(self) -> None:
+        if self._proxy is not None:
+            self._proxy.close()
 
 
 class UnsandboxedCommand:

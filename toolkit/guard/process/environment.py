@@ -13,6 +13,7 @@ from typing import Final
 
 from toolkit.errors import InvalidArguments, SandboxViolation
 from toolkit.guard.fs.path import display
+from toolkit.guard.process.kernel.loopback import PROXY_PORT
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _MAX_VALUE_BYTES: Final = 100_000  # the kernel allows 128 KiB for one variable, name included
@@ -52,19 +53,37 @@ _HARMLESS: Final = frozenset(
 )
 
 
+# How programs find the proxy of the guarded network; some read only one of the two spellings.
+_PROXY: Final = {
+    name: value
+    for upper, value in (
+        ("HTTP_PROXY", f"http://127.0.0.1:{PROXY_PORT}"),
+        ("HTTPS_PROXY", f"http://127.0.0.1:{PROXY_PORT}"),
+        ("NO_PROXY", "localhost,127.0.0.1,::1"),
+    )
+    for name in (upper, upper.lower())
+}
+
+
 def build_environment(
-    additions: Mapping[str, str], *, path: str, home: str, tmp: str, trusted: bool = False
+    additions: Mapping[str, str], *, path: str, home: str, tmp: str, trusted: bool = False, proxied: bool = False
 ) -> dict[str, str]:
     """The whole environment of one command; ``additions`` that make programs run other code are ``SandboxViolation``.
 
     Unless they are ``trusted``: given by the person who chose the command and chose to run it without a sandbox.
+    ``proxied`` adds the proxy of the guarded network, which ``additions`` may not change.
     """
     if len(additions) > _MAX_VARIABLES:
         raise InvalidArguments(f"at most {_MAX_VARIABLES} environment variables may be given")
     for name, value in additions.items():
         _check(name, value, trusted=trusted)
     fixed = {"PATH": path, "HOME": home, "TMPDIR": tmp, "LANG": "C.UTF-8", "TERM": "dumb"}
-    return {**fixed, **additions}
+    if not proxied:
+        return {**fixed, **additions}
+    for name in additions:
+        if name.upper() in _PROXY:
+            raise InvalidArguments(f"{name} may not be set: commands reach the network through the toolkit's own proxy")
+    return {**fixed, **additions, **_PROXY}
 
 
 def _check(name: object, value: object, *, trusted: bool) -> None:

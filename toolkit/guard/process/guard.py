@@ -1,12 +1,13 @@
 """The only way to start a program: ``ProcessGuard`` runs an argument list inside the sandbox tier of this machine.
 
 Promise, full tier: a command reads system programs, the workspace and the given roots, writes only the workspace
-(not ``.git/config`` and ``.git/hooks``), the given write roots and a private ``/tmp``, reaches no network and no process
-of the host, gets no secret of this process, and leaves nothing running, however it, its caller or the fork server ends.
-It is ended when it uses more than ``CommandLimits`` allow.
-Reduced tier: the same except that it can ``stat`` everything, change the metadata of files its user owns, write
-``.git/config`` and an interpreter inside the workspace, and survive when its supervisor and the fork server are
-both killed from outside. No tier: nothing runs.
+(not ``.git/config`` and ``.git/hooks``), the given write roots and a private ``/tmp``, reaches no process of the host and
+no network but a loopback of its own (with ``network="guarded"`` also what ``internet`` permits), gets no secret of this
+process, and leaves nothing running, however it, its caller or the fork server ends. It is ended when it uses more than
+``CommandLimits`` allow.
+Reduced tier: the same without any socket or guarded network, except that it can ``stat`` everything, change the metadata
+of files its user owns, write ``.git/config`` and an interpreter inside the workspace, and survive when its supervisor and
+the fork server are both killed from outside. No tier: nothing runs.
 
 Not stopped: what a command does to the workspace, including nested ``.git`` directories and one that did not exist when
 it started; hard links into the workspace; with ``network="host"`` any address, the host's own included. A command keeps
@@ -24,7 +25,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Self, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypedDict, Unpack
 
 from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard.fs.handles import Check
@@ -36,11 +37,15 @@ from toolkit.guard.process.command import CommandExit
 from toolkit.guard.process.environment import build_environment
 from toolkit.guard.process.fork_server.client import memory_file
 from toolkit.guard.process.fork_server.messages import CommandRequest
+from toolkit.guard.process.guarded_network import GuardedNetwork
 from toolkit.guard.process.kernel.tier import Tier, TierChoice, pick_tier
 from toolkit.guard.process.limits import CommandLimits, EndedBy
 from toolkit.guard.process.long_process import LongProcess
 from toolkit.guard.process.output import HeadTail, Sink, read_until_exit
 from toolkit.guard.process.sandbox import Sandbox, real_root, stdin_from_pipe
+
+if TYPE_CHECKING:
+    from toolkit.guard.net.proxy import UrlJudge
 
 OnOutput: TypeAlias = Callable[[str, bytes], None]
 
@@ -140,6 +145,7 @@ class ProcessGuard:
             limits=limits or CommandLimits(),
         )
         self._read_only = mode == "read-only"
+        self._guarded = GuardedNetwork(internet)
         self._check: Check = _no_check
         self._programs: set[LongProcess] = set()
 
@@ -162,6 +168,16 @@ class ProcessGuard:
         """A view of the same sandbox that calls ``check`` while a command runs, in addition to the call's own check."""
         view = copy.copy(self)
         view._check = check
+        return view
+
+    def with_judge(self, judge: UrlJudge) -> ProcessGuard:
+        """A view of the same sandbox that calls ``judge`` with every URL that a command with the guarded network asks for.
+
+        ``judge`` raises a ``ToolkitError`` to refuse it, before its name is looked up. For a tunnel (https) the URL has no
+        path. It is called in other threads.
+        """
+        view = copy.copy(self)
+        view._guarded = self._guarded.with_judge(judge)
         return view
 
     def read_only(self) -> ProcessGuard:
@@ -215,9 +231,12 @@ class ProcessGuard:
         started = time.monotonic()
         with contextlib.ExitStack() as stack:
             request = self._prepare_request(stack, argv, cwd, env, network, sandbox=True)
+            unsandboxed = self._choice.unsafe
+            start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
             # Never the host's /dev/null: a process that has it open can change its mode.
+            source = memory_file(stdin or b"")
             command, stdout, stderr = stack.enter_context(
-                self._sandbox.start(request, memory_file(stdin or b""), unsandboxed=self._choice.unsafe)
+                self._sandbox.start(request, source, unsandboxed=unsandboxed, start_proxy=start_proxy)
             )
             sinks = {
                 fd: _make_sink(name, kept[name], on_output) for fd, name in ((stdout, "stdout"), (stderr, "stderr"))
@@ -253,10 +272,14 @@ class ProcessGuard:
             if not sandbox:
                 self._sandbox.refuse_writable_program(request)
             unsandboxed = self._choice.unsafe or not sandbox
+            start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
             pipe = os.pipe()
             try:
-                started = self._sandbox.start(request, stdin_from_pipe(pipe), unsandboxed=unsandboxed)
-                command, stdout, stderr = stack.enter_context(started)
+                command, stdout, stderr = stack.enter_context(
+                    self._sandbox.start(
+                        request, stdin_from_pipe(pipe), unsandboxed=unsandboxed, start_proxy=start_proxy
+                    )
+                )
             except BaseException:
                 os.close(pipe[1])
                 raise
@@ -294,7 +317,9 @@ class ProcessGuard:
         self._check_program(command[0], place)
         unsandboxed = self._choice.unsafe or not sandbox
         home, tmp = stack.enter_context(self._sandbox.home_and_tmp(unsandboxed=unsandboxed))
-        variables = build_environment(env, path=self._sandbox.path, home=home, tmp=tmp, trusted=not sandbox)
+        variables = build_environment(
+            env, path=self._sandbox.path, home=home, tmp=tmp, trusted=not sandbox, proxied=network == "guarded"
+        )
         return CommandRequest(list(command), place, variables, network, self._read_only, home)
 
     def _resolve_cwd(self, cwd: str) -> str:

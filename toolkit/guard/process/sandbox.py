@@ -15,12 +15,13 @@ from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.process.command import (
     Command,
     SandboxedCommand,
+    StartProxy,
     UnsandboxedCommand,
     program_not_found,
     program_not_started,
 )
 from toolkit.guard.process.fork_server import host_view
-from toolkit.guard.process.fork_server.client import ForkServerClient
+from toolkit.guard.process.fork_server.client import CommandHandle, ForkServerClient
 from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, identities
 from toolkit.guard.process.kernel.syscall import Unsupported, reason
 from toolkit.guard.process.kernel.tier import TierChoice
@@ -77,7 +78,12 @@ class Sandbox:
 
     @contextlib.contextmanager
     def start(
-        self, request: CommandRequest, stdin: contextlib.AbstractContextManager[int], *, unsandboxed: bool
+        self,
+        request: CommandRequest,
+        stdin: contextlib.AbstractContextManager[int],
+        *,
+        unsandboxed: bool,
+        start_proxy: StartProxy | None = None,
     ) -> Iterator[tuple[Command, int, int]]:
         """Start a command; yields it and the descriptors to read its stdout and stderr from.
 
@@ -88,8 +94,14 @@ class Sandbox:
                 source = theirs.enter_context(stdin)
                 stdout, stdout_end = _open_pipe(ours, theirs)
                 stderr, stderr_end = _open_pipe(ours, theirs)
-                start = self._start_unsandboxed if unsandboxed else self._start_sandboxed
-                command = start(request, (source, stdout_end, stderr_end))
+                stdio = (source, stdout_end, stderr_end)
+                command = (
+                    self._start_unsandboxed(request, stdio)
+                    if unsandboxed
+                    else SandboxedCommand(
+                        self._start_sandboxed(request, stdio), request, self._setup.limits, start_proxy
+                    )
+                )
             ours.callback(command.close)
             yield command, stdout, stderr
 
@@ -130,17 +142,17 @@ class Sandbox:
             if self._server is not None:
                 self._server.close()
 
-    def _start_sandboxed(self, request: CommandRequest, stdio: Sequence[int]) -> Command:
+    def _start_sandboxed(self, request: CommandRequest, stdio: Sequence[int]) -> CommandHandle:
         with self._lock:
             if self._closed:
                 raise ToolFailed("IO", "this ProcessGuard has been closed")
             try:
                 if self._server is not None:
                     with contextlib.suppress(OSError):  # it was killed from outside: start a new one
-                        return SandboxedCommand(self._server.start(request, stdio), request, self._setup.limits)
+                        return self._server.start(request, stdio)
                     self._server.close()
                 self._server = ForkServerClient(self._setup, self._fd)
-                return SandboxedCommand(self._server.start(request, stdio), request, self._setup.limits)
+                return self._server.start(request, stdio)
             except (OSError, Unsupported) as error:
                 raise ToolNotAllowed(f"commands cannot run: the sandbox did not start ({reason(error)})") from None
 

@@ -3,7 +3,7 @@
 The server is connected to at the first call and shared by all calls. If it dies, the next call starts it again. The
 toolkit closes it; ``connection.py`` says who owns what. A stdio server runs in the process guard's sandbox: it sees the
 workspace, the system's programs read-only, and a private HOME and ``/tmp`` that last as long as it does; of the
-environment only the named variables; no network unless ``network=True``. A server over HTTP is reached at its configured
+environment only the named variables; no network unless ``network`` says so. A server over HTTP is reached at its configured
 origin and nowhere else.
 
 A call that was under way when its server died is never repeated: it is unknown how far it got, and the hints that a
@@ -16,12 +16,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError, ToolFailed, ToolkitError
 from toolkit.guard.net.hosts import Url
+from toolkit.guard.permission import CommandNetwork
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
 from toolkit.runtime.catalog.handler_parts import HandlerParts
@@ -44,7 +45,7 @@ class McpServer:
     :param env: names of environment variables that are passed to the command.
     :param headers: sent with every request; ``${NAME}`` stands for the environment variable of that name.
     :param sandbox: False runs the command without a sandbox; the audit log then says so for every call.
-    :param network: whether the command may use the network.
+    :param network: True gives the command the network of this machine, ``"guarded"`` what the context's ``Network`` allows.
     :param timeout: seconds that one call, or the start of the server, may take.
 
     >>> McpServer(name="files", command=("mcp-server-filesystem", ".")).sandbox
@@ -57,7 +58,7 @@ class McpServer:
     env: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     sandbox: bool = True
-    network: bool = False
+    network: bool | Literal["guarded"] = False
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
@@ -65,6 +66,10 @@ class McpServer:
             raise SetupError(f"the MCP server {self.name!r} needs a command or a url, not both")
         if isinstance(self.command, str) or isinstance(self.env, str):
             raise SetupError(f"'command' and 'env' of the MCP server {self.name!r} must be lists of strings")
+        if self.network not in (True, False, "guarded") or (self.network == "guarded" and not self.sandbox):
+            raise SetupError(
+                f"'network' of the MCP server {self.name!r} must be True, False or 'guarded', which needs the sandbox"
+            )
         if not self.timeout > 0:
             raise SetupError(f"the timeout of the MCP server {self.name!r} must be a number of seconds greater than 0")
         if self.url:
@@ -72,6 +77,13 @@ class McpServer:
                 Url.parse(self.url)
             except ToolkitError as error:
                 raise SetupError(f"the url of the MCP server {self.name!r}: {error.message}") from None
+
+    @property
+    def command_network(self) -> CommandNetwork:
+        """What its command reaches."""
+        if self.network == "guarded":
+            return "guarded"
+        return "host" if self.network else "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ class McpSession:
 
         def start() -> LongProcess:
             return guard.start(
-                server.command, env=self._secrets, network="host" if server.network else "none", sandbox=server.sandbox
+                server.command, env=self._secrets, network=server.command_network, sandbox=server.sandbox
             )
 
         starting = asyncio.wrap_future(self._workers.submit(start))

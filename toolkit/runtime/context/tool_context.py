@@ -126,10 +126,12 @@ class ToolContext:
 
     @property
     def process(self) -> ProcessGuard:
-        """Programs, for tools with the permission ``execute``."""
+        """Programs, for tools with the permission ``execute``; deny and ask rules on hosts bind the guarded network."""
         if "execute" not in self.granted:
             return cast("ProcessGuard", self._require_optional("execute"))
         process = self._core.guards.process
+        if self._core.context.policy.restricts_hosts:
+            process = process.with_judge(self._judge_command_request)
         return process if self.signal is NEVER else process.with_check(self.signal.check)
 
     @property
@@ -154,6 +156,17 @@ class ToolContext:
         if verdict.decision != "allow":
             way_out = "" if verdict.decision == "deny" else "; call the tool with that URL to request approval"
             raise ToolNotAllowed(f"the page redirects to {url}, which is not allowed: {verdict.because}{way_out}")
+
+    def _judge_command_request(self, url: str) -> None:
+        """Judges a request that a command with the guarded network makes; there is nobody to ask while it runs."""
+        verdict = self._core.context.policy.judge_command_request(self.tool_name, self.granted, url)
+        if verdict is not None:
+            words = (
+                "is denied"
+                if verdict.decision == "deny"
+                else "needs approval (ask), which a running command cannot get"
+            )
+            raise ToolNotAllowed(f"the request to {url} {words}: {verdict.because}")
 
     @property
     def git(self) -> GitGuard:

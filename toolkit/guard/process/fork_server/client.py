@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from toolkit.errors import ToolFailed
 from toolkit.guard.process.fork_server.messages import CommandRequest, Setup, encode
 from toolkit.guard.process.kernel.syscall import Unsupported
 
@@ -27,25 +28,29 @@ _CODE: Final = (
     "import sys; sys.path.append(sys.argv[1]); from toolkit.guard.process.fork_server.server import main; "
     "main(int(sys.argv[2]), int(sys.argv[3]))"
 )
+_ROOM_FOR_ONE: Final = socket.CMSG_SPACE(4)
+_AT_ONCE: Final = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 
 class CommandHandle:
     """The socket to one command. ``poll_fd`` becomes readable when a report has come or the command has ended.
 
     The first of ``reports`` says how it went: ``status`` and the status that ``wait`` returned, or the step that
-    failed, its errno and a text. Closing the socket kills the command.
+    failed, its errno and a text. ``listener`` is the socket its proxy accepts from, once it has come; the caller takes
+    and closes it. Closing the socket to the command kills it.
     """
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self.poll_fd = connection.fileno()
         self.reports: list[tuple[str, int, str]] = []
+        self.listener: int | None = None
 
     def has_ended(self) -> bool:
         """Whether all of its processes are gone; reads reports, never waits."""
         while True:
             try:
-                report = self._connection.recv(1 << 16, socket.MSG_DONTWAIT)
+                report, ancillary, _, _ = self._connection.recvmsg(1 << 16, _ROOM_FOR_ONE, _AT_ONCE)
             except BlockingIOError:
                 return False
             except OSError:
@@ -53,7 +58,10 @@ class CommandHandle:
             if not report:
                 return True
             kind, number, text = report.decode().split(" ", 2)
-            self.reports.append((kind, int(number), text))
+            if kind == "listener":
+                self.listener = _received_descriptor(ancillary)
+            else:
+                self.reports.append((kind, int(number), text))
 
     def kill(self) -> None:
         """Close our direction of the socket: everything the command started is killed, and then it ``has_ended``."""
@@ -62,6 +70,12 @@ class CommandHandle:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _received_descriptor(ancillary: list[tuple[int, int, bytes]]) -> int:
+    if not ancillary:  # the kernel drops what this process has no room for
+        raise ToolFailed("IO", "the command's proxy could not be started: this process has too many open files")
+    return int.from_bytes(ancillary[0][2], sys.byteorder)
 
 
 class ForkServerClient:

@@ -20,7 +20,7 @@ from toolkit.guard.fs.resolve import HANDLE, open_beneath, pick
 from toolkit.guard.process.fork_server import host_view
 from toolkit.guard.process.fork_server.limit_watch import LimitWatch
 from toolkit.guard.process.fork_server.process_tree import find_descendants, kill_descendants, others_in_namespace
-from toolkit.guard.process.kernel import landlock, seccomp
+from toolkit.guard.process.kernel import landlock, loopback, seccomp
 from toolkit.guard.process.kernel.syscall import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
@@ -86,6 +86,8 @@ class Supervisor:
         try:
             self._end_with_fork_server()
             prepare_mounts()
+            if self._request.network == "guarded":
+                self._hand_out_listener()
             wakeup, wakeup_sink = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             signal.signal(signal.SIGCHLD, _do_nothing)
             signal.set_wakeup_fd(wakeup_sink)
@@ -114,6 +116,11 @@ class Supervisor:
             self._signals_scoped = landlock.scope_signals()
         if _is_readable(self._server):
             os._exit(1)
+
+    def _hand_out_listener(self) -> None:
+        if not self._full:  # the only loopback here is the host's
+            raise Unsupported("the guarded network needs the full tier")
+        loopback.hand_out_listener(self._client)
 
     def _wait_for_end(self, wakeup: int) -> tuple[int, str]:
         """Wait until the command, the caller or the fork server ends, reaping orphans, or until a limit is exceeded.
@@ -225,9 +232,10 @@ class Supervisor:
             _set_limit(resource.RLIMIT_NPROC, most_tasks(self._limits.processes))
         drop_capabilities()
         forbid_new_privileges()
-        online = self._request.network == "host"
-        landlock.restrict(rules, network=online)
-        seccomp.install(network=online, full=self._full)
+        # In the full tier a command has a network of its own, unless it was given the host's.
+        sockets = self._full or self._request.network == "host"
+        landlock.restrict(rules, network=sockets)
+        seccomp.install(network=sockets, full=self._full)
 
     def _full_rules(self) -> list[tuple[int, int]]:
         """Everything that is mounted may be read: what must not be read is not mounted."""

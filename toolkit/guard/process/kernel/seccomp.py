@@ -14,7 +14,7 @@ import ctypes
 import errno
 import functools
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from toolkit.guard.process.kernel.syscall import machine, syscall
@@ -163,7 +163,12 @@ _FREES_SPACE: Final = 0x0A  # FALLOC_FL_PUNCH_HOLE, FALLOC_FL_COLLAPSE_RANGE
 _ONE_PROCESS: Final = {"setpriority": 0, "ioprio_set": 1}  # PRIO_PROCESS, IOPRIO_WHO_PROCESS
 _SUPERVISOR: Final = 1  # its pid in the full tier
 _AF_UNIX: Final = 1
-_ONLINE_FAMILIES: Final = (2, 10, 16)  # AF_INET, AF_INET6, AF_NETLINK
+# The protocols of each family that programs use; others load parts of the kernel that nobody needs.
+_PROTOCOLS: Final = {
+    2: (0, 1, 6, 17),  # AF_INET: the default, ICMP, TCP, UDP
+    10: (0, 6, 17, 58),  # AF_INET6: the default, TCP, UDP, ICMP
+    16: (0, 4),  # AF_NETLINK: routes, and the sockets of this network
+}
 
 _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _IF_EQUAL: Final = 0x15
@@ -182,7 +187,10 @@ _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, v
 
 @functools.cache
 def program(column: int, *, network: bool, full: bool) -> bytes:
-    """The filter program of a tier for the architecture in ``column`` of the tables, as the kernel reads it."""
+    """The filter program of a tier for the architecture in ``column`` of the tables, as the kernel reads it.
+
+    With ``network``, sockets of the internet families can be made; what they reach is decided elsewhere.
+    """
     code: list[_Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_IF_EQUAL, 1, 0, _AUDIT_ARCH[column]),
@@ -201,8 +209,8 @@ def program(column: int, *, network: bool, full: bool) -> bytes:
     code += _on("clone3", column, [_refuse(errno.ENOSYS)])
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
-    code += _on("socket", column, _allow_families(_ONLINE_FAMILIES if network else ()))
-    code += _on("socketpair", column, _allow_families((_AF_UNIX,)))
+    code += _on("socket", column, _allow_sockets(_PROTOCOLS if network else {}))
+    code += _on("socketpair", column, [_load_argument(0), *_allow_values((_AF_UNIX,)), _refuse()])
     # Space that was never written is not counted as written; C libraries fall back to writing.
     refuse = _refuse(errno.EOPNOTSUPP)
     code += _on("fallocate", column, [_load_argument(1), (_IF_ANY_BIT, 1, 0, _FREES_SPACE), refuse])
@@ -247,12 +255,17 @@ def _refuse_other_process(index: int, *, full: bool) -> list[_Instruction]:
     return [_load_argument(index), allowed, _refuse()]
 
 
-def _allow_families(allowed: Sequence[int]) -> list[_Instruction]:
-    return [
-        _load_argument(0),
-        *(step for family in allowed for step in ((_IF_EQUAL, 0, 1, family), _return(_ALLOW))),
-        _refuse(),
-    ]
+def _allow_values(values: Sequence[int]) -> list[_Instruction]:
+    return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _return(_ALLOW))]
+
+
+def _allow_sockets(protocols: Mapping[int, Sequence[int]]) -> list[_Instruction]:
+    """Allow these protocols of these families; programs take an unknown protocol for one that the kernel lacks."""
+    code = [_load_argument(0)]
+    for family, allowed in protocols.items():
+        body = [_load_argument(2), *_allow_values(allowed), _refuse(errno.EPROTONOSUPPORT)]
+        code += [(_IF_EQUAL, 0, len(body), family), *body]
+    return [*code, _refuse()]
 
 
 def _refuse(number: int = errno.EPERM) -> _Instruction:

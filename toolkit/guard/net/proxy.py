@@ -1,0 +1,232 @@
+"""The HTTP proxy of one command with the guarded network. It runs in the agent's process, in threads of its own.
+
+The socket it listens on is made inside the command's network namespace and handed out, so only that command reaches it.
+
+Promise: a connection is made only to a host and port that the ``Network`` permits, as ``dial.connect`` promises: one
+lookup, every address judged, connected to one of those. One request for each connection, so each is judged, redirects
+too. Heads, buffers, connections and waits are bounded. After ``close`` nothing of it runs, but for a lookup that hangs.
+
+Not stopped: any protocol inside a tunnel to a permitted host; what a request to a permitted host carries out. Names are
+looked up by this machine, so its name servers see them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.guard.net.dial import Deadline, connect
+from toolkit.guard.net.network import Network
+from toolkit.guard.net.proxy_request import (
+    END_OF_HEAD,
+    MAX_HEAD,
+    ProxyRequest,
+    RefusedRequest,
+    ResponseHeadEditor,
+    parse_request,
+)
+from toolkit.guard.net.relay import Flow, relay_response, relay_tunnel
+
+UrlJudge: TypeAlias = Callable[[str], None]
+
+MAX_CONNECTIONS: Final = 64
+"""More of them wait until one has ended."""
+IDLE_SECONDS: Final = 300.0
+_HEAD_SECONDS: Final = 60.0
+_CONNECT_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 0.1
+# A command that is refused may still be sending; closing at once would take the answer from it.
+_LINGER_SECONDS: Final = 2.0
+_LINGER_BYTES: Final = 16 << 20
+_CHUNK: Final = 64 << 10
+_SETTING: Final = "ToolkitContext(network=Network(allow_hosts=[...], allow_addresses=[...]))"
+_ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+class _Closing(Exception):
+    """The proxy is being closed."""
+
+
+class CommandProxy:
+    """Serves one command until it is closed. ``judge`` raises a ``ToolkitError`` to refuse a URL."""
+
+    def __init__(
+        self, listener: int, network: Network, judge: UrlJudge | None = None, *, idle_seconds: float = IDLE_SECONDS
+    ) -> None:
+        self._listener = socket.socket(fileno=listener)
+        self._listener.setblocking(False)
+        self._network = network
+        self._judge = judge
+        self._idle_seconds = idle_seconds
+        self._stop, self._stopper = os.pipe()  # readable once the other end is closed
+        self._closing = threading.Event()
+        self._slots = threading.Semaphore(MAX_CONNECTIONS)
+        self._workers: list[threading.Thread] = []
+        self._acceptor = threading.Thread(target=self._accept, name="toolkit-proxy", daemon=True)
+        self._acceptor.start()
+
+    def close(self) -> None:
+        """End every connection, and return when no thread is left; a second time does nothing."""
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        os.close(self._stopper)
+        self._acceptor.join()
+        for worker in self._workers:
+            worker.join()
+        self._listener.close()
+        os.close(self._stop)
+
+    def _accept(self) -> None:
+        while True:
+            self._slots.acquire()
+            if not self._wait(self._listener, None):
+                return
+            self._workers = [worker for worker in self._workers if worker.is_alive()]
+            try:
+                self._start_worker(self._listener.accept()[0])
+            except (OSError, RuntimeError):  # no descriptor or no thread is left for now, or the client is gone
+                self._slots.release()
+                self._closing.wait(_PAUSE_SECONDS)
+
+    def _start_worker(self, client: socket.socket) -> None:
+        worker = threading.Thread(target=self._work, args=(client,), name="toolkit-proxy", daemon=True)
+        try:
+            worker.start()
+        except RuntimeError:
+            client.close()
+            raise
+        self._workers.append(worker)
+
+    def _work(self, client: socket.socket) -> None:
+        try:
+            with client, contextlib.suppress(_Closing, OSError):
+                client.setblocking(False)
+                self._serve(client)
+        finally:
+            self._slots.release()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            head, rest = self._read_head(client)
+            request = parse_request(head)
+            server = self._connect(request)
+        except (_Closing, OSError):
+            raise
+        except (RefusedRequest, ToolkitError) as refusal:
+            self._refuse(client, *_explain(refusal))
+            return
+        except Exception:
+            self._refuse(client, 502, "the request failed")
+            raise
+        with server:
+            if self._relay(request, client, server, rest):
+                self._linger(client)
+            else:  # what was cut off must not look like a whole response
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    def _relay(self, request: ProxyRequest, client: socket.socket, server: socket.socket, rest: bytes) -> bool:
+        """Whether everything was passed on."""
+        with contextlib.suppress(OSError):
+            if request.is_tunnel:
+                up, down = Flow(client, server, rest), Flow(server, client, _ESTABLISHED)
+                return relay_tunnel(up, down, self._stop, self._idle_seconds)
+            # What follows the body would be a second request, which nobody judged.
+            body = rest[: request.body_length]
+            up = Flow(client, server, request.head + body, limit=request.body_length - len(body))
+            down = Flow(server, client, editor=ResponseHeadEditor())
+            return relay_response(up, down, self._stop, self._idle_seconds)
+        return False
+
+    def _connect(self, request: ProxyRequest) -> socket.socket:
+        if self._judge is not None:
+            self._judge(request.url.text)
+        deadline = Deadline(_CONNECT_SECONDS, self._check)
+        return connect(self._network, request.url.host, request.url.port, deadline, tls=False)
+
+    def _read_head(self, client: socket.socket) -> tuple[bytes, bytes]:
+        """The head of a request, and what came after it."""
+        data = bytearray()
+        end = time.monotonic() + _HEAD_SECONDS
+        while True:
+            if not self._wait(client, max(0.0, end - time.monotonic())):
+                raise RefusedRequest(408, "the request did not come in time")
+            chunk = client.recv(_CHUNK)
+            if not chunk:
+                raise _Closing
+            searched = max(0, len(data) - len(END_OF_HEAD))
+            data += chunk
+            found = data.find(END_OF_HEAD, searched)
+            if found > MAX_HEAD or (found < 0 and len(data) > MAX_HEAD):
+                raise RefusedRequest(431, f"the head of a request may have at most {MAX_HEAD} bytes")
+            if found >= 0:
+                return bytes(data[:found]), bytes(data[found + len(END_OF_HEAD) :])
+
+    def _refuse(self, client: socket.socket, status: int, text: str) -> None:
+        client.send(_answer(status, text))
+        self._linger(client)
+
+    def _linger(self, client: socket.socket) -> None:
+        """Read and drop what the command still sends, for a moment."""
+        left, end = _LINGER_BYTES, time.monotonic() + _LINGER_SECONDS
+        with contextlib.suppress(OSError):
+            client.shutdown(socket.SHUT_WR)
+        while left > 0 and self._wait(client, max(0.0, end - time.monotonic())):
+            dropped = len(client.recv(_CHUNK))
+            if not dropped:
+                return
+            left -= dropped
+
+    def _wait(self, sock: socket.socket, seconds: float | None) -> bool:
+        """Whether something can be read in time; raises when the proxy is being closed, unless it waits without end."""
+        poller = select.poll()
+        poller.register(sock, select.POLLIN)
+        poller.register(self._stop, select.POLLIN)
+        ready = dict(poller.poll(None if seconds is None else seconds * 1000))
+        if self._stop in ready:
+            if seconds is None:
+                return False
+            raise _Closing
+        return bool(ready)
+
+    def _check(self) -> None:
+        if self._closing.is_set():
+            raise _Closing
+
+
+def _explain(refusal: RefusedRequest | ToolkitError) -> tuple[int, str]:
+    """The status and the text for the person or model that reads what the command prints."""
+    match refusal:
+        case RefusedRequest():
+            return refusal.status, refusal.message
+        case InvalidArguments():
+            return 400, refusal.message
+        case SandboxViolation():
+            return 403, f"{refusal.message}; what commands reach is set by {_SETTING}"
+        case ToolNotAllowed():
+            return 403, refusal.message
+        case ToolFailed():
+            return (504 if refusal.details.get("timed_out") else 502), refusal.message
+    return 502, refusal.message
+
+
+def _answer(status: int, text: str) -> bytes:
+    body = f"typed-toolkit: {text}\n".encode()
+    # Programs show the first line of a refused CONNECT and not its body, so it says the same where it can.
+    line = text if text.isascii() and text.isprintable() and len(text) < 500 else HTTPStatus(status).phrase
+    head = [
+        f"HTTP/1.1 {status} {line}",
+        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+    ]
+    return "\r\n".join([*head, "", ""]).encode() + body
