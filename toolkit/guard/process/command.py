@@ -58,13 +58,13 @@ class Command(Protocol):
         """Release its descriptors."""
 
 
-class Closeable(Protocol):
-    """Something that runs until it is closed."""
+class RunningProxy(Protocol):
+    """The proxy of a command with the guarded network; it runs until it is closed."""
 
     def close(self) -> None: ...
 
 
-StartProxy: TypeAlias = Callable[[int], Closeable]
+StartProxy: TypeAlias = Callable[[int], RunningProxy]
 """Starts the proxy of a command on the socket it listens on."""
 
 
@@ -78,7 +78,7 @@ class SandboxedCommand:
         self._handle = handle
         self._request = request
         self._start_proxy = start_proxy
-        self._proxy: Closeable | None = None
+        self._proxy: RunningProxy | None = None
         self._killed = False
         self.poll_fd: int | None = handle.poll_fd
 
