@@ -66,13 +66,13 @@ class Command(Protocol):
         """Release its descriptors."""
 
 
-class Closeable(Protocol):
-    """Something that runs until it is closed."""
+class RunningProxy(Protocol):
+    """The proxy of a command with the guarded network; it runs until it is closed."""
 
     def close(self) -> None: ...
 
 
-StartProxy: TypeAlias = Callable[[int], Closeable]
+StartProxy: TypeAlias = Callable[[int], RunningProxy]
 """Starts the proxy of a command on the socket it listens on."""
 
 
@@ -93,7 +93,7 @@ class SandboxedCommand:
         self._request = request
         self._limits = limits
         self._start_proxy = start_proxy
-        self._proxy: Closeable | None = None
+        self._proxy: RunningProxy | None = None
         self._killed = False
         self.poll_fd: int | None = handle.poll_fd
 

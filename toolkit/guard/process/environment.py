@@ -13,7 +13,7 @@ from typing import Final
 
 from toolkit.errors import InvalidArguments, SandboxViolation
 from toolkit.guard.fs.path import display
-from toolkit.guard.process.kernel.loopback import PROXY_PORT
+from toolkit.guard.process.kernel.proxy_listener import PROXY_PORT
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _MAX_VALUE_BYTES: Final = 100_000  # the kernel allows 128 KiB for one variable, name included

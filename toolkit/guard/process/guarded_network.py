@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard.net.network import Network
 from toolkit.guard.permission import CommandNetwork
-from toolkit.guard.process.command import Closeable, StartProxy
+from toolkit.guard.process.command import RunningProxy, StartProxy
 from toolkit.guard.process.kernel.tier import TierChoice
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class GuardedNetwork:
             )
         return self._start_proxy
 
-    def _start_proxy(self, listener: int) -> Closeable:
+    def _start_proxy(self, listener: int) -> RunningProxy:
         from toolkit.guard.net.proxy import CommandProxy
 
         return CommandProxy(listener, self._network, self._judge)

@@ -29,7 +29,7 @@ from toolkit.guard.fs.resolve import HANDLE, pick
 from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, decode_request, decode_setup
 from toolkit.guard.process.fork_server.process_tree import kill_descendants
 from toolkit.guard.process.fork_server.supervisor import Supervisor, most_tasks, send_report
-from toolkit.guard.process.kernel import landlock, loopback, namespaces, seccomp
+from toolkit.guard.process.kernel import landlock, namespaces, seccomp
 from toolkit.guard.process.kernel.bubblewrap import BubblewrapStarter
 from toolkit.guard.process.kernel.syscall import (
     PR_SET_CHILD_SUBREAPER,
@@ -186,7 +186,7 @@ class _NamespaceStarter(_ForkStarter):
 
     def _prepare_mounts(self, request: CommandRequest) -> None:
         if request.network != "host":
-            loopback.bring_up()
+            namespaces.bring_up_loopback()
         tasks = most_tasks(self._setup.limits.processes)
         namespaces.mount_private(self._setup.roots, read_only=request.read_only, tasks=tasks)
 

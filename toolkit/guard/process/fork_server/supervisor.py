@@ -20,7 +20,7 @@ from toolkit.guard.fs.resolve import HANDLE, open_beneath, pick
 from toolkit.guard.process.fork_server import host_view
 from toolkit.guard.process.fork_server.limit_watch import LimitWatch
 from toolkit.guard.process.fork_server.process_tree import find_descendants, kill_descendants, others_in_namespace
-from toolkit.guard.process.kernel import landlock, loopback, seccomp
+from toolkit.guard.process.kernel import landlock, proxy_listener, seccomp
 from toolkit.guard.process.kernel.syscall import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
@@ -120,7 +120,7 @@ class Supervisor:
     def _hand_out_listener(self) -> None:
         if not self._full:  # the only loopback here is the host's
             raise Unsupported("the guarded network needs the full tier")
-        loopback.hand_out_listener(self._client)
+        proxy_listener.hand_out_listener(self._client)
 
     def _wait_for_end(self, wakeup: int) -> tuple[int, str]:
         """Wait until the command, the caller or the fork server ends, reaping orphans, or until a limit is exceeded.

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
+import socket
 import stat
+import struct
 from typing import Final
 
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, openat2
@@ -59,6 +62,9 @@ _MOVE_EMPTY_SOURCE: Final = 0x04
 _MOVE_EMPTY_PATHS: Final = 0x44
 _MNT_DETACH: Final = 2
 _MS_PRIVATE: Final = 1 << 18
+
+_SIOCSIFFLAGS: Final = 0x8914
+_IFF_UP: Final = 1
 
 _RDONLY: Final = 1
 _NOSUID: Final = 2
@@ -110,6 +116,12 @@ def mount_private(roots: Roots, *, read_only: bool, tasks: int) -> None:
             _set_attributes(_AT_FDCWD, path, _RDONLY)
     elif roots.workspace_writable:
         _protect_repository(roots.workspace)
+
+
+def bring_up_loopback() -> None:
+    """Give the network of this process, which must be a new one, the addresses 127.0.0.1 and ::1; it has no others."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", _IFF_UP))
 
 
 def _new_user() -> None:
