@@ -91,7 +91,13 @@ def test_what_cannot_be_read_is_risky_as_a_whole(text: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("value", "harmless"),
-    [(b"../../../sub", True), (b"../../../a/b", True), (b"/etc", False), (b"../../../../x/../..", False), (b"..", False)],
+    [
+        (b"../../../sub", True),
+        (b"../../../a/b", True),
+        (b"/etc", False),
+        (b"../../../../x/../..", False),
+        (b"..", False),
+    ],
 )
 def test_the_work_tree_of_a_submodule(value: bytes, harmless: bool) -> None:
     text = b"[core]\n\tworktree = " + value + b"\n"
@@ -115,10 +121,13 @@ def read_by_git(text: bytes, file: Path) -> list[tuple[bytes, bytes | None]] | N
 
 
 PIECES = st.sampled_from(
-    [b"[core]", b'[remote "o"]', b'[a "x y"]', b'[a "\\"]', b"[A-1]", b"[a.b]", b"\n", b"\n", b"\n\t", b"bare", b"url", b"K-1"]
-    + [b" = ", b"=", b" ", b"\t", b"true", b"x y", b'"', b'"', b"\\\\", b'\\"', b"\\n", b"\\t", b"\\", b"#", b";", b"\r\n"]
-    + [b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\0", b"]", b"[", b"1"]
-)  # fmt: skip
+    [
+        *(b"[core]", b'[remote "o"]', b'[a "x y"]', b'[a "\\"]', b"[A-1]", b"[a.b]", b"]", b"["),
+        *(b"\n", b"\n", b"\n\t", b"bare", b"url", b"K-1", b"1", b" = ", b"=", b" ", b"\t", b"true", b"x y"),
+        *(b'"', b'"', b"\\\\", b'\\"', b"\\n", b"\\t", b"\\", b"#", b";"),
+        *(b"\r\n", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\0"),
+    ]
+)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import logging
 import os
 import signal
 import time
@@ -44,6 +45,8 @@ from toolkit.guard.process.sandbox import Sandbox, real_root, stdin_from_pipe
 
 OnOutput: TypeAlias = Callable[[str, bytes], None]
 
+_log: Final = logging.getLogger("toolkit")
+
 MAX_OUTPUT: Final = 1 << 20
 _MODES: Final = ("workspace-write", "read-only")
 _MAX_ARGUMENT_BYTES: Final = 128 * 1024 - 1  # the kernel's limit for one
@@ -55,7 +58,8 @@ class ProcessResult:
     """How a command ended. Exactly one of ``exit_code`` and ``signal`` is set; after a timeout it is the signal.
 
     ``stdout`` and ``stderr`` keep their head and tail, with a note between them, when they are longer than
-    ``max_output``; the ``_bytes`` fields count everything. ``network``: what it could reach.
+    ``max_output``; the ``_bytes`` fields count everything. ``network``: what it could reach. ``notes``: what was put back
+    after it, because a command may not change it; they are part of ``stderr`` as well.
     """
 
     command: tuple[str, ...]
@@ -73,6 +77,7 @@ class ProcessResult:
     tier: Tier
     carrier: Carrier
     network: CommandNetwork
+    notes: tuple[str, ...] = ()
 
     @property
     def signal_name(self) -> str | None:
@@ -105,7 +110,8 @@ class ProcessGuard:
     ``read_roots`` and ``write_roots`` are directories outside the workspace that commands may use as well.
     ``state_dir`` is where the reduced tier keeps the commands' HOME; the system's directory for temporary files if not
     given. ``git`` is what commands may change in repositories, ``limits`` what one may use, ``internet`` what one with
-    the guarded network reaches. May be used by several threads. ``close`` it or use a ``with`` block: that kills what
+    the guarded network reaches. ``keep`` are patterns, as in deny rules, of files that commands may not change: they are
+    put back after a command. May be used by several threads. ``close`` it or use a ``with`` block: that kills what
     still runs.
     """
 
@@ -122,6 +128,7 @@ class ProcessGuard:
         git: GitMode = "commit",
         limits: CommandLimits | None = None,
         internet: Network | None = None,
+        keep: Sequence[str] = (),
     ) -> None:
         if mode not in _MODES:
             raise SetupError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
@@ -136,6 +143,8 @@ class ProcessGuard:
             state_dir=state_dir,
             choice=self._choice,
             limits=limits or CommandLimits(),
+            git=git,
+            keep=keep,
         )
         self._read_only = mode == "read-only"
         self._check: Check = _no_check
@@ -210,21 +219,24 @@ class ProcessGuard:
         if (timeout is not None and not timeout > 0) or max_output < 0:
             raise InvalidArguments("timeout must be greater than 0, max_output at least 0")
         kept = {"stdout": HeadTail(max_output), "stderr": HeadTail(max_output)}
+        sinks = {name: _make_sink(name, kept[name], on_output) for name in kept}
         started = time.monotonic()
+        notes: list[str] = []
         with contextlib.ExitStack() as stack:
             request = self._prepare_request(stack, argv, cwd, env, network, sandbox=True)
+            request = self._review_after(stack, request, notes)
             # Never the host's /dev/null: a process that has it open can change its mode.
             command, stdout, stderr = stack.enter_context(
                 self._sandbox.start(request, memory_file(stdin or b""), unsandboxed=self._choice.unsafe)
             )
-            sinks = {
-                fd: _make_sink(name, kept[name], on_output) for fd, name in ((stdout, "stdout"), (stderr, "stderr"))
-            }
-            timed_out = read_until_exit(command, sinks, timeout, check_both)
+            by_descriptor = {stdout: sinks["stdout"], stderr: sinks["stderr"]}
+            timed_out = read_until_exit(command, by_descriptor, timeout, check_both)
             outcome = command.outcome()
-            if outcome.note:
-                sinks[stderr](f"\n[{outcome.note}]\n".encode())
-        return self._result(request, outcome, kept, timed_out, time.monotonic() - started)
+        for note in (outcome.note, *notes):
+            if note:
+                sinks["stderr"](f"\n[{note}]\n".encode())
+        result = self._result(request, outcome, kept, timed_out, time.monotonic() - started)
+        return dataclasses.replace(result, notes=tuple(notes))
 
     def start(
         self,
@@ -248,6 +260,8 @@ class ProcessGuard:
             request = self._prepare_request(stack, argv, cwd, env, network, sandbox=sandbox)
             if not sandbox:
                 self._sandbox.refuse_writable_program(request)
+            else:
+                request = self._review_after(stack, request, [], long=True)
             unsandboxed = self._choice.unsafe or not sandbox
             pipe = os.pipe()
             try:
@@ -291,7 +305,28 @@ class ProcessGuard:
         unsandboxed = self._choice.unsafe or not sandbox
         home, tmp = stack.enter_context(self._sandbox.home_and_tmp(unsandboxed=unsandboxed))
         variables = build_environment(env, path=self._sandbox.path, home=home, tmp=tmp, trusted=not sandbox)
-        return CommandRequest(list(command), place, variables, network, self._read_only, home)
+        gitconfig = "" if self._read_only else self._sandbox.gitconfig
+        return CommandRequest(list(command), place, variables, network, self._read_only, home, gitconfig=gitconfig)
+
+    def _review_after(
+        self, stack: contextlib.ExitStack, request: CommandRequest, notes: list[str], *, long: bool = False
+    ) -> CommandRequest:
+        """Review what the command changed when ``stack`` ends, which is after everything of it; ``notes`` get the result.
+
+        They are logged as well, because an error of the call would hide them. Without a sandbox nothing is reviewed:
+        what such a command leaves running could change things later.
+        """
+        if self._choice.unsafe:
+            return request
+        request, end = self._sandbox.begin_review(request, long=long)
+
+        def review() -> None:
+            notes.extend(end())
+            for note in notes:
+                _log.warning("after a command: %s", note)
+
+        stack.callback(review)
+        return request
 
     def _resolve_cwd(self, cwd: str) -> str:
         """Check ``cwd``; returns it relative to the workspace, as the supervisor resolves it again."""

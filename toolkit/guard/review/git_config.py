@@ -201,7 +201,9 @@ def write_config(settings: Iterable[Setting]) -> bytes:
             section = setting[:2]
             name, below = section
             lines.append(b"[%s]" % name if below is None else b'[%s "%s"]' % (name, _escape(below)))
-        lines.append(b"\t" + setting.key if setting.value is None else b"\t%s = %s" % (setting.key, quote(setting.value)))
+        lines.append(
+            b"\t" + setting.key if setting.value is None else b"\t%s = %s" % (setting.key, quote(setting.value))
+        )
     return b"".join(line + b"\n" for line in lines)
 
 

@@ -185,7 +185,7 @@ class _NamespaceStarter(_ForkStarter):
         return clone((namespaces.CHILD if request.network == "host" else namespaces.CHILD_OFFLINE) | signal.SIGCHLD)
 
     def _prepare_mounts(self, request: CommandRequest) -> bool:
-        return namespaces.mount_private(self._setup.roots, read_only=request.read_only, processes=MAX_PROCESSES)
+        return namespaces.mount_private(self._setup.roots, request, processes=MAX_PROCESSES)
 
 
 def _prepare_for_forks() -> None:
