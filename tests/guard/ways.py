@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import pytest
 
-from toolkit.guard import CarrierChoice, Mode, ProcessGuard, SandboxChoice
+from toolkit.guard import CarrierChoice, GitMode, Mode, ProcessGuard, SandboxChoice
 from toolkit.guard.process.kernel.tier import pick_tier
 
 Way: TypeAlias = Literal["full", "bubblewrap", "reduced", "unsafe-none"]
@@ -40,6 +40,8 @@ def guard_in(
     read_roots: Sequence[str] = (),
     write_roots: Sequence[str] = (),
     state_dir: str | None = None,
+    git: GitMode = "commit",
+    keep: Sequence[str] = (),
 ) -> ProcessGuard:
     """A guard whose commands run that way."""
     needs(way)
@@ -52,4 +54,6 @@ def guard_in(
         read_roots=read_roots,
         write_roots=write_roots,
         state_dir=state_dir,
+        git=git,
+        keep=keep,
     )

@@ -21,6 +21,7 @@ _KEY: Final = re.compile(rb"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?"
 # Text, an escape, a quotation mark, or a comment up to the end.
 _OUTSIDE: Final = re.compile(rb'([^"\\#;\t]+|\t+(?=[ \t]*(?:[#;]|$)))|\\(["\\ntb])|(")|[#;].*')
 _QUOTED: Final = re.compile(rb'([^"\\]+)|\\(["\\ntb])|(")')
+_PLAIN: Final = re.compile(rb"[A-Za-z0-9_.,:@/+*-]+")
 _ESCAPES: Final = {b"n": b"\n", b"t": b"\t", b"b": b"\b"}
 
 
@@ -208,7 +209,9 @@ def write_config(settings: Iterable[Setting]) -> bytes:
 
 
 def quote(value: bytes) -> bytes:
-    """A value in quotation marks, as git reads it back."""
+    """A value as git reads it back: in quotation marks, unless it is a plain word."""
+    if _PLAIN.fullmatch(value):
+        return value
     text = _escape(value)
     for letter, character in _ESCAPES.items():
         text = text.replace(character, b"\\" + letter)

@@ -53,6 +53,10 @@ class Node:
         """Whether all of it was remembered, so that it can be written again."""
         return self.whole and self.kind != "other" and all(child.is_whole() for child in self.children.values())
 
+    def has_links(self) -> bool:
+        """Whether it is a link, or there is one below it."""
+        return self.kind == "link" or any(child.has_links() for child in self.children.values())
+
 
 class NodeReader:
     """Reads entries until its budget is spent; further files are only identified."""

@@ -72,11 +72,10 @@ class Review:
         self._git: Final = git
         self._mounts: Final = mounts
         self._keep: Final = Globs(keep)
-        self._skip: Final = skip
         self._store: Final = PutBackStore(state_dir)
         self._lock: Final = threading.Lock()
-        self._roots: list[Root] = []
-        self._scanner: Scanner | None = None
+        self._roots = [Root(path) for path in self._paths] if self.is_needed else []
+        self._scanner = Scanner(self._roots, self._keep, skip)
         self._running: set[RunningReview] = set()
         self._baseline = Baseline()
         self._closed = False
@@ -89,13 +88,13 @@ class Review:
     def begin(self, *, long: bool = False) -> RunningReview:
         """Before a command: remember how everything is. ``long``: it runs until it is closed."""
         with self._lock, _refusing_os_errors():
-            scan = self._scan()
+            scan = self._scanner.scan()
             if self._git == "read-only" and scan.git_folders and not self._mounts:
                 raise ToolNotAllowed(
                     'commands cannot run: git="read-only" cannot be kept in the reduced sandbox, where there are no '
                     'read-only mounts; use git="commit", or a machine with the full sandbox'
                 )
-            fresh = take_baseline(scan, self._roots, self._scanner_in_use().seen())
+            fresh = take_baseline(scan, self._roots, self._scanner.seen())
             before = self._held_by_all()
             self._baseline = fresh.with_older(self._baseline, before) if self._running else fresh
             running = self._prepare(scan, long=long)
@@ -114,7 +113,7 @@ class Review:
             kept_changes: list[Change] = []
             problems: list[str] = []
             try:
-                scan = self._scan()
+                scan = self._scanner.scan()
                 if scan.unread:
                     problems.append(f"{scan.unread} directories could not be read, or were too many")
                 if self._git != "write":
@@ -145,17 +144,7 @@ class Review:
     def _close_roots(self) -> None:
         for root in self._roots:
             root.close()
-        self._roots = []
-        self._scanner = None
-
-    def _scanner_in_use(self) -> Scanner:
-        if self._scanner is None:
-            self._roots = [Root(path) for path in self._paths]
-            self._scanner = Scanner(self._roots, self._keep, self._skip)
-        return self._scanner
-
-    def _scan(self) -> Scan:
-        return self._scanner_in_use().scan()
+        self._roots.clear()
 
     def _held_by_all(self) -> frozenset[HeldPart]:
         return frozenset.intersection(*(one.held for one in self._running)) if self._running else frozenset()

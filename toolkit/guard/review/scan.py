@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
+from toolkit.guard.fs.resolve import HANDLE
 
 MAX_FOLDERS: Final = 200_000
 
@@ -86,7 +87,7 @@ class Root:
 
     def __init__(self, path: str) -> None:
         self.path: Final = path
-        self.fd: Final = os.open(path, _READ)
+        self.fd: Final = os.open(path, HANDLE | os.O_DIRECTORY | os.O_NOFOLLOW)
 
     def real_path(self) -> str:
         """Where it is now."""
