@@ -63,7 +63,9 @@ def test_a_commit_has_the_user_as_its_author(tmp_path: Path, config: Path, way: 
 def test_a_name_of_the_repository_wins(tmp_path: Path, config: Path, way: Way) -> None:
     config.write_text("[user]\n\tname = A B\n\temail = a@example.org\n")
     with guard_in(way, tmp_path / "ws") as guard:
-        result = guard.shell("git init -q && git config user.name mine && git commit -q --allow-empty -m x && git log --format=%an")
+        result = guard.shell(
+            "git init -q && git config user.name mine && git commit -q --allow-empty -m x && git log --format=%an"
+        )
     assert result.stdout == b"mine\n"
 
 
