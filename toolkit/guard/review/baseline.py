@@ -26,6 +26,7 @@ class Baseline:
     pointers: dict[Place, Node | None] = field(default_factory=dict)
     targets: frozenset[str] = frozenset()
     kept: dict[Place, Node | None] = field(default_factory=dict)
+    unreadable: frozenset[Place] = frozenset()
     seen: Seen | None = None
 
     def state_of(self, place: Place, identity: Identity) -> GitState | None:
@@ -51,16 +52,16 @@ class Baseline:
             place: self.pointers.get(place) if place in held else node for place, node in older.pointers.items()
         }
         kept = {place: self.kept.get(place) if place in held else node for place, node in older.kept.items()}
-        return Baseline(git, older.places, pointers, older.targets, kept, older.seen)
+        return Baseline(git, older.places, pointers, older.targets, kept, older.unreadable, older.seen)
 
 
 def take_baseline(scan: Scan, roots: Sequence[Root], seen: Seen) -> Baseline:
     """Read everything that the scan found."""
-    found = Baseline(places=dict(scan.git_folders), seen=seen)
+    found = Baseline(places=dict(scan.git_folders), unreadable=frozenset(scan.unreadable), seen=seen)
     reader = NodeReader()
     targets: set[str] = set()
     for place, identity in scan.git_folders.items():
-        state = read_git_folder(place, roots, reader)
+        state = read_git_folder(place, roots)
         if state is not None:
             found.git[identity] = state
             for path in _followed(place, state, roots):
@@ -77,14 +78,14 @@ def take_baseline(scan: Scan, roots: Sequence[Root], seen: Seen) -> Baseline:
     return found
 
 
-def read_git_folder(place: Place, roots: Sequence[Root], reader: NodeReader) -> GitState | None:
+def read_git_folder(place: Place, roots: Sequence[Root]) -> GitState | None:
     """The state of a git directory; None if it is no longer there."""
     try:
         folder = roots[place.root].open_folder(place.path)
     except OSError:
         return None
     try:
-        return read_state(folder, reader)
+        return read_state(folder)
     finally:
         os.close(folder)
 

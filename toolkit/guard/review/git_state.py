@@ -54,22 +54,11 @@ class GitState:
     todo: frozenset[bytes]
 
 
-def read_state(folder: int, reader: NodeReader) -> GitState:
+def read_state(folder: int) -> GitState:
     """The state of the git directory with this descriptor."""
+    reader = NodeReader(ignored_ending=".sample")  # git runs no hook with such a name
     parts = {name: reader.read(folder, name) for name in PARTS}
-    for name in FOLDERS:
-        parts[name] = _without_samples(parts[name])
     return GitState(parts, frozenset(_read_todo(folder).split(b"\n")))
-
-
-def _without_samples(node: Node | None) -> Node | None:
-    """Git runs no hook whose name ends in ``.sample``."""
-    if node is None or node.kind != "directory":
-        return node
-    kept = {
-        name: child for name, child in node.children.items() if child.kind != "file" or not name.endswith(".sample")
-    }
-    return dataclasses.replace(node, children=kept)
 
 
 def _is_empty(node: Node | None) -> bool:

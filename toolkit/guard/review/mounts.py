@@ -13,11 +13,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from toolkit.guard.review.baseline import HeldPart, pointer_target, read_entry, real_path
-from toolkit.guard.review.git_state import COMMON
+from toolkit.guard.review.git_state import COMMON, PARTS
 from toolkit.guard.review.node import NodeReader
 from toolkit.guard.review.scan import Identity, Place, Root, Scan
 
 _HELD: Final = ("config", "hooks", "config.worktree", COMMON)
+_ITSELF: Final = "."  # a git directory that cannot be moved, whatever is changed in it
 MAX_MOUNTS: Final = 500
 
 
@@ -28,6 +29,16 @@ class HeldMount(NamedTuple):
     identity: Identity
     read_only: bool
     part: HeldPart
+
+
+def held_parts(mounts: Iterable[HeldMount]) -> frozenset[HeldPart]:
+    """What the mounts hold; a whole git directory is held with each of its parts."""
+    found: set[HeldPart] = set()
+    for mount in mounts:
+        found.add(mount.part)
+        if not isinstance(mount.part, Place) and mount.part[1] == "":
+            found.update((mount.identity, name) for name in (*PARTS, _ITSELF))
+    return frozenset(found)
 
 
 def mounts_of_roots(scan: Scan, roots: Sequence[Root], tops: Iterable[Place]) -> list[HeldMount]:
@@ -44,7 +55,7 @@ def mounts_of_roots(scan: Scan, roots: Sequence[Root], tops: Iterable[Place]) ->
             seen.add(place)
             identity = scan.git_folders[place]
             if place != top:
-                found[place] = HeldMount(place, identity, False, (identity, "mount"))
+                found[place] = HeldMount(place, identity, False, (identity, _ITSELF))
             for name in _HELD:
                 _add(found, place.child(name), roots, (identity, name))
             pending += _follow(place.child(COMMON), scan, roots)

@@ -59,10 +59,12 @@ class Node:
 
 
 class NodeReader:
-    """Reads entries until its budget is spent; further files are only identified."""
+    """Reads entries until its budget is spent; further files are only identified. Names in directories that end in
+    ``ignored_ending`` do not count."""
 
-    def __init__(self, files: int = MAX_FILES) -> None:
+    def __init__(self, files: int = MAX_FILES, ignored_ending: str = "") -> None:
         self._left = files
+        self._ignored_ending = ignored_ending
 
     def read(self, folder: int, name: str, *, depth: int = 0, follow: bool = True) -> Node | None:
         """The entry ``name`` in the directory with this descriptor; None if there is none."""
@@ -85,7 +87,8 @@ class NodeReader:
     def _read_folder(self, folder: int, name: str, depth: int, flags: int) -> dict[str, Node]:
         fd = os.open(name, flags, dir_fd=folder)
         try:
-            nodes = {child: self.read(fd, child, depth=depth + 1, follow=flags == _FOLDER) for child in os.listdir(fd)}
+            names = [one for one in os.listdir(fd) if not (self._ignored_ending and one.endswith(self._ignored_ending))]
+            nodes = {child: self.read(fd, child, depth=depth + 1, follow=flags == _FOLDER) for child in names}
         finally:
             os.close(fd)
         return {child: node for child, node in sorted(nodes.items()) if node is not None}
@@ -110,12 +113,23 @@ class NodeReader:
         if info.st_size > MAX_FILE or self._left < 0:
             facts = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
             return Node("file", mode, repr(facts).encode(), whole=False)
-        with open(os.open(name, flags, dir_fd=folder), "rb") as file:
-            return Node("file", mode, file.read(MAX_FILE + 1))
+        fd = os.open(name, flags, dir_fd=folder)
+        try:
+            return Node("file", mode, os.read(fd, info.st_size + 1))
+        finally:
+            os.close(fd)
+
+
+def _make_writable(folder: int) -> None:
+    """Names in it may be changed by its owner from now on: a command could have forbidden that."""
+    info = os.fstat(folder)
+    if info.st_mode & stat.S_IRWXU != stat.S_IRWXU and info.st_uid == os.geteuid():
+        os.fchmod(folder, stat.S_IMODE(info.st_mode) | stat.S_IRWXU)
 
 
 def write_node(folder: int, name: str, node: Node) -> None:
     """Write an entry where there is none. What was not remembered is left out."""
+    _make_writable(folder)
     if node.kind == "link":
         os.symlink(node.data, os.fsencode(name), dir_fd=folder)
     elif node.kind == "directory":
@@ -158,6 +172,7 @@ class PutBackStore:
 
     def take(self, folder: int, name: str, label: str) -> None:
         """Move an entry away; ``label`` is its path for people. ``OSError`` if it is still there."""
+        _make_writable(folder)
         if self._path is not None:
             with contextlib.suppress(OSError):  # what cannot be kept is removed all the same
                 if self._keep(self._path, label, lambda where: _move(folder, name, where)):

@@ -24,21 +24,12 @@ from toolkit.errors import ToolNotAllowed
 from toolkit.guard.fs.deny_globs import Globs
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import (
-    Baseline,
-    HeldPart,
-    pointer_target,
-    read_entry,
-    read_git_folder,
-    real_path,
-    take_baseline,
-)
-from toolkit.guard.review.git_state import COMMON, PARTS, StateReview
-from toolkit.guard.review.mounts import MAX_MOUNTS, HeldMount, mounts_of_everything, mounts_of_roots
-from toolkit.guard.review.node import Node, NodeReader, PutBackStore
+from toolkit.guard.review.baseline import Baseline, HeldPart, take_baseline
+from toolkit.guard.review.comparison import Comparison
+from toolkit.guard.review.mounts import MAX_MOUNTS, HeldMount, held_parts, mounts_of_everything, mounts_of_roots
+from toolkit.guard.review.node import PutBackStore
 from toolkit.guard.review.notes import describe
-from toolkit.guard.review.put_back import Change, put_back
-from toolkit.guard.review.scan import Identity, Place, Root, Scan, Scanner
+from toolkit.guard.review.scan import Place, Root, Scan, Scanner
 
 
 @dataclass(eq=False, slots=True)
@@ -109,26 +100,13 @@ class Review:
             held = self._held_by_all()
             self._running.discard(running)
             self._store.start_batch()
-            changes: list[Change] = []
-            kept_changes: list[Change] = []
-            problems: list[str] = []
-            try:
-                scan = self._scanner.scan()
-                if scan.unread:
-                    problems.append(f"{scan.unread} directories could not be read, or were too many")
-                if self._git != "write":
-                    for change in self._review_git(scan, held):
-                        changes.append(change)
-                for change in self._review_kept(scan, held):
-                    kept_changes.append(change)
-            except Exception as error:  # whatever fails, the output of the command is not lost, and the note is loud
-                number = error.errno if isinstance(error, OSError) else None
-                problems.append(os.strerror(number) if number else type(error).__name__)
+            comparison = Comparison(self._roots, self._baseline, self._store, held, self._all_paths[0])
+            comparison.run(self._scanner, git=self._git != "write")
             if not self._running:
                 self._baseline = Baseline()
                 if self._closed:
                     self._close_roots()
-            return describe(changes, kept_changes, problems, self._store.batch)
+            return describe(comparison.git, comparison.kept, comparison.problems, self._store.batch)
 
     def root_path(self, place: Place) -> str:
         """The path of the root that a place is below, as commands see it."""
@@ -163,7 +141,7 @@ class Review:
                     'use git="commit", or a smaller workspace'
                 )
             mounts = mounts[:MAX_MOUNTS]
-        return RunningReview(mounts, frozenset(mount.part for mount in mounts))
+        return RunningReview(mounts, held_parts(mounts))
 
     def _tops(self) -> list[Place]:
         """The place of every root; one may be inside another."""
@@ -174,81 +152,6 @@ class Review:
                     tops.append(Place(number, path[len(outer) + 1 :]))
                     break
         return tops
-
-    # --- repositories
-
-    def _review_git(self, scan: Scan, held: Collection[HeldPart]) -> Iterator[Change]:
-        for place, identity in scan.git_folders.items():
-            yield from self._review_folder(place, identity, held)
-        valid = {real_path(place, self._roots) for place in scan.git_folders} | self._baseline.targets
-        for place, identity in scan.git_folders.items():
-            if self._baseline.state_of(place, identity) is None:
-                yield from self._review_pointer(place.child(COMMON), None, valid)
-        for place in scan.pointers:
-            if place not in held:
-                yield from self._review_pointer(place, self._baseline.pointers.get(place), valid)
-
-    def _review_folder(self, place: Place, identity: Identity, held: Collection[HeldPart]) -> Iterator[Change]:
-        try:
-            folder = self._roots[place.root].open_folder(place.path)
-        except FileNotFoundError:
-            return
-        try:
-            now = read_git_folder(place, self._roots, NodeReader())
-            before = self._baseline.state_of(place, identity)
-            review = StateReview(folder, place, self._shown(place), self._store)
-            if now is None:
-                return
-            if before is not None:
-                kept = [name for name in PARTS if (identity, name) in held or (identity, "") in held]
-                yield from review.restore(before, now, kept)
-            elif place.name.lower() == ".git" or review.is_clean(now) or not self._was_there(place, identity):
-                yield from review.clean(now)
-            else:
-                yield from review.disarm()
-        finally:
-            os.close(folder)
-
-    def _was_there(self, place: Place, identity: Identity) -> bool:
-        return self._baseline.seen is not None and self._baseline.seen.contains(place, identity)
-
-    def _review_pointer(self, place: Place, before: Node | None, valid: Collection[str]) -> Iterator[Change]:
-        now = read_entry(place, self._roots, NodeReader(1))
-        if now is None or now == before or pointer_target(place, now, self._roots) in valid:
-            return
-        folder = self._roots[place.root].open_folder(place.parent.path)
-        try:
-            yield from put_back(folder, place.name, before, now, self._shown(place), self._store)
-        finally:
-            os.close(folder)
-
-    # --- kept entries
-
-    def _review_kept(self, scan: Scan, held: Collection[HeldPart]) -> Iterator[Change]:
-        reader = NodeReader()
-        for place in sorted({*self._baseline.kept, *scan.kept}):
-            if place in held:
-                continue
-            before, now = self._baseline.kept.get(place), read_entry(place, self._roots, reader)
-            if before == now:
-                continue
-            try:
-                folder = self._roots[place.root].open_folder(place.parent.path)
-            except OSError:
-                continue  # removed with the directory it was in
-            try:
-                yield from put_back(folder, place.name, before, now, self._shown(place), self._store)
-            finally:
-                os.close(folder)
-
-    def _shown(self, place: Place) -> str:
-        """A path for people and models: relative to the workspace, which is the first root."""
-        path = place.path or "."
-        workspace = self._all_paths[0]
-        full = os.path.join(self._roots[place.root].path, path) if place.path else self._roots[place.root].path
-        if is_below(full, workspace):
-            return os.path.relpath(full, workspace)
-        return full
 
 
 @contextlib.contextmanager

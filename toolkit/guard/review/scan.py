@@ -6,12 +6,13 @@ command cannot set, or when it was so recent at the last reading that a later ch
 for files that are "racily clean"). So a scan costs one ``stat`` for each directory.
 
 Limits: object, ref and log directories inside a ``.git`` are not searched, because git does not look for repositories
-there. Directories beyond ``MAX_FOLDERS``, and those that cannot be read, are counted in ``Scan.unread``.
+there. Directories that cannot be read, and how many were more than ``MAX_FOLDERS``, are part of the result.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -50,12 +51,14 @@ class Place(NamedTuple):
 @dataclass(slots=True)
 class Scan:
     """What was found. ``git_folders``: by place, with device and inode number. ``pointers``: entries named ``.git``
-    that are not directories. ``kept``: entries that a pattern covers; what is below one is not listed."""
+    that are not directories. ``kept``: entries that a pattern covers; what is below one is not listed. ``unreadable``:
+    directories that could not be read; ``left_out``: how many were too many."""
 
     git_folders: dict[Place, Identity] = field(default_factory=dict)
     pointers: list[Place] = field(default_factory=list)
     kept: list[Place] = field(default_factory=list)
-    unread: int = 0
+    unreadable: list[Place] = field(default_factory=list)
+    left_out: int = 0
 
 
 class _Folder(NamedTuple):
@@ -101,6 +104,16 @@ class Root:
             raise NotADirectoryError(f"a part of {path!r} is a link")
         return fd
 
+    def make_readable(self, path: str) -> None:
+        """Let the owner of a directory below it read it; ``OSError`` if there is a link on the way."""
+        fd = os.open(path, HANDLE | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self.fd)
+        try:
+            if os.readlink(f"/proc/self/fd/{fd}") != f"{self.real_path()}/{path}":
+                raise NotADirectoryError(f"a part of {path!r} is a link")
+            os.chmod(f"/proc/self/fd/{fd}", stat.S_IMODE(os.fstat(fd).st_mode) | stat.S_IRWXU)
+        finally:
+            os.close(fd)
+
     def close(self) -> None:
         os.close(self.fd)
 
@@ -135,7 +148,7 @@ class Scanner:
         while pending:
             path, covered = pending.pop()
             if len(fresh) >= MAX_FOLDERS:
-                found.unread += 1
+                found.left_out += 1
                 continue
             folder = known.get(path)
             try:
@@ -150,7 +163,7 @@ class Scanner:
             except FileNotFoundError:
                 continue
             except OSError:
-                found.unread += 1
+                found.unreadable.append(Place(number, path))
                 continue
             fresh[path] = folder
             prefix = f"{path}/" if path else ""
