@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, TypeVar
 
+from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.process.private_home import remove_tree
 
 MAX_FILE: Final = 1 << 20
@@ -94,17 +95,22 @@ class NodeReader:
         return {child: node for child, node in sorted(nodes.items()) if node is not None}
 
     def _read_target(self, folder: int, name: str, depth: int) -> Node | None:
+        """What a link leads to, if it is a file or a directory; a device is not even opened."""
         try:
-            info = os.stat(name, dir_fd=folder)
-            mode = stat.S_IMODE(info.st_mode)
-            if stat.S_ISREG(info.st_mode):
-                return self._read_file(folder, name, info, _FILE)
-            if stat.S_ISDIR(info.st_mode) and depth < MAX_DEPTH:
-                return Node(
-                    "directory", mode, children=self._read_folder(folder, name, depth, _FOLDER & ~os.O_NOFOLLOW)
-                )
+            handle = os.open(name, HANDLE, dir_fd=folder)
         except OSError:
             return None  # leads nowhere
+        try:
+            info, path = os.fstat(handle), f"/proc/self/fd/{handle}"
+            if stat.S_ISREG(info.st_mode):
+                return self._read_file(folder, path, info, _FILE)
+            if stat.S_ISDIR(info.st_mode) and depth < MAX_DEPTH:
+                children = self._read_folder(folder, path, depth, _FOLDER & ~os.O_NOFOLLOW)
+                return Node("directory", stat.S_IMODE(info.st_mode), children=children)
+        except OSError:
+            return Node("other", data=b"unreadable")
+        finally:
+            os.close(handle)
         return None
 
     def _read_file(self, folder: int, name: str, info: os.stat_result, flags: int) -> Node:
