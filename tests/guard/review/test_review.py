@@ -227,3 +227,20 @@ def test_a_pointer_file_and_what_it_leads_to_are_read_only(world: Repositories, 
 def test_places(tmp_path: Path) -> None:
     assert Place(0, "").child("a").child("b") == Place(0, "a/b")
     assert Place(0, "a/b").parent == Place(0, "a") and Place(0, "a").parent == Place(0, "")
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_a_second_name_from_an_earlier_command_is_no_way_around_a_mount(tmp_path: Path, way: Way) -> None:
+    with guard_in(way, tmp_path) as guard:
+        assert guard.shell("git init -q; ln .git/config same").exit_code == 0
+        result = guard.shell("printf '[core]\\n\\tfsmonitor = x\\n' >> same")
+    assert result.exit_code == 0 and ".git/config was changed" in result.notes[0]
+    assert "fsmonitor" not in (tmp_path / ".git/config").read_text()
+
+
+def test_a_directory_in_the_place_of_a_read_only_root_is_searched(tmp_path: Path) -> None:
+    """Our own mounts hold by handle: the directory around a root can be moved."""
+    (tmp_path / "ws/a/root").mkdir(parents=True)
+    with guard_in("full", tmp_path / "ws", read_roots=[str(tmp_path / "ws/a/root")]) as guard:
+        result = guard.shell("mv a moved && git init -q a/root && echo x > a/root/.git/hooks/pre-commit")
+    assert result.exit_code == 0 and "a/root/.git/hooks/pre-commit was added" in result.notes[0]

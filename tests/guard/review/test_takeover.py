@@ -75,6 +75,8 @@ TAKEOVERS = [
     Takeover("core.hooksPath", "mkdir h; cp $E h/pre-commit; git -C nested config core.hooksPath $PWD/h", "cd nested; " + COMMIT),
     Takeover("a hook where core.hooksPath leads", "cp $E tools/pre-commit", COMMIT, before="git config core.hooksPath tools"),
     Takeover("a script that a hook is a link to", "cp $E tools/script", COMMIT, before="printf '#!/bin/sh\\n' > tools/script; chmod +x tools/script; ln -s ../../tools/script .git/hooks/pre-commit"),
+    Takeover("config by another name", "printf '[core]\\n\\tfsmonitor = %s\\n' $E >> same", before="ln .git/config same"),
+    Takeover("a hook by another name", "cat $E > same", COMMIT, before="printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln .git/hooks/pre-commit same"),
     Takeover("filter", "git -C nested config filter.x.clean $E; echo '* filter=x' > nested/.gitattributes; echo new > nested/tracked", "git -C nested add ."),
     Takeover("diff driver", "git -C nested config diff.external $E; echo new > nested/tracked", "git -C nested diff"),
     Takeover("merge driver", "cd nested; git config merge.x.driver $E; echo 'tracked merge=x' > .gitattributes; git checkout -qb b; echo b > tracked; git commit -qam b; git checkout -q main; echo m > tracked; git commit -qam m", "git -C nested merge b"),

@@ -42,17 +42,24 @@ class Baseline:
             if fresh is None:
                 git[identity] = state
                 continue
-            whole = (identity, "") in held
             parts = {
-                name: fresh.parts[name] if whole or (identity, name) in held else node
+                name: fresh.parts[name] if is_held((identity, name), node, held) else node
                 for name, node in state.parts.items()
             }
-            git[identity] = GitState(parts, fresh.todo if whole else state.todo)
+            git[identity] = GitState(parts, fresh.todo if (identity, "") in held else state.todo)
         pointers = {
-            place: self.pointers.get(place) if place in held else node for place, node in older.pointers.items()
+            place: self.pointers.get(place) if is_held(place, node, held) else node
+            for place, node in older.pointers.items()
         }
-        kept = {place: self.kept.get(place) if place in held else node for place, node in older.kept.items()}
+        kept = {
+            place: self.kept.get(place) if is_held(place, node, held) else node for place, node in older.kept.items()
+        }
         return Baseline(git, older.places, pointers, older.targets, kept, older.unreadable, older.seen)
+
+
+def is_held(part: HeldPart, node: Node | None, held: Collection[HeldPart]) -> bool:
+    """Whether no running command can have changed it: a mount holds it, and its content is nowhere else."""
+    return part in held and not (node is not None and node.is_reached_elsewhere())
 
 
 def take_baseline(scan: Scan, roots: Sequence[Root], seen: Seen) -> Baseline:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import Baseline, HeldPart, pointer_target, read_entry, real_path
+from toolkit.guard.review.baseline import Baseline, HeldPart, is_held, pointer_target, read_entry, real_path
 from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.put_back import Change, put_back
@@ -54,8 +54,9 @@ class Comparison:
             self._compare_repositories(scan)
         reader = NodeReader()
         for place in sorted({*self._baseline.kept, *scan.kept}):
-            if place not in self._held:
-                self._collect(self.kept, place, self._compare_entry(place, self._baseline.kept.get(place), reader))
+            before = self._baseline.kept.get(place)
+            if not is_held(place, before, self._held):
+                self._collect(self.kept, place, self._compare_entry(place, before, reader))
 
     def _scan_all(self, scanner: Scanner) -> Scan:
         """Scan, also what a command made unreadable for its own user."""
@@ -85,8 +86,8 @@ class Comparison:
             if self._baseline.state_of(place, identity) is None:
                 self._collect(self.git, place, self._compare_pointer(place.child(COMMON), None, valid))
         for place in scan.pointers:
-            if place not in self._held:
-                before = self._baseline.pointers.get(place)
+            before = self._baseline.pointers.get(place)
+            if not is_held(place, before, self._held):
                 self._collect(self.git, place, self._compare_pointer(place, before, valid))
 
     def _collect(self, changes: list[Change], place: Place, found: Iterable[Change]) -> None:
@@ -104,7 +105,7 @@ class Comparison:
             before = self._baseline.state_of(place, identity)
             review = StateReview(folder, place, self._shown(place), self._store)
             if before is not None:
-                held = [name for name in PARTS if (identity, name) in self._held or (identity, "") in self._held]
+                held = [name for name in PARTS if is_held((identity, name), before.parts[name], self._held)]
                 yield from review.restore(before, now, held)
             elif place.name.lower() == ".git" or review.is_clean(now) or not self._was_there(place, identity):
                 yield from review.clean(now)

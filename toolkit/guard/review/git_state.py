@@ -84,8 +84,8 @@ class StateReview:
         """Make it what it was, but for harmless settings. ``held`` parts were read-only: what differs is the user's."""
         for name in PARTS:
             old, new = before.parts[name], now.parts[name]
-            if name in held and not (old is not None and old.has_links()):
-                continue  # a mount does not hold what a link leads to
+            if name in held:
+                continue
             if (name in CONFIGS and self._is_same_risk(old, new)) or (_is_empty(old) and _is_empty(new)):
                 continue
             if _is_empty(old) and new is not None and new.kind == "directory":

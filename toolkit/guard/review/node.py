@@ -35,7 +35,8 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 class Node:
     """One entry. ``data`` is the content of a file or the target of a link; ``target`` is what a link leads to.
 
-    ``whole`` is False if ``data`` only identifies what was too large to remember.
+    ``whole`` is False if ``data`` only identifies what was too large to remember. ``has_other_names``: a file with hard
+    links.
     """
 
     kind: Kind
@@ -44,6 +45,7 @@ class Node:
     whole: bool = True
     children: Mapping[str, Node] = field(default_factory=dict)
     target: Node | None = None
+    has_other_names: bool = field(default=False, compare=False)
 
     @property
     def content(self) -> Node:
@@ -54,9 +56,11 @@ class Node:
         """Whether all of it was remembered, so that it can be written again."""
         return self.whole and self.kind != "other" and all(child.is_whole() for child in self.children.values())
 
-    def has_links(self) -> bool:
-        """Whether it is a link, or there is one below it."""
-        return self.kind == "link" or any(child.has_links() for child in self.children.values())
+    def is_reached_elsewhere(self) -> bool:
+        """Whether its content can be changed in another place, which a mount of it does not hold: there is a link in it,
+        or a file with another name."""
+        here = self.kind == "link" or self.has_other_names
+        return here or any(child.is_reached_elsewhere() for child in self.children.values())
 
 
 class NodeReader:
@@ -118,10 +122,10 @@ class NodeReader:
         self._left -= 1
         if info.st_size > MAX_FILE or self._left < 0:
             facts = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-            return Node("file", mode, repr(facts).encode(), whole=False)
+            return Node("file", mode, repr(facts).encode(), whole=False, has_other_names=info.st_nlink > 1)
         fd = os.open(name, flags, dir_fd=folder)
         try:
-            return Node("file", mode, os.read(fd, info.st_size + 1))
+            return Node("file", mode, os.read(fd, info.st_size + 1), has_other_names=info.st_nlink > 1)
         finally:
             os.close(fd)
 

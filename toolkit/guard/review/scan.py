@@ -127,7 +127,8 @@ class Scanner:
     def __init__(self, roots: Sequence[Root], keep: Globs, skip: Collection[str]) -> None:
         self._roots = roots
         self._keep = keep if keep.globs else None
-        self._skip = frozenset(skip)
+        # By identity: a directory around one of them could be moved, and another be made in its place.
+        self._skip = frozenset((info.st_dev, info.st_ino) for info in map(os.stat, filter(os.path.isdir, skip)))
         self._known: list[dict[str, _Folder]] = [{} for _ in roots]
 
     def scan(self) -> Scan:
@@ -153,6 +154,8 @@ class Scanner:
             folder = known.get(path)
             try:
                 info = os.stat(path or ".", dir_fd=root.fd, follow_symlinks=False)
+                if (info.st_dev, info.st_ino) in self._skip:
+                    continue
                 if (
                     folder is None
                     or not folder.settled
@@ -194,9 +197,6 @@ class Scanner:
         looks_like_git = "head" in lower and ({"objects", "refs"} <= lower or "commondir" in lower)
         if name == ".git" or (looks_like_git and "/.git/" in f"/{path.lower()}/"):
             folders = [one for one in folders if one.lower() not in _BULK]
-        if self._skip:
-            here = f"{root.path}/{path}" if path else root.path
-            folders = [one for one in folders if f"{here}/{one}" not in self._skip]
         return _Folder(
             (info.st_dev, info.st_ino),
             info.st_ctime_ns,
