@@ -1,14 +1,13 @@
 """The only way to start a program: ``ProcessGuard`` runs an argument list inside the sandbox tier of this machine.
 
 Promise, full tier: a command reads system programs, the workspace and the given roots, writes only the workspace
-(not ``.git/config`` and ``.git/hooks``), the given write roots and a private ``/tmp``, reaches no network and no process
+(not settings and hooks of its repository), the given write roots and a private ``/tmp``, reaches no network and no process
 of the host, gets no secret of this process, and leaves nothing running, however it, its caller or the fork server ends.
 Reduced tier: the same except that it can ``stat`` everything, change the metadata of files its user owns, write
-``.git/config`` and an interpreter inside the workspace, and survive when its supervisor and the fork server are
-both killed from outside. No tier: nothing runs.
+an interpreter inside the workspace, and survive when its supervisor and the fork server are both killed from outside.
+Both: what a command changed so that git would run it is put back after it (``guard/review``). No tier: nothing runs.
 
-Not stopped: what a command does to the workspace, including nested ``.git`` directories and one that did not exist when
-it started; hard links into the workspace; with ``network="host"`` any address, the host's own included. Memory and disk
+Not stopped: what else a command does to the workspace; hard links into the workspace; with ``network="host"`` any address, the host's own included. Memory and disk
 are limited per process and per file, not in total. A command keeps the caller's uid, uid 0 too, without any capability,
 so it cannot write what another user owns. ``socket(AF_UNIX)`` is refused, so programs that use a socket file among
 themselves fail.
