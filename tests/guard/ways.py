@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 import pytest
 
-from toolkit.guard import CarrierChoice, CommandLimits, Mode, Network, ProcessGuard, SandboxChoice
+from toolkit.guard import CarrierChoice, CommandLimits, GitMode, Mode, Network, ProcessGuard, SandboxChoice
 from toolkit.guard.process.kernel.tier import pick_tier
 
 Way: TypeAlias = Literal["full", "bubblewrap", "reduced", "unsafe-none"]
@@ -52,6 +52,8 @@ def guard_in(
     state_dir: str | None = None,
     limits: CommandLimits | None = None,
     internet: Network | None = None,
+    git: GitMode = "commit",
+    keep: Sequence[str] = (),
 ) -> ProcessGuard:
     """A guard whose commands run that way."""
     needs(way)
@@ -66,4 +68,6 @@ def guard_in(
         state_dir=state_dir,
         limits=limits,
         internet=internet,
+        git=git,
+        keep=keep,
     )

@@ -1,18 +1,18 @@
 """The only way to start a program: ``ProcessGuard`` runs an argument list inside the sandbox tier of this machine.
 
 Promise, full tier: a command reads system programs, the workspace and the given roots, writes only the workspace
-(not ``.git/config`` and ``.git/hooks``), the given write roots and a private ``/tmp``, reaches no process of the host and
+(not settings and hooks of its repository), the given write roots and a private ``/tmp``, reaches no process of the host and
 no network but a loopback of its own (with ``network="guarded"`` also what ``internet`` permits), gets no secret of this
 process, and leaves nothing running, however it, its caller or the fork server ends. It is ended when it uses more than
 ``CommandLimits`` allow.
 Reduced tier: the same without any socket or guarded network, except that it can ``stat`` everything, change the metadata
-of files its user owns, write ``.git/config`` and an interpreter inside the workspace, and survive when its supervisor and
-the fork server are both killed from outside. No tier: nothing runs.
+of files its user owns, write an interpreter inside the workspace, and survive when its supervisor and the fork server are
+both killed from outside.
+Both: what a command changed so that git would run it is put back after it (``guard/review``). No tier: nothing runs.
 
-Not stopped: what a command does to the workspace, including nested ``.git`` directories and one that did not exist when
-it started; hard links into the workspace; with ``network="host"`` any address, the host's own included. A command keeps
-the caller's uid, uid 0 too, without any capability, so it cannot write what another user owns. ``socket(AF_UNIX)`` is
-refused, so programs that use a socket file among themselves fail.
+Not stopped: what else a command does to the workspace; hard links into the workspace; with ``network="host"`` any
+address, the host's own included. A command keeps the caller's uid, uid 0 too, without any capability, so it cannot write
+what another user owns. ``socket(AF_UNIX)`` is refused, so programs that use a socket file among themselves fail.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import logging
 import os
 import signal
 import time
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 OnOutput: TypeAlias = Callable[[str, bytes], None]
 
+_log: Final = logging.getLogger("toolkit")
+
 MAX_OUTPUT: Final = 1 << 20
 _MODES: Final = ("workspace-write", "read-only")
 _MAX_ARGUMENT_BYTES: Final = 128 * 1024 - 1  # the kernel's limit for one
@@ -61,7 +64,8 @@ class ProcessResult:
 
     ``stdout`` and ``stderr`` keep their head and tail, with a note between them, when they are longer than
     ``max_output``; the ``_bytes`` fields count everything. ``network``: what it could reach. ``ended_by``: the field of
-    ``CommandLimits`` that ended it.
+    ``CommandLimits`` that ended it. ``notes``: what was put back after it, because a command may not change it; they are
+    part of ``stderr`` as well.
     """
 
     command: tuple[str, ...]
@@ -80,6 +84,7 @@ class ProcessResult:
     carrier: Carrier
     network: CommandNetwork
     ended_by: EndedBy | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def signal_name(self) -> str | None:
@@ -112,7 +117,8 @@ class ProcessGuard:
     ``read_roots`` and ``write_roots`` are directories outside the workspace that commands may use as well.
     ``state_dir`` is where the reduced tier keeps the commands' HOME; the system's directory for temporary files if not
     given. ``git`` is what commands may change in repositories, ``limits`` what one may use, ``internet`` what one with
-    the guarded network reaches. May be used by several threads. ``close`` it or use a ``with`` block: that kills what
+    the guarded network reaches. ``keep`` are patterns, as in deny rules, of files that commands may not change: they are
+    put back after a command. May be used by several threads. ``close`` it or use a ``with`` block: that kills what
     still runs.
     """
 
@@ -129,6 +135,7 @@ class ProcessGuard:
         git: GitMode = "commit",
         limits: CommandLimits | None = None,
         internet: Network | None = None,
+        keep: Sequence[str] = (),
     ) -> None:
         if mode not in _MODES:
             raise SetupError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
@@ -143,6 +150,8 @@ class ProcessGuard:
             state_dir=state_dir,
             choice=self._choice,
             limits=limits or CommandLimits(),
+            git=git,
+            keep=keep,
         )
         self._read_only = mode == "read-only"
         self._guarded = GuardedNetwork(internet)
@@ -228,9 +237,12 @@ class ProcessGuard:
         if (timeout is not None and not timeout > 0) or max_output < 0:
             raise InvalidArguments("timeout must be greater than 0, max_output at least 0")
         kept = {"stdout": HeadTail(max_output), "stderr": HeadTail(max_output)}
+        sinks = {name: _make_sink(name, kept[name], on_output) for name in kept}
         started = time.monotonic()
+        notes: list[str] = []
         with contextlib.ExitStack() as stack:
             request = self._prepare_request(stack, argv, cwd, env, network, sandbox=True)
+            request = self._review_after(stack, request, notes)
             unsandboxed = self._choice.unsafe
             start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
             # Never the host's /dev/null: a process that has it open can change its mode.
@@ -238,14 +250,14 @@ class ProcessGuard:
             command, stdout, stderr = stack.enter_context(
                 self._sandbox.start(request, source, unsandboxed=unsandboxed, start_proxy=start_proxy)
             )
-            sinks = {
-                fd: _make_sink(name, kept[name], on_output) for fd, name in ((stdout, "stdout"), (stderr, "stderr"))
-            }
-            timed_out = read_until_exit(command, sinks, timeout, check_both)
+            by_descriptor = {stdout: sinks["stdout"], stderr: sinks["stderr"]}
+            timed_out = read_until_exit(command, by_descriptor, timeout, check_both)
             outcome = command.outcome()
-            if outcome.note:
-                sinks[stderr](f"\n[{outcome.note}]\n".encode())
-        return self._result(request, outcome, kept, timed_out, time.monotonic() - started)
+        for note in (outcome.note, *notes):
+            if note:
+                sinks["stderr"](f"\n[{note}]\n".encode())
+        result = self._result(request, outcome, kept, timed_out, time.monotonic() - started)
+        return dataclasses.replace(result, notes=tuple(notes))
 
     def start(
         self,
@@ -271,6 +283,8 @@ class ProcessGuard:
             request = dataclasses.replace(request, until_closed=True)
             if not sandbox:
                 self._sandbox.refuse_writable_program(request)
+            else:
+                request = self._review_after(stack, request, [], long=True)
             unsandboxed = self._choice.unsafe or not sandbox
             start_proxy = self._guarded.proxy_for(network, self._choice, unsandboxed=unsandboxed)
             pipe = os.pipe()
@@ -320,7 +334,28 @@ class ProcessGuard:
         variables = build_environment(
             env, path=self._sandbox.path, home=home, tmp=tmp, trusted=not sandbox, proxied=network == "guarded"
         )
-        return CommandRequest(list(command), place, variables, network, self._read_only, home)
+        gitconfig = "" if self._read_only else self._sandbox.gitconfig
+        return CommandRequest(list(command), place, variables, network, self._read_only, home, gitconfig=gitconfig)
+
+    def _review_after(
+        self, stack: contextlib.ExitStack, request: CommandRequest, notes: list[str], *, long: bool = False
+    ) -> CommandRequest:
+        """Review what the command changed when ``stack`` ends, which is after everything of it; ``notes`` get the result.
+
+        They are logged as well, because an error of the call would hide them. Without a sandbox nothing is reviewed:
+        what such a command leaves running could change things later.
+        """
+        if self._choice.unsafe:
+            return request
+        request, end = self._sandbox.begin_review(request, long=long)
+
+        def review() -> None:
+            notes.extend(end())
+            for note in notes:
+                _log.warning("after a command: %s", note)
+
+        stack.callback(review)
+        return request
 
     def _resolve_cwd(self, cwd: str) -> str:
         """Check ``cwd``; returns it relative to the workspace, as the supervisor resolves it again."""

@@ -29,11 +29,12 @@ def private_home(state_dir: str | None) -> Iterator[str]:
         yield path
     finally:
         with contextlib.suppress(OSError):
-            _remove(path)
+            remove_tree(path)
 
 
-def _remove(path: str) -> None:
-    """Remove a tree level by level: children are moved to the top, so that depth needs neither long names nor stack."""
+def remove_tree(path: str) -> None:
+    """Remove a directory with all below it, level by level: children are moved to its top, so that depth needs neither
+    long names nor stack."""
     top = os.open(path, _FOLDER)
     try:
         for _ in range(_MAX_ROUNDS):

@@ -4,14 +4,18 @@ agent's process."""
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import os
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard.fs.resolve import HANDLE
+from toolkit.guard.permission import GitMode
+from toolkit.guard.process.author import author_settings
 from toolkit.guard.process.command import (
     Command,
     SandboxedCommand,
@@ -22,12 +26,15 @@ from toolkit.guard.process.command import (
 )
 from toolkit.guard.process.fork_server import host_view
 from toolkit.guard.process.fork_server.client import CommandHandle, ForkServerClient
-from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, identities
+from toolkit.guard.process.fork_server.messages import CommandRequest, HeldEntry, Roots, Setup, identities
 from toolkit.guard.process.kernel.syscall import Unsupported, reason
 from toolkit.guard.process.kernel.tier import TierChoice
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.private_home import private_home
 from toolkit.guard.process.program import SYSTEM, find, interpreter_roots, is_below, search_path
+from toolkit.guard.review.review import Review
+
+EndReview: TypeAlias = Callable[[], list[str]]
 
 # Mounting a root over these would break the sandbox, or hide what commands need.
 _NOT_A_ROOT: Final = ("/", "/tmp", "/dev", "/etc", *SYSTEM)
@@ -47,6 +54,8 @@ class Sandbox:
         state_dir: str | None,
         choice: TierChoice,
         limits: CommandLimits,
+        git: GitMode,
+        keep: Sequence[str],
     ) -> None:
         self.workspace = real_root("workspace", workspace)
         read = [real_root("read_roots", path) for path in read_roots]
@@ -63,6 +72,17 @@ class Sandbox:
         self._setup = Setup(choice.name, choice.bubblewrap, roots, limits)
         self.path = search_path(self.workspace)
         self._fd = os.open(self.workspace, HANDLE | os.O_DIRECTORY)
+        # A command of the full tier cannot write these, though they may be below a root that it can write.
+        skip = [path for path in (*read, *interpreter) if choice.name == "full"]
+        self._review = Review(
+            [self.workspace, *write],
+            git=git,
+            keep=keep,
+            skip=skip,
+            state_dir=self._state_dir,
+            mounts=choice.name == "full",
+        )
+        self._only_required = choice.carrier == "bubblewrap"
         self._lock = threading.Lock()
         self._closed = False
         self._server: ForkServerClient | None = None
@@ -74,7 +94,29 @@ class Sandbox:
             yield host_view.HOME, host_view.TMP
             return
         with private_home(self._state_dir) as home:
+            host_view.write_gitconfig(home, self.gitconfig)
             yield home, home
+
+    @functools.cached_property
+    def gitconfig(self) -> str:
+        """The settings of git in a command's HOME: the user's name and address."""
+        return author_settings()
+
+    def begin_review(self, request: CommandRequest, *, long: bool = False) -> tuple[CommandRequest, EndReview]:
+        """Remember what the command must leave as it was. Returns the request with what the sandbox holds of it, and a
+        function that puts back what was changed, to be called when nothing of the command is alive; it returns notes.
+        """
+        if request.read_only or not self._setup.roots.workspace_writable or not self._review.is_needed:
+            return request, list
+        running = self._review.begin(long=long)
+        held = [
+            HeldEntry(
+                self._review.root_path(mount.place), mount.place.path, list(mount.identity), mount.read_only, required
+            )
+            for mount in running.mounts
+            if (required := mount.part in running.held) or not self._only_required
+        ]
+        return dataclasses.replace(request, held=held), functools.partial(self._review.end, running)
 
     @contextlib.contextmanager
     def start(
@@ -141,6 +183,7 @@ class Sandbox:
             os.close(self._fd)
             if self._server is not None:
                 self._server.close()
+        self._review.close()
 
     def _start_sandboxed(self, request: CommandRequest, stdio: Sequence[int]) -> CommandHandle:
         with self._lock:

@@ -66,11 +66,16 @@ TMP: Final = "/tmp"
 HOME: Final = "/tmp/home"
 TMP_BYTES: Final = 1 << 30
 
-# Where a repository configures what git runs: kept unchanged, where it exists.
-GIT_RUNS: Final = ("config", "hooks", "config.worktree")
 
-
-def make_tmp_folders() -> None:
-    """Make the directories that commands expect in a new ``/tmp``."""
+def fill_tmp(gitconfig: str) -> None:
+    """Make the directories that commands expect in a new ``/tmp``, and write the settings of git in HOME."""
     for folder in (HOME, f"{TMP}/.shm"):
         os.makedirs(folder, 0o700, exist_ok=True)
+    write_gitconfig(HOME, gitconfig)
+
+
+def write_gitconfig(home: str, text: str) -> None:
+    """Write ``.gitconfig``, unless there is nothing to write."""
+    if text:
+        with open(f"{home}/.gitconfig", "x", errors="surrogateescape") as file:
+            file.write(text)

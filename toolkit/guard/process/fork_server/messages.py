@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
 from toolkit.guard.permission import CommandNetwork
 from toolkit.guard.process.kernel.syscall import Unsupported
@@ -69,11 +70,23 @@ class Setup:
         return self.tier == "full"
 
 
+class HeldEntry(NamedTuple):
+    """An entry below a root that is mounted onto itself, so that the command cannot move it, or change it if
+    ``read_only``. ``required``: without it the command does not run."""
+
+    root: str
+    path: str
+    identity: list[int]
+    read_only: bool
+    required: bool
+
+
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
     """One command to run; ``cwd`` is relative to the workspace, ``home`` is HOME and /tmp in the reduced tier.
 
-    ``until_closed``: a server, whose time and whose bytes written to disk are not limited.
+    ``until_closed``: a server, whose time and whose bytes written to disk are not limited. ``held`` are entries that the
+    full tier holds, ``gitconfig`` is the text of ``.gitconfig`` in its HOME.
     """
 
     argv: list[str]
@@ -83,6 +96,8 @@ class CommandRequest:
     read_only: bool
     home: str = ""
     until_closed: bool = False
+    held: list[HeldEntry] = field(default_factory=list)
+    gitconfig: str = ""
 
 
 def encode(message: Setup | CommandRequest) -> bytes:
@@ -98,4 +113,5 @@ def decode_setup(text: bytes) -> Setup:
 
 def decode_request(text: bytes) -> CommandRequest:
     """The request from what ``encode`` wrote."""
-    return CommandRequest(**json.loads(text))
+    found = json.loads(text)
+    return CommandRequest(**{**found, "held": [HeldEntry(*entry) for entry in found["held"]]})

@@ -187,8 +187,7 @@ class _NamespaceStarter(_ForkStarter):
     def _prepare_mounts(self, request: CommandRequest) -> None:
         if request.network != "host":
             namespaces.bring_up_loopback()
-        tasks = most_tasks(self._setup.limits.processes)
-        namespaces.mount_private(self._setup.roots, read_only=request.read_only, tasks=tasks)
+        namespaces.mount_private(self._setup.roots, request, tasks=most_tasks(self._setup.limits.processes))
 
 
 def _prepare_for_forks(*, full: bool) -> None:

@@ -25,8 +25,7 @@ from dataclasses import asdict, dataclass
 from importlib.abc import InspectLoader
 from typing import Final
 
-from toolkit.guard.fs.resolve import HANDLE, open_beneath, openat2
-from toolkit.guard.process.fork_server.host_view import DEV_LINKS, DEVICES, ETC, GIT_RUNS, TMP, TMP_BYTES
+from toolkit.guard.process.fork_server.host_view import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES
 from toolkit.guard.process.fork_server.messages import CommandRequest, Setup, identity
 from toolkit.guard.process.fork_server.process_tree import children
 from toolkit.guard.process.fork_server.supervisor import send_report
@@ -106,12 +105,6 @@ class _Mount:
     read_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _RunningCommand:
-    stderr_file: int  # a memory file with what bubblewrap prints
-    repository: frozenset[str]  # paths in the repository that are mounts of their own for this command
-
-
 class BubblewrapStarter:
     """Starts supervisors inside bubblewrap, one for each command."""
 
@@ -122,14 +115,12 @@ class BubblewrapStarter:
         self._code = _make_memory_file(_loaded_code())
         self._system = _system_steps(with_size=not os.stat(setup.bubblewrap).st_mode & stat.S_ISUID)
         self._files = [path for path in ETC if os.path.isfile(path)]
-        self._running: dict[int, _RunningCommand] = {}
+        self._running: dict[int, int] = {}  # pid of bubblewrap -> a memory file with what it prints
         prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)  # a supervisor whose bubblewrap was killed becomes our child
 
     def start(self, request: CommandRequest, stdio: list[int], client: int, foreign: list[int]) -> int:
         """Start bubblewrap and return its pid; it inherits only the descriptors named here."""
-        writable = self._setup.roots.workspace_writable and not request.read_only
-        repository = self._repository_mounts() if writable else {}
-        mounts = {**self._root_mounts(request), **repository}
+        mounts = {**self._root_mounts(request), **self._held_mounts(request)}
         stderr_file = _make_memory_file(b"")
         try:
             with contextlib.ExitStack() as stack:
@@ -147,7 +138,7 @@ class BubblewrapStarter:
         except OSError:
             os.close(stderr_file)
             raise
-        self._running[pid] = _RunningCommand(stderr_file, frozenset(repository))
+        self._running[pid] = stderr_file
         return pid
 
     def _spawn(self, arguments: list[str], descriptors: list[int], stderr_file: int) -> int:
@@ -162,12 +153,12 @@ class BubblewrapStarter:
 
     def clean_up(self, pid: int, client: int, killed: bool) -> None:
         """Bubblewrap ends after its supervisor, unless it was killed: then the supervisor is dying and is our child."""
-        command = self._running.pop(pid)
+        stderr_file = self._running.pop(pid)
         if killed:
             for orphan in children(os.getpid(), self._running):
                 os.waitpid(orphan, 0)
-        printed = os.pread(command.stderr_file, _MAX_PRINTED, 0)
-        os.close(command.stderr_file)
+        printed = os.pread(stderr_file, _MAX_PRINTED, 0)
+        os.close(stderr_file)
         if printed:  # ignored if the supervisor has reported: the first report counts
             send_report(client, "setup", text=f"bubblewrap: {_last_line_without_paths(printed)}")
 
@@ -176,7 +167,7 @@ class BubblewrapStarter:
         message = {
             "roots": asdict(self._setup.roots),
             "limits": asdict(self._setup.limits),
-            "request": asdict(request),
+            "request": {**asdict(request), "held": []},
             "stdio": stdio,
             "client": client,
             "server": self._server,
@@ -202,22 +193,16 @@ class BubblewrapStarter:
         others = (roots.workspace, *roots.read, *roots.write)
         return os.path.islink(path) and any(is_below(path, other) for other in others if other != path)
 
-    def _repository_mounts(self) -> dict[str, _Mount]:
-        """The protected parts of a repository, by path: as in ``namespaces``, but see the promise above."""
+    def _held_mounts(self, request: CommandRequest) -> dict[str, _Mount]:
+        """Parts of repositories, by path. Only required ones: every running command has those mounted, too."""
         workspace = os.readlink(f"/proc/self/fd/{self._workspace_fd}")
-        mounts: dict[str, _Mount] = {}
-        for name in (".git", *(f".git/{name}" for name in GIT_RUNS)):
-            try:
-                handle = open_beneath(self._workspace_fd, name, HANDLE, openat2)
-            except OSError:
-                continue  # missing, or leads outside, where everything is read-only anyway
-            source = os.readlink(f"/proc/self/fd/{handle}")
-            if is_below(source, workspace):
-                place = self._setup.roots.workspace + source.removeprefix(workspace)
-                mounts[place] = _Mount(source, identity(os.fstat(handle)), name != ".git")
-            os.close(handle)
-        kept = [place for place in mounts if all(place in other.repository for other in self._running.values())]
-        return {place: mounts[place] for place in kept}
+        mounts = {}
+        for entry in request.held:
+            source = workspace if entry.root == self._setup.roots.workspace else entry.root
+            if entry.required:
+                place, source = (os.path.join(top, entry.path) if entry.path else top for top in (entry.root, source))
+                mounts[place] = _Mount(source, entry.identity, entry.read_only)
+        return mounts
 
 
 def _system_steps(*, with_size: bool) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ import signal
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from toolkit.guard.process.fork_server.host_view import make_tmp_folders
+from toolkit.guard.process.fork_server.host_view import fill_tmp
 from toolkit.guard.process.fork_server.supervisor import Supervisor
 from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, Unsupported, prctl
 
@@ -27,7 +27,7 @@ def main(message_fd: int) -> NoReturn:
         {"is_full": True, "roots": _namespace(message["roots"]), "limits": _namespace(message["limits"])}
     )
     supervisor = Supervisor(setup, _namespace(message["request"]), -1, message["client"], message["server"], {})
-    supervisor.run(message["stdio"], lambda: _check_mounts(message["mounts"]))
+    supervisor.run(message["stdio"], lambda: _prepare(message["mounts"], message["request"]["gitconfig"]))
 
 
 def _namespace(values: dict[str, object]) -> Any:
@@ -35,10 +35,10 @@ def _namespace(values: dict[str, object]) -> Any:
     return SimpleNamespace(**values)
 
 
-def _check_mounts(mounts: dict[str, list[int]]) -> None:
-    """Refuse mounts that are not of the directories that were meant."""
+def _prepare(mounts: dict[str, list[int]], gitconfig: str) -> None:
+    """Refuse mounts that are not of the directories that were meant, and fill the new ``/tmp``."""
     for place, known in mounts.items():
         info = os.lstat(place)
         if [info.st_dev, info.st_ino] != known:
             raise Unsupported("a directory was moved or replaced while it was being mounted")
-    make_tmp_folders()
+    fill_tmp(gitconfig)

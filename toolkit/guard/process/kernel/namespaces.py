@@ -25,13 +25,12 @@ from toolkit.guard.process.fork_server.host_view import (
     DEV_LINKS,
     DEVICES,
     ETC,
-    GIT_RUNS,
     TMP,
     TMP_BYTES,
-    make_tmp_folders,
+    fill_tmp,
 )
-from toolkit.guard.process.fork_server.messages import Roots
-from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, forbid_new_capabilities, prctl, syscall
+from toolkit.guard.process.fork_server.messages import CommandRequest, HeldEntry, Roots, identity
+from toolkit.guard.process.kernel.syscall import PR_SET_DUMPABLE, Unsupported, forbid_new_capabilities, prctl, syscall
 from toolkit.guard.process.program import SYSTEM
 
 _NEWNS: Final = 0x00020000
@@ -97,7 +96,7 @@ def enter(roots: Roots, workspace_fd: int) -> None:
     forbid_new_capabilities()
 
 
-def mount_private(roots: Roots, *, read_only: bool, tasks: int) -> None:
+def mount_private(roots: Roots, request: CommandRequest, *, tasks: int) -> None:
     """Give the first process of new namespaces its own /proc and /tmp, and at most so many processes and threads.
 
     Limit: kernels before 6.14 cannot limit the tasks of a namespace.
@@ -110,12 +109,12 @@ def mount_private(roots: Roots, *, read_only: bool, tasks: int) -> None:
     _mount("tmpfs", TMP, _NOSUID | _NODEV, _TMPFS)
     for path, tree in hidden.items():
         _attach(tree, path)
-    make_tmp_folders()
-    if read_only:
+    fill_tmp(request.gitconfig)
+    if request.read_only:
         for path in (roots.workspace, *roots.write):
             _set_attributes(_AT_FDCWD, path, _RDONLY)
-    elif roots.workspace_writable:
-        _protect_repository(roots.workspace)
+    for entry in request.held:
+        _hold(entry)
 
 
 def bring_up_loopback() -> None:
@@ -179,30 +178,26 @@ def _limit_tasks(most: int) -> None:
         return  # an older kernel: the supervisor counts
 
 
-def _protect_repository(workspace: str) -> None:
-    """Keep ``.git/config`` and ``.git/hooks`` as they are: read-only mounts, below a ``.git`` that cannot be moved.
-
-    Limit: where one of them is a link, its target is kept, but the link itself can be replaced.
-    """
-    root = os.open(workspace, HANDLE | os.O_DIRECTORY)
-    if _mount_onto_itself(root, ".git", 0):
-        for name in GIT_RUNS:
-            _mount_onto_itself(root, f".git/{name}", _RDONLY)
-    os.close(root)
-
-
-def _mount_onto_itself(root: int, path: str, attributes: int) -> bool:
-    """Make ``path`` a mount of its own; False where it is missing or leads outside, where everything is read-only anyway."""
+def _hold(entry: HeldEntry) -> None:
+    """Make an entry a mount of its own; one that was replaced meanwhile is refused, or left alone if not required."""
+    root = os.open(entry.root, HANDLE | os.O_DIRECTORY)
+    place = -1
     try:
-        place = open_beneath(root, path, HANDLE, openat2)
+        place = open_beneath(root, entry.path or ".", HANDLE | os.O_NOFOLLOW, openat2)
+        if identity(os.fstat(place)) != entry.identity:
+            raise FileNotFoundError
     except OSError:
-        return False
-    tree = syscall("protect the repository", _OPEN_TREE, place, b"", _CLONE_FLAGS | _AT_EMPTY_PATH)
-    _set_attributes(tree, "", attributes | _NOSUID | _NODEV)
-    syscall("protect the repository", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
-    os.close(tree)
-    os.close(place)
-    return True
+        if entry.required:
+            raise Unsupported("a repository was changed while the command was being started; run it again") from None
+    else:
+        tree = syscall("hold a repository", _OPEN_TREE, place, b"", _CLONE_FLAGS | _AT_EMPTY_PATH)
+        _set_attributes(tree, "", (_RDONLY if entry.read_only else 0) | _NOSUID | _NODEV)
+        syscall("hold a repository", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
+        os.close(tree)
+    finally:
+        for fd in (root, place):
+            if fd >= 0:
+                os.close(fd)
 
 
 def _clone_root(path: str, roots: Roots) -> int:

@@ -1,0 +1,232 @@
+"""Files that run code for the user later: commands leave them as they were, whether they exist or not."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.guard.review.world import Repositories
+from tests.guard.ways import SANDBOXED, Way, guard_in
+from toolkit.guard import ProcessGuard
+from toolkit.guard.review.node import MAX_FILE
+
+KEEP = (".vscode", ".envrc", ".mcp.json", ".pre-commit-config.yaml", "/etc-like/start.py")
+WATCHDOG = 60.0
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "ws"
+    (folder / ".vscode").mkdir(parents=True)
+    (folder / ".vscode/tasks.json").write_text("mine")
+    (folder / "deep/.vscode").mkdir(parents=True)
+    (folder / "deep/.vscode/tasks.json").write_text("mine, too")
+    (folder / ".envrc").write_text("export A=1")
+    (folder / ".envrc").chmod(0o640)
+    (folder / "etc-like").mkdir()
+    (folder / "script").write_text("echo mine")
+    (folder / ".pre-commit-config.yaml").symlink_to("script")
+    return folder
+
+
+def tree(folder: Path) -> dict[str, tuple[int, str]]:
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        text = path.read_text() if path.is_file() else ""
+        found[str(path.relative_to(folder))] = (path.lstat().st_mode, text)
+    return found
+
+
+def guard(way: Way, workspace: Path, keep: tuple[str, ...] = KEEP) -> ProcessGuard:
+    return guard_in(way, workspace, keep=keep, state_dir=str(workspace.parent / "state"))
+
+
+@dataclass(frozen=True)
+class Act:
+    name: str
+    command: str
+    path: str
+    word: str
+
+
+ACTS = [
+    Act("change a file", "echo evil >> .envrc", ".envrc", "changed"),
+    Act("replace a file", "echo evil > x; mv x .envrc", ".envrc", "changed"),
+    Act("change a mode", "chmod 777 .envrc", ".envrc", "changed"),
+    Act("remove a file", "rm .envrc", ".envrc", "removed"),
+    Act("a link in place of a file", "rm .envrc; ln -s script .envrc", ".envrc", "changed"),
+    Act("a directory in place of a file", "rm .envrc; mkdir .envrc", ".envrc", "changed"),
+    Act("add a file", "echo evil > .mcp.json", ".mcp.json", "added"),
+    Act("add a file, deep", "mkdir -p a/b; echo evil > a/b/.mcp.json; rm -r a/b/.mcp.json; echo evil > deep/.mcp.json; rm -r a", "deep/.mcp.json", "added"),
+    Act("another case", "echo evil > .MCP.json", ".MCP.json", "added"),
+    Act("in a directory", "echo evil > .vscode/settings.json", ".vscode/settings.json", "added"),
+    Act("in a directory, deep", "echo evil > deep/.vscode/tasks.json", "deep/.vscode/tasks.json", "changed"),
+    Act("remove a directory", "rm -r .vscode", ".vscode", "removed"),
+    Act("move a directory away", "mv .vscode x; mkdir .vscode; echo evil > .vscode/tasks.json; rm -r x", ".vscode/tasks.json", "changed"),
+    Act("a link in place of a directory", "mv .vscode x; ln -s x .vscode; rm -r x", ".vscode", "changed"),
+    Act("a path from the root", "echo evil > etc-like/start.py", "etc-like/start.py", "added"),
+    Act("a pipe", "mkfifo .mcp.json", ".mcp.json", "added"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("act", ACTS, ids=[act.name for act in ACTS])
+def test_it_is_put_back_and_the_result_says_so(workspace: Path, act: Act, way: Way) -> None:
+    before = tree(workspace)
+    with guard(way, workspace) as process:
+        result = process.shell(act.command)
+    assert result.exit_code == 0, result.stderr
+    assert tree(workspace) == before
+    assert len(result.notes) == 1
+    assert f"put back: {act.path} was {act.word} by the command" in result.notes[0]
+    assert f"[{result.notes[0]}]" in result.stderr.decode()
+
+
+@pytest.mark.parametrize("act", ACTS, ids=[act.name for act in ACTS])
+def test_without_a_pattern_it_stays(workspace: Path, act: Act) -> None:
+    before = tree(workspace)
+    with guard("full", workspace, keep=()) as process:
+        assert process.shell(act.command).notes == ()
+    assert tree(workspace) != before
+
+
+def test_a_file_behind_a_link_is_restored_in_place_of_the_link(workspace: Path) -> None:
+    with guard("full", workspace) as process:
+        result = process.shell("echo evil > script")
+    assert (workspace / ".pre-commit-config.yaml").read_text() == "echo mine"
+    assert (workspace / "script").read_text() == "evil\n"
+    assert ".pre-commit-config.yaml was changed" in result.notes[0]
+
+
+NEIGHBOURS = [
+    "echo x > pyproject.toml; echo x > Makefile; mkdir src; echo x > src/a.py",
+    "mkdir vscode; echo x > vscode/tasks.json",
+    "cat .envrc .vscode/tasks.json > copy",
+    "rm -r deep",
+    "mkdir -p a; echo x > a/.envrc-like; echo x > start.py",
+]
+
+
+@pytest.mark.parametrize("command", NEIGHBOURS)
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_the_legitimate_neighbour(workspace: Path, command: str, way: Way) -> None:
+    with guard(way, workspace) as process:
+        result = process.shell(command)
+        after = tree(workspace)
+        assert (result.exit_code, result.notes) == (0, ())
+        assert process.shell("true").notes == ()
+    assert tree(workspace) == after
+
+
+def test_what_was_put_back_is_kept_for_the_user(workspace: Path) -> None:
+    with guard("reduced", workspace) as process:
+        result = process.shell("echo evil > .envrc; echo new > .mcp.json")
+    batch = result.notes[0].partition("in put-back/")[2].partition(".")[0]
+    folder = workspace.parent / "state/put-back" / batch
+    assert sorted(path.read_text() for path in folder.rglob("content")) == ["evil\n", "new\n"]
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_without_a_state_directory_nothing_is_kept(workspace: Path) -> None:
+    with guard_in("reduced", workspace, keep=KEEP) as process:
+        result = process.shell("echo evil > .envrc")
+    assert "put back" in result.notes[0] and "copy" not in result.notes[0]
+    assert (workspace / ".envrc").read_text() == "export A=1"
+
+
+def test_a_copy_that_cannot_be_kept_does_not_stop_the_review(workspace: Path) -> None:
+    (workspace.parent / "state").mkdir()
+    (workspace.parent / "state/put-back").write_text("not a directory")
+    with guard("reduced", workspace) as process:
+        process.shell("echo evil > .envrc; mkdir .mcp.json")
+    assert (workspace / ".envrc").read_text() == "export A=1"
+    assert not (workspace / ".mcp.json").exists()
+
+
+def test_what_was_too_large_to_remember_is_taken_away(workspace: Path) -> None:
+    (workspace / ".envrc").write_bytes(b"x" * (MAX_FILE + 1))
+    with guard("full", workspace) as process:
+        assert process.shell("cat .envrc > copy").notes == ()
+        result = process.shell("echo evil >> .envrc")
+    assert not (workspace / ".envrc").exists()
+    assert "too large to be put back" in result.notes[0]
+
+
+def test_many_changes_are_one_short_note(workspace: Path) -> None:
+    with guard("full", workspace) as process:
+        result = process.shell("for i in $(seq 300); do mkdir d$i; echo x > d$i/.mcp.json; done")
+    assert "and 290 more" in result.notes[0] and len(result.notes[0]) < 2000
+    assert not list(workspace.rglob(".mcp.json"))
+
+
+def test_a_name_cannot_forge_a_note(workspace: Path) -> None:
+    with guard("full", workspace) as process:
+        result = process.run(
+            ["python", "-c", r"import os; os.makedirs('a\n[note]'); open('a\n[note]/.envrc', 'w').close()"]
+        )
+    assert "\n" not in result.notes[0] and r"a\x0a[note]/.envrc" in result.notes[0]
+
+
+DEEP = """
+import os
+os.mkdir(".mcp.json"); os.chdir(".mcp.json")
+for _ in range(3000):
+    os.mkdir("deep"); os.chdir("deep")
+"""
+
+
+@pytest.mark.parametrize("state", [True, False], ids=["kept", "removed"])
+def test_a_tree_of_any_depth_is_taken_away(workspace: Path, state: bool) -> None:
+    before = tree(workspace)
+    folder = str(workspace.parent / "state") if state else None
+    with guard_in("full", workspace, keep=KEEP, state_dir=folder) as process:
+        result = process.run(["python", "-c", DEEP])
+    assert result.exit_code == 0 and ".mcp.json was added" in result.notes[0]
+    assert tree(workspace) == before
+    subprocess.run(["rm", "-rf", f"{workspace.parent}/state"])  # deeper than pytest can remove
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_a_command_that_is_killed_is_reviewed_as_well(workspace: Path, way: Way) -> None:
+    with guard(way, workspace) as process:
+        result = process.shell("echo evil > .envrc; sleep 1000", timeout=1)
+        assert result.timed_out and "put back" in result.notes[0]
+        begun = threading.Event()
+
+        def stop() -> None:
+            if (workspace / "begun").exists():
+                begun.set()
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            process.shell("echo evil > .envrc; touch begun; sleep 1000", timeout=WATCHDOG, check=stop)
+    assert begun.is_set() and (workspace / ".envrc").read_text() == "export A=1"
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_commands_beside_each_other_cannot_accept_each_others_changes(world: Repositories, way: Way) -> None:
+    """The second begins when the first has made its change; both are compared with what was before the first."""
+    with world.guard(way, keep=(".envrc",)) as process:
+        first = threading.Thread(
+            target=lambda: world.attack(
+                process,
+                "git init -q new; cp $E new/.git/hooks/pre-commit; cp $E nested/.git/hooks/pre-commit; echo evil > .envrc; "
+                "touch begun; until [ -e enough ]; do sleep 0.02; done",
+            )
+        )
+        first.start()
+        try:
+            while not (world.workspace / "begun").exists():
+                first.join(0.01)
+            result = world.attack(process, "true")
+        finally:
+            (world.workspace / "enough").touch()
+            first.join(WATCHDOG)
+    text = "".join(result.notes)
+    for path in ("new/.git/hooks/pre-commit", "nested/.git/hooks/pre-commit", ".envrc"):
+        assert f"{path} was added" in text
+        assert not (world.workspace / path).exists()

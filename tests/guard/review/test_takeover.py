@@ -1,0 +1,124 @@
+"""A command prepares a repository so that the user's next git runs its program.
+
+Each row is what the command does and what the user does afterwards. Without a guard the program runs, or the row proves
+nothing; with it, in every tier, it does not, and the user's git still works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from tests.guard.review.world import Repositories
+from tests.guard.ways import SANDBOXED, Way
+
+STATUS = "git status"
+INSPECT = "git status --ignore-submodules=all"
+COMMIT = "git commit -q --allow-empty -m x"
+# A second repository that looks like the first one, but runs the program.
+COPY = "cp -r .git copy; mv copy {0}; git config -f {0}/config core.fsmonitor $E; "
+BARE_BY_HAND = (
+    "mkdir -p {0}/objects {0}/refs; echo ref: refs/heads/x > {0}/HEAD; "
+    "git config -f {0}/config core.repositoryFormatVersion 0; git config -f {0}/config core.bare false; git config -f {0}/config core.worktree .; "
+    "git config -f {0}/config core.fsmonitor $E"
+)
+
+
+@dataclass(frozen=True)
+class Takeover:
+    name: str
+    command: str
+    user: str = STATUS
+    before: str = ""  # what the user has done before
+
+
+TAKEOVERS = [
+    Takeover("commondir", COPY.format("c") + "echo ../c > .git/commondir"),
+    Takeover("pointer file", COPY.format("g") + "mv .git away; echo 'gitdir: g' > .git"),
+    Takeover("pointer file to a hidden place", COPY.format(".git/refs/g") + "mkdir p; echo 'gitdir: ../.git/refs/g' > p/.git", "git -C p status"),
+    Takeover("replaced by a link", COPY.format("g") + "mv .git away; ln -s g .git"),
+    Takeover("link in a directory", COPY.format(".git/logs/g") + "mkdir p; ln -s ../.git/logs/g p/.git", "git -C p status"),
+    Takeover("absent hooks", "mkdir .git/hooks; cp $E .git/hooks/pre-commit", COMMIT, before="rm -r .git/hooks"),
+    Takeover("absent hooks, as a link", "mkdir h; cp $E h/pre-commit; ln -s ../h .git/hooks", COMMIT, before="rm -r .git/hooks"),
+    Takeover("a hook", "cp $E .git/hooks/pre-commit", COMMIT),
+    Takeover("a hook made executable", "chmod +x nested/.git/hooks/pre-commit", "cd nested; " + COMMIT, before="printf '#!/bin/sh\\ntouch ../../marker\\n' > nested/.git/hooks/pre-commit"),
+    Takeover("config", "git config core.fsmonitor $E"),
+    Takeover("config of a submodule", "git config -f .git/modules/sub/config core.fsmonitor $E"),
+    Takeover("hook of a submodule", "cp $E .git/modules/sub/hooks/pre-commit", "cd sub; " + COMMIT),
+    Takeover("pointer of a submodule", COPY.format("g") + "echo 'gitdir: ../g' > sub/.git", "git -C sub status"),
+    Takeover("config of another root", "git config -f $X/.git/config core.fsmonitor $E", "git -C $X status"),
+    Takeover("hook of another root", "cp $E $X/.git/hooks/pre-commit", "cd $X; " + COMMIT),
+    Takeover("commondir of another root", COPY.format("$X/c") + "echo ../c > $X/.git/commondir", "git -C $X status"),
+    Takeover("config of a bare root", "git config -f $B/config core.bare false; git config -f $B/config core.worktree .; git config -f $B/config core.fsmonitor $E", "git -C $B status"),
+    Takeover("hook of a bare root", "cp $E $B/hooks/update", "git push -q $B HEAD:refs/heads/new"),
+    Takeover("config of a repository inside", "git -C nested config core.fsmonitor $E", "git -C nested status"),
+    Takeover("a moved repository", "mv nested moved; git -C moved config core.fsmonitor $E", "git -C moved status"),
+    Takeover("a repository that is made again", "rm -rf nested/.git; git init -q nested; git -C nested config core.fsmonitor $E", "git -C nested status"),
+    Takeover("a new repository", "git init -q new; git -C new config core.fsmonitor $E", "git -C new status"),
+    Takeover("a new repository with a hook", "git init -q new; cp $E new/.git/hooks/pre-commit", "cd new; " + COMMIT),
+    Takeover("a new repository, deep", "git init -q a/b/c/d; git -C a/b/c/d config core.fsmonitor $E", "git -C a/b/c/d status"),
+    Takeover("a new repository by hand", BARE_BY_HAND.format("new/.git"), "git -C new status"),
+    Takeover("a new repository, unreadable to a strict parser", "git init -q new; printf '[core] fsmonitor = %s\\n' $E >> new/.git/config", "git -C new status"),
+    Takeover("a new repository whose config is a link", "git init -q new; git -C new config core.fsmonitor $E; mv new/.git/config c; ln -s ../../c new/.git/config", "git -C new status"),
+    Takeover("a new repository in the directory of modules", COPY.format(".git/modules/m") + "mkdir m; echo 'gitdir: ../.git/modules/m' > m/.git", "git -C m status"),
+    Takeover("a clone with a hook", "git clone -q nested cloned; cp $E cloned/.git/hooks/post-checkout", "git -C cloned checkout -qb x"),
+    Takeover("a bare repository among sources", BARE_BY_HAND.format("new"), "git -C new status"),
+    Takeover("a bare repository in a directory of sources", BARE_BY_HAND.format("src"), "git -C src status"),
+    Takeover("a bare repository through commondir", "mkdir e; " + COPY.format("e/g") + "cp .git/HEAD .git/index e; echo g > e/commondir; git config -f e/g/config alias.st \"!$E\"", "git -C e st"),
+    Takeover("config.worktree", "git -C nested config extensions.worktreeConfig true; git -C nested config --worktree core.fsmonitor $E", "git -C nested status"),
+    Takeover("config.worktree that was allowed", "git -C nested config --worktree core.fsmonitor $E", "git -C nested status", before="git -C nested config extensions.worktreeConfig true"),
+    Takeover("include.path", "git config -f .git/extra core.fsmonitor $E; git -C nested config include.path $PWD/.git/extra", "git -C nested status"),
+    Takeover("an included file", "git config -f team core.fsmonitor $E", before="git config include.path ../team; git config -f team user.name n"),
+    Takeover("a file included by an included file", "git config -f team2 core.fsmonitor $E", before="git config include.path ../team; git config -f team include.path team2; touch team2"),
+    Takeover("core.hooksPath", "mkdir h; cp $E h/pre-commit; git -C nested config core.hooksPath $PWD/h", "cd nested; " + COMMIT),
+    Takeover("a hook where core.hooksPath leads", "cp $E tools/pre-commit", COMMIT, before="git config core.hooksPath tools"),
+    Takeover("a script that a hook is a link to", "cp $E tools/script", COMMIT, before="printf '#!/bin/sh\\n' > tools/script; chmod +x tools/script; ln -s ../../tools/script .git/hooks/pre-commit"),
+    Takeover("config by another name", "printf '[core]\\n\\tfsmonitor = %s\\n' $E >> same", before="ln .git/config same"),
+    Takeover("a hook by another name", "cat $E > same", COMMIT, before="printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln .git/hooks/pre-commit same"),
+    Takeover("filter", "git -C nested config filter.x.clean $E; echo '* filter=x' > nested/.gitattributes; echo new > nested/tracked", "git -C nested add ."),
+    Takeover("diff driver", "git -C nested config diff.external $E; echo new > nested/tracked", "git -C nested diff"),
+    Takeover("merge driver", "cd nested; git config merge.x.driver $E; echo 'tracked merge=x' > .gitattributes; git checkout -qb b; echo b > tracked; git commit -qam b; git checkout -q main; echo m > tracked; git commit -qam m", "git -C nested merge b"),
+    Takeover("alias", "git -C nested config alias.st \"!$E\"", "git -C nested st"),
+    Takeover("credential.helper", "git -C nested config credential.helper \"!$E\"", "printf 'host=h\\nprotocol=https\\n\\n' | git -C nested credential fill"),
+    Takeover("gpg.program", "git -C nested config gpg.program $E; git -C nested config commit.gpgSign true", "cd nested; " + COMMIT),
+    Takeover("remote.uploadpack", "git -C nested remote add o $PWD; git -C nested config remote.o.uploadpack $E", "git -C nested fetch o"),
+    Takeover("commondir of a work tree", COPY.format("g") + "git worktree add -q wt; echo $PWD/g > .git/worktrees/wt/commondir", "git -C wt status"),
+    Takeover("commondir of an old work tree", COPY.format("g") + "echo $PWD/g > .git/worktrees/wt/commondir", "git -C wt status", before="git worktree add -q wt"),
+    Takeover("pointer of an old work tree", COPY.format("g") + "echo gitdir: $PWD/g > wt/.git", "git -C wt status", before="git worktree add -q wt"),
+    Takeover("exec in a rebase", "git rebase -q -x $E other", "echo x > tracked; git add tracked; git rebase --continue"),
+    Takeover("exec in the user's rebase", "echo exec $E >> .git/rebase-merge/git-rebase-todo", "echo x > tracked; git add tracked; git rebase --continue", before="git rebase -q other"),
+    Takeover("strategy of the user's rebase", "mkdir git-merge-x; echo x/../evil.sh > .git/rebase-merge/strategy", "echo x > tracked; git add tracked; git rebase --continue", before="git rebase -q other"),
+    Takeover("strategy of a cherry-pick", "mkdir git-merge-x; git config -f .git/sequencer/opts options.strategy x/../evil.sh", "echo x > tracked; git add tracked; git cherry-pick --continue", before="git checkout -q other; git cherry-pick main~1 main"),
+    Takeover("update of a submodule", "git config submodule.sub.update \"!$E\"", "git -C sub checkout -q HEAD~0; git -C sub -c user.name=n commit -qm x --allow-empty; git submodule update"),
+]  # fmt: skip
+
+
+def take_over(world: Repositories, row: Takeover, way: Way) -> tuple[bool, str]:
+    """Whether the hostile program ran, and what the user saw."""
+    world.user(row.before)
+    assert not world.marker.exists()
+    with world.guard(way) as guard:
+        world.attack(guard, row.command)
+    assert not world.marker.exists() or way == "unsafe-none"
+    world.marker.unlink(missing_ok=True)
+    seen = world.user(row.user)
+    return world.marker.exists(), seen
+
+
+@pytest.mark.parametrize("row", TAKEOVERS, ids=[row.name for row in TAKEOVERS])
+def test_unguarded_it_succeeds(world: Repositories, row: Takeover) -> None:
+    ran, seen = take_over(world, row, "unsafe-none")
+    assert ran, seen
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("row", TAKEOVERS, ids=[row.name for row in TAKEOVERS])
+def test_under_the_guard_it_fails(make_world: Callable[[str], Repositories], row: Takeover, way: Way) -> None:
+    world = make_world("guarded")
+    ran, _ = take_over(world, row, way)
+    assert not ran
+    assert "On branch main" in world.user(
+        "git rebase --abort; git cherry-pick --abort; git checkout -q main; " + INSPECT
+    )

@@ -1,0 +1,149 @@
+"""After a command: everything is compared with how it was, and put back.
+
+Each entry by itself: one that cannot be put back is a problem that is reported, and the others are compared all the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from toolkit.guard.process.program import is_below
+from toolkit.guard.review.baseline import Baseline, HeldPart, is_held, pointer_target, read_entry, real_path
+from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state
+from toolkit.guard.review.node import Node, NodeReader, PutBackStore
+from toolkit.guard.review.put_back import Change, put_back
+from toolkit.guard.review.scan import Identity, Place, Root, Scan, Scanner
+
+_MAX_ROUNDS: Final = 100  # one for each level of directories that a command made unreadable
+
+
+class Comparison:
+    """The comparison after one command: ``git`` and ``kept`` are what was put back, ``problems`` what was not checked.
+
+    ``held`` are the parts that no running command can have changed; paths are shown relative to ``workspace``.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Root],
+        baseline: Baseline,
+        store: PutBackStore,
+        held: Collection[HeldPart],
+        workspace: str,
+    ) -> None:
+        self._roots = roots
+        self._baseline = baseline
+        self._store = store
+        self._held = held
+        self._workspace = workspace
+        self._failed: set[Place] = set()
+        self.git: Final[list[Change]] = []
+        self.kept: Final[list[Change]] = []
+        self.problems: Final[list[str]] = []
+
+    def run(self, scanner: Scanner, *, git: bool) -> None:
+        """Compare everything; repositories only if ``git``."""
+        try:
+            scan = self._scan_all(scanner)
+        except Exception as error:  # whatever fails, the output of the command is not lost, and the note is loud
+            self.problems.append(_reason(error))
+            return
+        if git:
+            self._compare_repositories(scan)
+        reader = NodeReader()
+        for place in sorted({*self._baseline.kept, *scan.kept}):
+            before = self._baseline.kept.get(place)
+            if not is_held(place, before, self._held):
+                self._collect(self.kept, place, self._compare_entry(place, before, reader))
+
+    def _scan_all(self, scanner: Scanner) -> Scan:
+        """Scan, also what a command made unreadable for its own user."""
+        scan = scanner.scan()
+        for _ in range(_MAX_ROUNDS):
+            hidden = [place for place in scan.unreadable if place not in self._baseline.unreadable]
+            if not hidden:
+                break
+            try:
+                for place in hidden:
+                    self._roots[place.root].make_readable(place.path)
+            except OSError:
+                break
+            scan = scanner.scan()
+        unchecked = [self._shown(place) for place in scan.unreadable if place not in self._baseline.unreadable]
+        self.problems.extend(f"{path} cannot be read" for path in unchecked)
+        if scan.left_out:
+            self.problems.append(f"there are too many directories, and at least {scan.left_out} were left out")
+        return scan
+
+    def _compare_repositories(self, scan: Scan) -> None:
+        for place, identity in scan.git_folders.items():
+            self._collect(self.git, place, self._compare_folder(place, identity))
+        checked = [place for place in scan.git_folders if place not in self._failed]
+        valid = {real_path(place, self._roots) for place in checked} | self._baseline.targets
+        for place, identity in scan.git_folders.items():
+            if self._baseline.state_of(place, identity) is None:
+                self._collect(self.git, place, self._compare_pointer(place.child(COMMON), None, valid))
+        for place in scan.pointers:
+            before = self._baseline.pointers.get(place)
+            if not is_held(place, before, self._held):
+                self._collect(self.git, place, self._compare_pointer(place, before, valid))
+
+    def _collect(self, changes: list[Change], place: Place, found: Iterable[Change]) -> None:
+        try:
+            for change in found:
+                changes.append(change)
+        except Exception as error:  # the others are compared all the same
+            self._failed.add(place)
+            self.problems.append(f"{self._shown(place)}: {_reason(error)}")
+
+    def _compare_folder(self, place: Place, identity: Identity) -> Iterable[Change]:
+        folder = self._roots[place.root].open_folder(place.path)
+        try:
+            now = read_state(folder)
+            before = self._baseline.state_of(place, identity)
+            review = StateReview(folder, place, self._shown(place), self._store)
+            if before is not None:
+                held = [name for name in PARTS if is_held((identity, name), before.parts[name], self._held)]
+                yield from review.restore(before, now, held)
+            elif place.name.lower() == ".git" or review.is_clean(now) or not self._was_there(place, identity):
+                yield from review.clean(now)
+            else:
+                yield from review.disarm()
+        finally:
+            os.close(folder)
+
+    def _was_there(self, place: Place, identity: Identity) -> bool:
+        return self._baseline.seen is not None and self._baseline.seen.contains(place, identity)
+
+    def _compare_pointer(self, place: Place, before: Node | None, valid: Collection[str]) -> Iterable[Change]:
+        now = read_entry(place, self._roots, NodeReader(1))
+        if now is not None and pointer_target(place, now, self._roots) not in valid:
+            yield from self._put_back(place, before, now)
+
+    def _compare_entry(self, place: Place, before: Node | None, reader: NodeReader) -> Iterable[Change]:
+        now = read_entry(place, self._roots, reader)
+        if before == now:
+            return
+        try:
+            yield from self._put_back(place, before, now)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # it went with the directory it was in
+
+    def _put_back(self, place: Place, before: Node | None, now: Node | None) -> Iterable[Change]:
+        folder = self._roots[place.root].open_folder(place.parent.path)
+        try:
+            yield from put_back(folder, place.name, before, now, self._shown(place), self._store)
+        finally:
+            os.close(folder)
+
+    def _shown(self, place: Place) -> str:
+        root = self._roots[place.root].path
+        full = os.path.join(root, place.path) if place.path else root
+        return os.path.relpath(full, self._workspace) if is_below(full, self._workspace) else full
+
+
+def _reason(error: Exception) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number) if number else type(error).__name__

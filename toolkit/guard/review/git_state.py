@@ -1,0 +1,212 @@
+"""What in one git directory can make git run something: how it was, and what a command may change of it.
+
+In a repository that was there before the command, everything of this kind stays as it was; only harmless settings of
+``config`` may differ. In a new one, only harmless settings and no hooks remain. Instructions of an unfinished rebase that
+run programs are taken out if they were not there before.
+
+Limits: programs and scripts in the workspace that the user's own configuration names (a filter, an alias, a script that a
+hook calls) are not covered, except for hooks behind ``core.hooksPath`` and files behind ``include.path``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from toolkit.guard.review.git_config import (
+    Setting,
+    UnreadableConfig,
+    harmless_text,
+    is_known_strategy,
+    parse_config,
+    risky_settings,
+)
+from toolkit.guard.review.node import Node, NodeReader, PutBackStore, replace_file
+from toolkit.guard.review.put_back import Change, put_back
+from toolkit.guard.review.scan import Place
+
+CONFIGS: Final = ("config", "config.worktree")
+COMMON: Final = "commondir"
+FOLDERS: Final = ("hooks", "remotes", "branches")
+PARTS: Final = (*CONFIGS, COMMON, *FOLDERS)
+
+_OTHERS_WRITE: Final = 0o022
+_IN_MODULES: Final = re.compile(r"(?:^|/)\.git/modules/")
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNFINISHED: Final = ("rebase-merge", "rebase-apply", "sequencer")
+_TODO: Final = "git-rebase-todo"
+# Instructions that run nothing but git, comments and empty lines; ``exec`` is not among them.
+_PLAIN_INSTRUCTION: Final = re.compile(
+    rb"[ \t]*(?:#.*|(?:p|pick|r|reword|e|edit|s|squash|f|fixup|d|drop|l|label|t|reset|m|merge|u|update-ref|b|break|noop)"
+    rb"(?:[ \t].*)?)?[ \t\r]*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GitState:
+    """The parts of one git directory by name, None where there is none, and the lines of an unfinished rebase."""
+
+    parts: dict[str, Node | None]
+    todo: frozenset[bytes]
+
+
+def read_state(folder: int) -> GitState:
+    """The state of the git directory with this descriptor."""
+    reader = NodeReader(ignored_ending=".sample")  # git runs no hook with such a name
+    parts = {name: reader.read(folder, name) for name in PARTS}
+    return GitState(parts, frozenset(_read_todo(folder).split(b"\n")))
+
+
+def _is_empty(node: Node | None) -> bool:
+    return node is None or (node.kind == "directory" and not node.children)
+
+
+def _read_todo(folder: int) -> bytes:
+    node = NodeReader().read(folder, f"{_UNFINISHED[0]}/{_TODO}", follow=False)
+    return node.data if node is not None and node.kind == "file" and node.whole else b""
+
+
+class StateReview:
+    """The review of one git directory, which ``folder`` is a descriptor of."""
+
+    def __init__(self, folder: int, place: Place, shown: str, store: PutBackStore) -> None:
+        self._folder = folder
+        self._shown = shown
+        self._store = store
+        self._of_submodule = _IN_MODULES.search(place.path) is not None
+        self._bare = place.name.lower() != ".git" and not self._of_submodule
+
+    def restore(self, before: GitState, now: GitState, held: Collection[str]) -> Iterator[Change]:
+        """Make it what it was, but for harmless settings. ``held`` parts were read-only: what differs is the user's."""
+        for name in PARTS:
+            old, new = before.parts[name], now.parts[name]
+            if name in held:
+                continue
+            if (name in CONFIGS and self._is_same_risk(old, new)) or (_is_empty(old) and _is_empty(new)):
+                continue
+            if _is_empty(old) and new is not None and new.kind == "directory":
+                old = dataclasses.replace(new, children={})
+            yield from put_back(self._folder, name, old, new, f"{self._shown}/{name}", self._store)
+        yield from self._stop_programs(before.todo)
+
+    def is_clean(self, now: GitState) -> bool:
+        """Whether a new repository has nothing that would have to be removed."""
+        configs = (now.parts[name] for name in CONFIGS)
+        return all(node is None or (node.kind == "file" and not self._risk(node)) for node in configs) and all(
+            _is_empty(now.parts[name]) for name in FOLDERS
+        )
+
+    def disarm(self) -> Iterator[Change]:
+        """Make it a plain directory: without ``HEAD``, git does not take it for a repository."""
+        for name in ("HEAD", "head"):
+            if NodeReader(0).read(self._folder, name) is not None:
+                self._store.take(self._folder, name, f"{self._shown}/{name}")
+                yield Change(f"{self._shown}/{name}", "added")
+
+    def clean(self, now: GitState) -> Iterator[Change]:
+        """Leave only harmless settings and no hooks in a new repository."""
+        for name in CONFIGS:
+            node, path = now.parts[name], f"{self._shown}/{name}"
+            if node is None or (node.kind == "file" and not self._risk(node)):
+                continue
+            if node.kind == "file" and node.whole:
+                self._store.copy(node, path)
+                text = harmless_text(node.data, bare=self._bare, of_submodule=self._of_submodule)
+                replace_file(self._folder, name, text, node.mode & ~_OTHERS_WRITE)
+            else:
+                self._store.take(self._folder, name, path)
+            names = [os.fsdecode(setting.name) for setting in self._risk(node)]
+            yield Change(f"{path} ({', '.join(names[:5])})" if names else path, "added")
+        for name in FOLDERS:
+            node, path = now.parts[name], f"{self._shown}/{name}"
+            empty = None if node is None or node.kind != "directory" else dataclasses.replace(node, children={})
+            yield from put_back(self._folder, name, empty, node, path, self._store)
+        yield from self._stop_programs(frozenset())
+
+    def _risk(self, node: Node | None) -> list[Setting]:
+        if node is None:
+            return []
+        content = node.content
+        if content.kind != "file" or not content.whole:
+            return [Setting(b"", None, b"unreadable", content.data)]
+        return risky_settings(content.data, of_submodule=self._of_submodule)
+
+    def _is_same_risk(self, old: Node | None, new: Node | None) -> bool:
+        if new is None or new.kind == "other":
+            return old == new
+        if new.kind == "link" and (old is None or old.kind != "link" or old.data != new.data):
+            return False
+        opened = new.mode & ~(old.mode if old is not None else 0) & _OTHERS_WRITE
+        return not opened and self._risk(old) == self._risk(new)
+
+    def _stop_programs(self, known: Collection[bytes]) -> Iterator[Change]:
+        """Take what runs programs out of an unfinished rebase or cherry-pick."""
+        for name in _UNFINISHED:
+            path = f"{self._shown}/{name}"
+            node = NodeReader().read(self._folder, name, follow=False)
+            if node is None:
+                continue
+            if node.kind != "directory":
+                self._store.take(self._folder, name, path)
+                yield Change(path, "added")
+                continue
+            fd = os.open(name, _FOLDER, dir_fd=self._folder)
+            try:
+                yield from self._stop_in(fd, node, path, known)
+            finally:
+                os.close(fd)
+
+    def _stop_in(self, fd: int, node: Node, path: str, known: Collection[bytes]) -> Iterator[Change]:
+        for name, is_fine in (("strategy", _is_fine_strategy), ("opts", _are_fine_options)):
+            child = node.children.get(name)
+            if child is not None and not (child.kind == "file" and child.whole and is_fine(child.data)):
+                self._store.take(fd, name, f"{path}/{name}")
+                yield Change(f"{path}/{name}", "changed")
+        todo = node.children.get(_TODO)
+        if todo is None:
+            return
+        if todo.kind != "file" or not todo.whole:
+            self._store.take(fd, _TODO, f"{path}/{_TODO}")
+            yield Change(f"{path}/{_TODO}", "added")
+            return
+        lines = todo.data.split(b"\n")
+        kept = [line for line in lines if line in known or _PLAIN_INSTRUCTION.fullmatch(line)]
+        if kept != lines:
+            self._store.copy(todo, f"{path}/{_TODO}")
+            replace_file(fd, _TODO, b"\n".join(kept), todo.mode)
+            yield Change(f"{path}/{_TODO}", "changed")
+
+
+def _is_fine_strategy(data: bytes) -> bool:
+    return is_known_strategy(data)
+
+
+def _are_fine_options(data: bytes) -> bool:
+    """Whether the options of a cherry-pick name no program as its strategy."""
+    try:
+        settings = parse_config(data)
+    except UnreadableConfig:
+        return False
+    return all(is_known_strategy(setting.value or b"") for setting in settings if setting.key == b"strategy")
+
+
+def followed_paths(config: Node | None, git_folder: str, work_tree: str) -> Iterator[str]:
+    """Paths of hooks and included files that a configuration leads to; ``git_folder`` is where it is."""
+    if config is None:
+        return
+    try:
+        settings = parse_config(config.content.data)
+    except UnreadableConfig:
+        return
+    for setting in settings:
+        if setting.value is None:
+            continue
+        value = os.path.expanduser(os.fsdecode(setting.value))
+        if setting.name == b"core.hookspath":
+            yield os.path.join(work_tree, value)
+        elif setting.section in (b"include", b"includeif") and setting.key == b"path":
+            yield os.path.join(git_folder, value)

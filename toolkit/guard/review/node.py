@@ -1,0 +1,232 @@
+"""A file, link or directory as it was: reading it into memory, comparing it, writing it again, taking one away.
+
+Promise: nothing here follows a link when it writes or removes. A link is remembered with what it leads to, so that a
+change behind it is a difference as well. What is too large to remember is known by its size, inode and times: a change is
+seen, but cannot be undone. Limit: owners and times are not remembered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import secrets
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, TypeVar
+
+from toolkit.guard.fs.resolve import HANDLE
+from toolkit.guard.process.private_home import remove_tree
+
+MAX_FILE: Final = 1 << 20
+MAX_FILES: Final = 2_000
+MAX_DEPTH: Final = 32
+
+Kind: TypeAlias = Literal["file", "link", "directory", "other"]
+_T = TypeVar("_T")
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One entry. ``data`` is the content of a file or the target of a link; ``target`` is what a link leads to.
+
+    ``whole`` is False if ``data`` only identifies what was too large to remember. ``has_other_names``: a file with hard
+    links.
+    """
+
+    kind: Kind
+    mode: int = 0
+    data: bytes = b""
+    whole: bool = True
+    children: Mapping[str, Node] = field(default_factory=dict)
+    target: Node | None = None
+    has_other_names: bool = field(default=False, compare=False)
+
+    @property
+    def content(self) -> Node:
+        """Itself, or what the link leads to."""
+        return self.target if self.target is not None else self
+
+    def is_whole(self) -> bool:
+        """Whether all of it was remembered, so that it can be written again."""
+        return self.whole and self.kind != "other" and all(child.is_whole() for child in self.children.values())
+
+    def is_reached_elsewhere(self) -> bool:
+        """Whether its content can be changed in another place, which a mount of it does not hold: there is a link in it,
+        or a file with another name."""
+        here = self.kind == "link" or self.has_other_names
+        return here or any(child.is_reached_elsewhere() for child in self.children.values())
+
+
+class NodeReader:
+    """Reads entries until its budget is spent; further files are only identified. Names in directories that end in
+    ``ignored_ending`` do not count."""
+
+    def __init__(self, files: int = MAX_FILES, ignored_ending: str = "") -> None:
+        self._left = files
+        self._ignored_ending = ignored_ending
+
+    def read(self, folder: int, name: str, *, depth: int = 0, follow: bool = True) -> Node | None:
+        """The entry ``name`` in the directory with this descriptor; None if there is none."""
+        try:
+            info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            mode = stat.S_IMODE(info.st_mode)
+            if stat.S_ISLNK(info.st_mode):
+                target = self._read_target(folder, name, depth) if follow else None
+                return Node("link", 0, os.fsencode(os.readlink(name, dir_fd=folder)), target=target)
+            if stat.S_ISDIR(info.st_mode) and depth < MAX_DEPTH:
+                return Node("directory", mode, children=self._read_folder(folder, name, depth, _FOLDER))
+            if stat.S_ISREG(info.st_mode):
+                return self._read_file(folder, name, info, _FILE | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return Node("other", data=b"unreadable")
+        return Node("other", mode, b"%d" % info.st_mode)
+
+    def _read_folder(self, folder: int, name: str, depth: int, flags: int) -> dict[str, Node]:
+        fd = os.open(name, flags, dir_fd=folder)
+        try:
+            names = [one for one in os.listdir(fd) if not (self._ignored_ending and one.endswith(self._ignored_ending))]
+            nodes = {child: self.read(fd, child, depth=depth + 1, follow=flags == _FOLDER) for child in names}
+        finally:
+            os.close(fd)
+        return {child: node for child, node in sorted(nodes.items()) if node is not None}
+
+    def _read_target(self, folder: int, name: str, depth: int) -> Node | None:
+        """What a link leads to, if it is a file or a directory; a device is not even opened."""
+        try:
+            handle = os.open(name, HANDLE, dir_fd=folder)
+        except OSError:
+            return None  # leads nowhere
+        try:
+            info, path = os.fstat(handle), f"/proc/self/fd/{handle}"
+            if stat.S_ISREG(info.st_mode):
+                return self._read_file(folder, path, info, _FILE)
+            if stat.S_ISDIR(info.st_mode) and depth < MAX_DEPTH:
+                children = self._read_folder(folder, path, depth, _FOLDER & ~os.O_NOFOLLOW)
+                return Node("directory", stat.S_IMODE(info.st_mode), children=children)
+        except OSError:
+            return Node("other", data=b"unreadable")
+        finally:
+            os.close(handle)
+        return None
+
+    def _read_file(self, folder: int, name: str, info: os.stat_result, flags: int) -> Node:
+        mode = stat.S_IMODE(info.st_mode)
+        self._left -= 1
+        if info.st_size > MAX_FILE or self._left < 0:
+            facts = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+            return Node("file", mode, repr(facts).encode(), whole=False, has_other_names=info.st_nlink > 1)
+        fd = os.open(name, flags, dir_fd=folder)
+        try:
+            return Node("file", mode, os.read(fd, info.st_size + 1), has_other_names=info.st_nlink > 1)
+        finally:
+            os.close(fd)
+
+
+def _make_writable(folder: int) -> None:
+    """Names in it may be changed by its owner from now on: a command could have forbidden that."""
+    info = os.fstat(folder)
+    if info.st_mode & stat.S_IRWXU != stat.S_IRWXU and info.st_uid == os.geteuid():
+        os.fchmod(folder, stat.S_IMODE(info.st_mode) | stat.S_IRWXU)
+
+
+def write_node(folder: int, name: str, node: Node) -> None:
+    """Write an entry where there is none. What was not remembered is left out."""
+    _make_writable(folder)
+    if node.kind == "link":
+        os.symlink(node.data, os.fsencode(name), dir_fd=folder)
+    elif node.kind == "directory":
+        os.mkdir(name, 0o700, dir_fd=folder)
+        fd = os.open(name, _FOLDER, dir_fd=folder)
+        try:
+            for child, below in node.children.items():
+                write_node(fd, child, below)
+            os.fchmod(fd, node.mode)
+        finally:
+            os.close(fd)
+    elif node.kind == "file" and node.whole:
+        with open(os.open(name, _NEW, 0o600, dir_fd=folder), "wb") as file:
+            file.write(node.data)
+            os.fchmod(file.fileno(), node.mode & 0o777)
+
+
+def replace_file(folder: int, name: str, data: bytes, mode: int) -> None:
+    """Write a file in place of whatever has that name and is not a directory, in one step."""
+    temporary = f"{name}.{secrets.token_hex(8)}"
+    write_node(folder, temporary, Node("file", mode, data))
+    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+class PutBackStore:
+    """Where what a review removes or replaces is kept for a person; without a directory, nothing is kept."""
+
+    def __init__(self, state_dir: str | None) -> None:
+        self._path = None if state_dir is None else os.path.join(state_dir, "put-back")
+        self._batch = ""
+
+    @property
+    def batch(self) -> str:
+        """The name of the directory with what was taken since ``start_batch``; empty if nothing was."""
+        return self._batch
+
+    def start_batch(self) -> None:
+        """Use a new directory from now on."""
+        self._batch = ""
+
+    def take(self, folder: int, name: str, label: str) -> None:
+        """Move an entry away; ``label`` is its path for people. ``OSError`` if it is still there."""
+        _make_writable(folder)
+        if self._path is not None:
+            with contextlib.suppress(OSError):  # what cannot be kept is removed all the same
+                if self._keep(self._path, label, lambda where: _move(folder, name, where)):
+                    return
+        remove_entry(folder, name)
+
+    def copy(self, node: Node, label: str) -> None:
+        """Keep what is about to be replaced in one step, if possible."""
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                self._keep(self._path, label, lambda where: write_node(where, "content", node))
+
+    def _keep(self, base: str, label: str, act: Callable[[int], _T]) -> _T:
+        """Call ``act`` with a new directory for one entry, named after it."""
+        if not self._batch:
+            stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
+            self._batch = f"{stamp}-{secrets.token_hex(4)}"
+        batch = os.path.join(base, self._batch)
+        os.makedirs(batch, 0o700, exist_ok=True)
+        path = os.path.join(batch, f"{len(os.listdir(batch)):04}-{label.replace('/', '%')[-60:]}")
+        os.mkdir(path, 0o700)
+        where = os.open(path, _FOLDER)
+        try:
+            return act(where)
+        finally:
+            os.close(where)
+
+
+def _move(folder: int, name: str, where: int) -> bool:
+    """Move it, or copy it to another file system; whether it is gone from its place."""
+    with contextlib.suppress(OSError):
+        os.rename(name, "content", src_dir_fd=folder, dst_dir_fd=where)
+        return True
+    node = NodeReader().read(folder, name, follow=False)
+    if node is not None:
+        write_node(where, "content", node)
+    return False
+
+
+def remove_entry(folder: int, name: str) -> None:
+    """Remove an entry with everything below it, following no link."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return
+    except OSError:
+        remove_tree(f"/proc/self/fd/{folder}/{name}")

@@ -1,0 +1,164 @@
+"""The review of commands: what a command must leave as it was is compared after it, put back, and reported.
+
+Promise: when a command has ended and nothing of it is alive, no file below a root that a command may write makes git run
+something that git would not have run before; this covers what did not exist, repositories inside others, new ones, moved
+ones, and pointers and links to them. Entries that a ``keep`` pattern covers are as they were. What was removed or
+replaced is kept below ``state_dir``, and a note says what was done. What cannot be checked is named in a note as well.
+
+Limits: this is after the command. While it runs, another program of the user that runs git in a repository which no mount
+holds may see the change, and so may the user's git if this process is killed before the review. A change that the user
+makes at the same time, where no mount tells the two apart, is put back like the command's own. While commands run beside
+each other, what the first of them found counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from toolkit.errors import ToolNotAllowed
+from toolkit.guard.fs.deny_globs import Globs
+from toolkit.guard.permission import GitMode
+from toolkit.guard.process.program import is_below
+from toolkit.guard.review.baseline import Baseline, HeldPart, take_baseline
+from toolkit.guard.review.comparison import Comparison
+from toolkit.guard.review.mounts import MAX_MOUNTS, HeldMount, held_parts, mounts_of_everything, mounts_of_roots
+from toolkit.guard.review.node import PutBackStore
+from toolkit.guard.review.notes import describe
+from toolkit.guard.review.scan import Place, Root, Scan, Scanner
+
+
+@dataclass(eq=False, slots=True)
+class RunningReview:
+    """One command that runs: what to mount for it, and which parts no running command can write because of that."""
+
+    mounts: list[HeldMount]
+    held: frozenset[HeldPart] = field(default_factory=frozenset)
+
+
+class Review:
+    """Reviews the commands of one guard. May be used by several threads.
+
+    ``roots`` are all directories that commands may write, ``skip`` those below them that they may not. ``mounts``: whether
+    the tier can hold anything.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        *,
+        git: GitMode,
+        keep: Iterable[str],
+        skip: Collection[str],
+        state_dir: str | None,
+        mounts: bool,
+    ) -> None:
+        outermost = [path for path in roots if not any(path != other and is_below(path, other) for other in roots)]
+        self._paths: Final = list(dict.fromkeys(outermost))
+        self._all_paths: Final = roots
+        self._git: Final = git
+        self._mounts: Final = mounts
+        self._keep: Final = Globs(keep)
+        self._store: Final = PutBackStore(state_dir)
+        self._lock: Final = threading.Lock()
+        self._roots = [Root(path) for path in self._paths] if self.is_needed else []
+        self._scanner = Scanner(self._roots, self._keep, skip)
+        self._running: set[RunningReview] = set()
+        self._baseline = Baseline()
+        self._closed = False
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to compare."""
+        return self._git != "write" or bool(self._keep.globs)
+
+    def begin(self, *, long: bool = False) -> RunningReview:
+        """Before a command: remember how everything is. ``long``: it runs until it is closed."""
+        with self._lock, _refusing_os_errors():
+            scan = self._scanner.scan()
+            if self._git == "read-only" and scan.git_folders and not self._mounts:
+                raise ToolNotAllowed(
+                    'commands cannot run: git="read-only" cannot be kept in the reduced sandbox, where there are no '
+                    'read-only mounts; use git="commit", or a machine with the full sandbox'
+                )
+            fresh = take_baseline(scan, self._roots, self._scanner.seen())
+            before = self._held_by_all()
+            self._baseline = fresh.with_older(self._baseline, before) if self._running else fresh
+            running = self._prepare(scan, long=long)
+            if self._running:
+                running.held &= before
+            self._running.add(running)
+            return running
+
+    def end(self, running: RunningReview) -> list[str]:
+        """After a command, when nothing of it is alive: put things back. Returns notes for whoever ran it."""
+        with self._lock:
+            held = self._held_by_all()
+            self._running.discard(running)
+            self._store.start_batch()
+            comparison = Comparison(self._roots, self._baseline, self._store, held, self._all_paths[0])
+            comparison.run(self._scanner, git=self._git != "write")
+            if not self._running:
+                self._baseline = Baseline()
+                if self._closed:
+                    self._close_roots()
+            return describe(comparison.git, comparison.kept, comparison.problems, self._store.batch)
+
+    def root_path(self, place: Place) -> str:
+        """The path of the root that a place is below, as commands see it."""
+        return self._paths[place.root]
+
+    def close(self) -> None:
+        """Close the roots, once no command runs any more."""
+        with self._lock:
+            self._closed = True
+            if not self._running:
+                self._close_roots()
+
+    def _close_roots(self) -> None:
+        for root in self._roots:
+            root.close()
+        self._roots.clear()
+
+    def _held_by_all(self) -> frozenset[HeldPart]:
+        return frozenset.intersection(*(one.held for one in self._running)) if self._running else frozenset()
+
+    def _prepare(self, scan: Scan, *, long: bool) -> RunningReview:
+        if not self._mounts or self._git == "write":
+            return RunningReview([])
+        if long or self._git == "read-only":
+            mounts = mounts_of_everything(scan, self._roots)
+        else:
+            mounts = mounts_of_roots(scan, self._roots, self._tops())
+        if len(mounts) > MAX_MOUNTS:
+            if self._git == "read-only":
+                raise ToolNotAllowed(
+                    f'commands cannot run: git="read-only" holds at most {MAX_MOUNTS} repositories, and there are more; '
+                    'use git="commit", or a smaller workspace'
+                )
+            mounts = mounts[:MAX_MOUNTS]
+        return RunningReview(mounts, held_parts(mounts))
+
+    def _tops(self) -> list[Place]:
+        """The place of every root; one may be inside another."""
+        tops = []
+        for path in self._all_paths:
+            for number, outer in enumerate(self._paths):
+                if is_below(path, outer):
+                    tops.append(Place(number, path[len(outer) + 1 :]))
+                    break
+        return tops
+
+
+@contextlib.contextmanager
+def _refusing_os_errors() -> Iterator[None]:
+    """A command does not run if what it must leave as it was cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else "unknown error"
+        raise ToolNotAllowed(f"commands cannot run: the state of the repositories could not be read ({why})") from None
