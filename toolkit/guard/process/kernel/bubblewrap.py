@@ -7,8 +7,8 @@ Promise: the same as the full tier we build ourselves, kept by other means becau
 handles. What it mounted is compared with what was meant before the command starts; and a path below the workspace is
 mounted only while every running command has it mounted, too, and so cannot put a link in its place. Only root can change
 the bubblewrap program. Limits: a command of another guard on the same workspace could still replace such a path while a
-command starts, and have bubblewrap make or empty a file of that name elsewhere; uid 0 can change the mode of the five
-devices.
+command starts, and have bubblewrap make or empty a file of that name elsewhere; a link that leads to the interpreter can be
+replaced; uid 0 can change the mode of the five devices.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Mount:
 @dataclass(frozen=True, slots=True)
 class _RunningCommand:
     stderr_file: int  # a memory file with what bubblewrap prints
-    repository: frozenset[str]  # paths in the repository that are mounts of their own for this command
+    held: frozenset[str]  # paths in writable roots that are mounts of their own for this command
 
 
 class BubblewrapStarter:
@@ -128,8 +128,8 @@ class BubblewrapStarter:
     def start(self, request: CommandRequest, stdio: list[int], client: int, foreign: list[int]) -> int:
         """Start bubblewrap and return its pid; it inherits only the descriptors named here."""
         writable = self._setup.roots.workspace_writable and not request.read_only
-        repository = self._repository_mounts() if writable else {}
-        mounts = {**self._root_mounts(request), **repository}
+        held = self._held_mounts() if writable else {}
+        mounts = {**self._root_mounts(request), **held}
         stderr_file = _make_memory_file(b"")
         try:
             with contextlib.ExitStack() as stack:
@@ -147,7 +147,7 @@ class BubblewrapStarter:
         except OSError:
             os.close(stderr_file)
             raise
-        self._running[pid] = _RunningCommand(stderr_file, frozenset(repository))
+        self._running[pid] = _RunningCommand(stderr_file, frozenset(held))
         return pid
 
     def _spawn(self, arguments: list[str], descriptors: list[int], stderr_file: int) -> int:
@@ -201,8 +201,34 @@ class BubblewrapStarter:
         others = (roots.workspace, *roots.read, *roots.write)
         return os.path.islink(path) and any(is_below(path, other) for other in others if other != path)
 
+    def _held_mounts(self) -> dict[str, _Mount]:
+        """What is inside a writable root and must not change, by path: as in ``namespaces``, but see the promise above."""
+        mounts = {**self._trusted_mounts(), **self._repository_mounts()}
+        kept = [place for place in mounts if all(place in other.held for other in self._running.values())]
+        return {place: mounts[place] for place in kept}
+
+    def _trusted_mounts(self) -> dict[str, _Mount]:
+        """The places from which the interpreter loads code. Limit: bubblewrap cannot mount on a link."""
+        roots = self._setup.roots
+        mounts: dict[str, _Mount] = {}
+        for place in roots.trusted:
+            around = roots.writable_around(place)
+            root = self._workspace_fd if around == roots.workspace else os.open(around, HANDLE | os.O_DIRECTORY)
+            with contextlib.ExitStack() as stack:
+                if root != self._workspace_fd:
+                    stack.callback(os.close, root)
+                try:
+                    handle = open_beneath(root, os.path.relpath(place, around), HANDLE | os.O_NOFOLLOW, openat2)
+                except OSError:
+                    continue  # it was removed
+                stack.callback(os.close, handle)
+                info = os.fstat(handle)
+                if not stat.S_ISLNK(info.st_mode):
+                    mounts[place] = _Mount(os.readlink(f"/proc/self/fd/{handle}"), identity(info), True)
+        return mounts
+
     def _repository_mounts(self) -> dict[str, _Mount]:
-        """The protected parts of a repository, by path: as in ``namespaces``, but see the promise above."""
+        """The protected parts of a repository."""
         workspace = os.readlink(f"/proc/self/fd/{self._workspace_fd}")
         mounts: dict[str, _Mount] = {}
         for name in (".git", *(f".git/{name}" for name in GIT_RUNS)):
@@ -215,8 +241,7 @@ class BubblewrapStarter:
                 place = self._setup.roots.workspace + source.removeprefix(workspace)
                 mounts[place] = _Mount(source, identity(os.fstat(handle)), name != ".git")
             os.close(handle)
-        kept = [place for place in mounts if all(place in other.repository for other in self._running.values())]
-        return {place: mounts[place] for place in kept}
+        return mounts
 
 
 def _system_steps(*, with_size: bool) -> dict[str, list[str]]:

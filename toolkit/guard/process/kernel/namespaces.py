@@ -110,6 +110,7 @@ def mount_private(roots: Roots, *, read_only: bool, processes: int) -> bool:
             _set_attributes(_AT_FDCWD, path, _RDONLY)
     elif roots.workspace_writable:
         _protect_repository(roots.workspace)
+        _hold_trusted_code(roots)
     return limited
 
 
@@ -181,15 +182,33 @@ def _protect_repository(workspace: str) -> None:
     os.close(root)
 
 
-def _mount_onto_itself(root: int, path: str, attributes: int) -> bool:
+def _hold_trusted_code(roots: Roots) -> None:
+    """Keep what the interpreter loads as it is: read-only mounts, also on links, below directories that cannot be moved.
+
+    Limit: moving a file between a directory on the way to such a place and one outside it needs a copy (``EXDEV``).
+    """
+    parents: set[str] = set()
+    for place in roots.trusted:  # sorted: what is inside another one comes after it
+        around = roots.writable_around(place)
+        root = os.open(around, HANDLE | os.O_DIRECTORY)
+        names = os.path.relpath(place, around).split("/")
+        for parent in ("/".join(names[:count]) for count in range(1, len(names))):
+            if f"{around}/{parent}" not in parents:
+                parents.add(f"{around}/{parent}")
+                _mount_onto_itself(root, parent, 0, os.O_NOFOLLOW)
+        _mount_onto_itself(root, "/".join(names), _RDONLY, os.O_NOFOLLOW)
+        os.close(root)
+
+
+def _mount_onto_itself(root: int, path: str, attributes: int, flags: int = 0) -> bool:
     """Make ``path`` a mount of its own; False where it is missing or leads outside, where everything is read-only anyway."""
     try:
-        place = open_beneath(root, path, HANDLE, openat2)
+        place = open_beneath(root, path, HANDLE | flags, openat2)
     except OSError:
         return False
-    tree = syscall("protect the repository", _OPEN_TREE, place, b"", _CLONE_FLAGS | _AT_EMPTY_PATH)
+    tree = syscall("protect a place", _OPEN_TREE, place, b"", _CLONE_FLAGS | _AT_EMPTY_PATH)
     _set_attributes(tree, "", attributes | _NOSUID | _NODEV)
-    syscall("protect the repository", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
+    syscall("protect a place", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
     os.close(tree)
     os.close(place)
     return True
