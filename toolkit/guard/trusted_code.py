@@ -79,7 +79,7 @@ def startup_names() -> frozenset[str]:
 def trusted_links(roots: Sequence[str]) -> list[str]:
     """The links in ``roots`` that lead to a place of ``trusted_code``: whoever replaces one chooses what is loaded."""
     around = [os.path.realpath(root) for root in roots]
-    links = {link for place in trusted_code(roots) for link in _follow(place).links}
+    links = {link for place in trusted_code(roots) for link in follow(place).links}
     return sorted(link for link in links if any(is_below(link, root) for root in around))
 
 
@@ -92,7 +92,7 @@ def places_to_hold(roots: Sequence[str]) -> list[str]:
     return sorted(real.union(trusted_links(roots)))
 
 
-class _Way(NamedTuple):
+class Way(NamedTuple):
     """The way from a path to its real path."""
 
     links: list[str]
@@ -101,8 +101,8 @@ class _Way(NamedTuple):
     """The whole path as named, and after each link; the last is the real path."""
 
 
-def _follow(path: str) -> _Way:
-    """Names that do not exist count as directories."""
+def follow(path: str) -> Way:
+    """The way from ``path`` to its real path. Names that do not exist count as directories."""
     links: list[str] = []
     forms = [os.path.abspath(path)]
     here, names = "/", forms[0].split("/")[::-1]
@@ -125,7 +125,7 @@ def _follow(path: str) -> _Way:
         forms.append(os.path.join(step, *names[::-1]))
         here = "/" if target.startswith("/") else here
         names += target.split("/")[::-1]
-    return _Way(links, [*forms, here])
+    return Way(links, [*forms, here])
 
 
 def _prefixes() -> set[str]:
@@ -193,13 +193,13 @@ def _files_of_module(name: str) -> Iterator[str]:
 
 def _forms(place: str, roots: Sequence[str]) -> list[str]:
     """A place under each of its names; nothing if it is, or contains, a root."""
-    forms = _follow(place).forms
+    forms = follow(place).forms
     return [] if any(is_below(root, forms[-1]) for root in roots) else forms
 
 
 def _forms_below(folder: str, names: Collection[str], roots: Sequence[str], found: Collection[str]) -> Iterator[str]:
     """The forms of ``names`` in a directory that is not trusted as a whole."""
-    forms = _follow(folder).forms
+    forms = follow(folder).forms
     if all(_is_covered(form, found) for form in forms):
         return
     for name in names:
