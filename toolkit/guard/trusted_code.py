@@ -51,20 +51,12 @@ def trusted_code(roots: Sequence[str] = ()) -> list[str]:
     >>> any(os.path.realpath(sys.prefix).startswith(place) for place in trusted_code())
     True
     """
-    around = [os.path.realpath(root) for root in roots]
-    found: set[str] = set()
-    for place in _prefixes():
-        narrow = [os.path.join(place, name) for name in _CODE_BELOW_PREFIX] if _holds_any(place, around) else [place]
-        found.update(path for part in narrow for path in _forms(part, around))
-    for place in _code_directories():
-        if os.path.realpath(place) in around:
-            raise SetupError(f"{place!r} cannot be a root that tools may write: Python loads code from it")
-        found.update(_forms(place, around))
-    for place in _files():
-        found.update(_forms(place, around))
-    for folder, names in _module_files():
-        found.update(_forms_below(folder, names, around, found))
-    return sorted(path for path in found if found.isdisjoint(_above(path)))
+    return find_trusted(roots).code
+
+
+def trusted_links(roots: Sequence[str]) -> list[str]:
+    """The links in ``roots`` that lead to a place of ``trusted_code``: whoever replaces one chooses what is loaded."""
+    return find_trusted(roots).links
 
 
 def startup_names() -> frozenset[str]:
@@ -76,20 +68,53 @@ def startup_names() -> frozenset[str]:
     return frozenset(name for module in _STARTUP_MODULES for name in _files_of_module(module))
 
 
-def trusted_links(roots: Sequence[str]) -> list[str]:
-    """The links in ``roots`` that lead to a place of ``trusted_code``: whoever replaces one chooses what is loaded."""
-    around = [os.path.realpath(root) for root in roots]
-    links = {link for place in trusted_code(roots) for link in follow(place).links}
-    return sorted(link for link in links if any(is_below(link, root) for root in around))
-
-
 def places_to_hold(roots: Sequence[str]) -> list[str]:
     """What a command that may write in ``roots`` must find unchanged when it ends: the files and directories of
     ``trusted_code`` that exist there, by their real paths, and the links that lead to them."""
     around = [os.path.realpath(root) for root in roots]
-    places = [place for place in trusted_code(roots) if any(is_below(place, root) for root in around)]
-    real = {place for place in places if os.path.lexists(place) and os.path.realpath(place) == place}
-    return sorted(real.union(trusted_links(roots)))
+    code, links = find_trusted(roots)
+    inside = [place for place in code if any(is_below(place, root) for root in around)]
+    real = {place for place in inside if os.path.lexists(place) and os.path.realpath(place) == place}
+    return sorted(real.union(links))
+
+
+class Trusted(NamedTuple):
+    """What ``trusted_code`` and ``trusted_links`` return."""
+
+    code: list[str]
+    links: list[str]
+
+
+def find_trusted(roots: Sequence[str]) -> Trusted:
+    """Both lists at once."""
+    around = [os.path.realpath(root) for root in roots]
+    found: set[str] = set()
+    links: set[str] = set()
+    for way in _wanted_ways(around, found):
+        if not any(is_below(root, way.forms[-1]) for root in around):
+            found.update(way.forms)
+            links.update(way.links)
+    inside = {link for link in links if any(is_below(link, root) for root in around)}
+    return Trusted(_outermost(found, found), _outermost(inside, found))
+
+
+def _wanted_ways(roots: Sequence[str], found: Collection[str]) -> Iterator[Way]:
+    """The way to each place; ``found`` is what was listed so far. One that is, or contains, a root is not wanted."""
+    for place in _prefixes():
+        way = follow(place)
+        yield way
+        if any(is_below(root, way.forms[-1]) for root in roots):
+            yield from (follow(os.path.join(place, name)) for name in _CODE_BELOW_PREFIX)
+    for place in _code_directories():
+        way = follow(place)
+        if way.forms[-1] in roots:
+            raise SetupError(f"{place!r} cannot be a root that tools may write: Python loads code from it")
+        yield way
+    yield from map(follow, _files())
+    for folder, names in _module_files():
+        forms = follow(folder).forms
+        if not all(_is_covered(form, found) for form in forms):
+            yield from (_way_below(forms, name) for name in names)
 
 
 class Way(NamedTuple):
@@ -191,30 +216,19 @@ def _files_of_module(name: str) -> Iterator[str]:
         yield f"__pycache__/{name}.{sys.implementation.cache_tag}{level}.pyc"
 
 
-def _forms(place: str, roots: Sequence[str]) -> list[str]:
-    """A place under each of its names; nothing if it is, or contains, a root."""
-    forms = follow(place).forms
-    return [] if any(is_below(root, forms[-1]) for root in roots) else forms
-
-
-def _forms_below(folder: str, names: Collection[str], roots: Sequence[str], found: Collection[str]) -> Iterator[str]:
-    """The forms of ``names`` in a directory that is not trusted as a whole."""
-    forms = follow(folder).forms
-    if all(_is_covered(form, found) for form in forms):
-        return
-    for name in names:
-        yield from (os.path.join(form, name) for form in forms)
-        if os.path.islink(os.path.join(forms[-1], name)):
-            yield from _forms(os.path.join(forms[-1], name), roots)
+def _way_below(forms: list[str], name: str) -> Way:
+    """The way to a name in a directory. The links that lead to the directory are not part of it: people work there."""
+    place = os.path.join(forms[-1], name)
+    links, further = follow(place) if os.path.islink(place) else ([], [])
+    return Way(links, [*(os.path.join(form, name) for form in forms), *further])
 
 
 def _is_covered(path: str, found: Collection[str]) -> bool:
     return path in found or any(parent in found for parent in _above(path))
 
 
-def _holds_any(place: str, roots: Sequence[str]) -> bool:
-    real = os.path.realpath(place)
-    return any(is_below(root, real) for root in roots)
+def _outermost(paths: Collection[str], found: set[str]) -> list[str]:
+    return sorted(path for path in paths if found.isdisjoint(_above(path)))
 
 
 def _above(path: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ from typing import Final
 
 from toolkit.guard.imports.remembered import RememberedPackages
 from toolkit.guard.process.program import is_below
-from toolkit.guard.trusted_code import DEPENDENCIES, follow, trusted_code, trusted_links
+from toolkit.guard.trusted_code import DEPENDENCIES, find_trusted, follow
 
 logger: Final = logging.getLogger("toolkit")
 
@@ -70,15 +70,14 @@ class TrustedFinder:
         self.remembered: Final = RememberedPackages()
         self._roots: set[str] = set()
         self._reported: set[str] = set()
-        self._trusted: frozenset[str] = frozenset()
+        self._trusted: frozenset[str] | None = None  # found out when something is in a root
         self._split_paths: dict[tuple[object, ...], tuple[list[str], list[str]]] = {}
 
     def add_roots(self, roots: Sequence[str]) -> None:
         new = {os.path.realpath(root) for root in roots} - self._roots
         if new:
             self._roots |= new
-            places = sorted(self._roots)
-            self._trusted = frozenset((*trusted_code(places), *trusted_links(places)))
+            self._trusted = None
             self._split_paths = {}
 
     def remember(self, packages: Iterable[str]) -> None:
@@ -121,6 +120,9 @@ class TrustedFinder:
     def _is_exposed(self, path: str) -> bool:
         if not any(is_below(path, root) for root in self._roots):
             return False
+        if self._trusted is None:
+            code, links = find_trusted(sorted(self._roots))
+            self._trusted = frozenset((*code, *links))
         while path not in self._trusted:
             path, below = os.path.dirname(path), path
             if path == below:
