@@ -29,6 +29,7 @@ FOLDER_MARKS = {
     "tests/wheel": "checkers",
     "tests/guard/process": "sandbox",
     "tests/guard/git": "sandbox",
+    "tests/guard/trusted": "sandbox",
     "tests/guard/fs/test_escapes.py": "slow",
     "tests/guard/fs/test_protect.py": "slow",
     "tests/guard/fs/test_write_escapes.py": "slow",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,7 @@ MIN_MODULES: Final = 300
 """Fewer modules take less time than starting the processes."""
 MAX_WORKERS: Final = 8
 _CHUNK: Final = 16
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,28 @@ def render_all(jobs: Sequence[RenderJob], workers: int) -> Iterator[str]:
     from multiprocessing import get_context
 
     # Spawned, not forked: the caller may have threads.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_render, jobs, chunksize=_CHUNK)
+    with ExitStack() as stack:
+        with _without_current_directory():
+            pool = stack.enter_context(ProcessPoolExecutor(workers, mp_context=get_context("spawn")))
+            texts = pool.map(_render, jobs, chunksize=_CHUNK)  # starts the processes
+        yield from texts
+
+
+@contextmanager
+def _without_current_directory() -> Iterator[None]:
+    """Python processes started here do not import from the current directory, where a tool may have written a module.
+
+    They get this process's own ``sys.path`` once they run.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def workers_for(modules: int) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.projects import tool
+from tests.projects import REPOSITORY, tool
 from toolkit.codegen.package.parallel import MIN_MODULES, RenderJob, render_all, workers_for
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
@@ -28,6 +31,36 @@ def test_a_module_that_cannot_be_made_is_told_by_whichever_process() -> None:
     bad = RenderJob("x.json", "X", "", Document("not a name", {"type": "object"}), None)
     with pytest.raises(GenerationError, match="did not return the expected classes"):
         list(render_all([good, bad, good], workers=2))
+
+
+PROGRAM = """
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from toolkit.codegen.package.parallel import RenderJob, render_all
+from toolkit.codegen.schema.document import Document
+
+if __name__ == "__main__":
+    job = RenderJob("x.json", "X", "", Document("XInput", {"type": "object"}), None)
+    print(len(list(render_all([job, job], workers=2))), flush=True)
+    if CONTROL:
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")).submit(int).result()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("control", [False, True])
+def test_nothing_of_the_current_directory_is_imported_by_the_processes(tmp_path: Path, control: bool) -> None:
+    """A tool wrote it there; the same processes without our care do import it."""
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws/multiprocessing.py").write_text("open('../marker', 'w').close()\n")
+    script = tmp_path / "script.py"
+    script.write_text(f"CONTROL = {control}\n{PROGRAM}")
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path / "ws", env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.stdout == "2\n", done.stderr
+    assert (tmp_path / "marker").exists() == control
 
 
 def test_only_much_work_is_shared() -> None:

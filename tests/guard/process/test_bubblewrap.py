@@ -154,22 +154,24 @@ def test_a_carrier_is_one_of_three(workspace: Path) -> None:
 
 
 def test_the_supervisor_inside_is_not_read_from_the_workspace(workspace: Path) -> None:
-    """Where the toolkit itself lies in the workspace, a command can rewrite it, but not the supervisor of the next one."""
+    """Where the toolkit itself lies in the workspace, no command can rewrite it; and if somebody else does, the supervisor
+    of the next command is still the one that was loaded."""
     needs("bubblewrap")
     shutil.copytree(REPOSITORY / "toolkit", workspace / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
-        "import sys, toolkit; from toolkit.guard import ProcessGuard\n"
+        "import sys, toolkit; from pathlib import Path; from toolkit.guard import ProcessGuard\n"
         "assert toolkit.__file__.startswith(sys.argv[1])\n"
         "guard = ProcessGuard(sys.argv[1], sandbox='full', carrier='bubblewrap')\n"
-        'print(guard.shell(\'for f in $(find toolkit -name "*.py"); do echo "hostile(" > $f; done\').exit_code)\n'
+        'print(guard.shell(\'for f in $(find toolkit -name "*.py"); do echo "hostile(" > $f && echo $f; done\').stdout)\n'
+        "for file in Path(sys.argv[1], 'toolkit').rglob('*.py'): file.write_text('hostile(')\n"
         "print(guard.shell('echo fine').stdout)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(workspace)}
     done = subprocess.run(
         [sys.executable, "-c", code, str(workspace)], env=environment, cwd="/", capture_output=True, text=True
     )
-    assert done.stdout == "0\nb'fine\\n'\n", done.stderr
-    assert (workspace / "toolkit/guard/process/fork_server/supervisor.py").read_text() == "hostile(\n"
+    assert done.stdout == "b''\nb'fine\\n'\n", done.stderr
+    assert (workspace / "toolkit/guard/process/fork_server/supervisor.py").read_text() == "hostile("
 
 
 @pytest.mark.parametrize("way", FULL)

@@ -11,7 +11,7 @@ from typing import Final
 # Programs and the libraries they load.
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 SYSTEM_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
-_MAX_LINKS: Final = 40  # as in the kernel
+MAX_LINKS: Final = 40  # as in the kernel
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -25,18 +25,29 @@ def interpreter_roots() -> list[str]:
     A virtual environment often refers to its interpreter through links, which must resolve inside the sandbox, too.
     Directories below the system's own are left out.
     """
-    places = [sys.prefix, sys.base_prefix, *map(os.path.dirname, _follow_links(sys.executable))]
+    programs = [*follow_links(sys.executable), *follow_links(helper_interpreter())]
+    places = [sys.prefix, sys.base_prefix, *map(os.path.dirname, programs)]
     found = {form(place) for place in places for form in (os.path.abspath, os.path.realpath)}
     new = {path for path in found if path != "/" and not any(is_below(path, place) for place in SYSTEM)}
     return sorted(path for path in new if not any(path != other and is_below(path, other) for other in new))
 
 
-def _follow_links(path: str) -> list[str]:
+def follow_links(path: str) -> list[str]:
     """``path`` and every path it leads to, link by link."""
     hops = [path]
-    while os.path.islink(hops[-1]) and len(hops) < _MAX_LINKS:
+    while os.path.islink(hops[-1]) and len(hops) < MAX_LINKS:
         hops.append(os.path.join(os.path.dirname(hops[-1]), os.readlink(hops[-1])))
     return hops
+
+
+def helper_interpreter() -> str:
+    """The program that our helper processes run: the interpreter that was installed, not a virtual environment's.
+
+    The second reads ``pyvenv.cfg`` when it starts, which decides where its standard library is, and often is in the
+    workspace. This path was found out when the running process was started.
+    """
+    base: str | None = getattr(sys, "_base_executable", None)
+    return base if base and os.access(base, os.X_OK) else sys.executable
 
 
 def search_path(workspace: str) -> str:

@@ -33,6 +33,7 @@ from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.private_home import private_home
 from toolkit.guard.process.program import SYSTEM, find, interpreter_roots, is_below, search_path
 from toolkit.guard.review.review import Review
+from toolkit.guard.trusted_code import places_to_hold
 
 EndReview: TypeAlias = Callable[[], list[str]]
 
@@ -61,14 +62,14 @@ class Sandbox:
         read = [real_root("read_roots", path) for path in read_roots]
         write = [real_root("write_roots", path) for path in write_roots]
         self._state_dir = None if state_dir is None else os.path.realpath(state_dir)
-        if self._state_dir is not None and any(is_below(self._state_dir, root) for root in (self.workspace, *write)):
+        inside = (self.workspace, *write)
+        if self._state_dir is not None and any(is_below(self._state_dir, root) for root in inside):
             raise SetupError("state_dir must not be where commands can write: they could change what is stored there")
-        interpreter = interpreter_roots()
-        if self.workspace in interpreter:
-            raise SetupError("the workspace must not be the directory of the running interpreter")
-        # Also inside a writable workspace: a replaced interpreter would run outside the sandbox next time.
+        interpreter = [path for path in interpreter_roots() if not any(is_below(path, root) for root in inside)]
+        # A replaced interpreter would run outside the sandbox next time.
+        trusted = places_to_hold(inside) if writable else []
         reading = identities([*read, *interpreter])
-        roots = Roots(self.workspace, writable, reading, identities(write if writable else []))
+        roots = Roots(self.workspace, writable, reading, identities(write if writable else []), trusted)
         self._setup = Setup(choice.name, choice.bubblewrap, roots, limits)
         self.path = search_path(self.workspace)
         self._fd = os.open(self.workspace, HANDLE | os.O_DIRECTORY)

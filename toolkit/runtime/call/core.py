@@ -41,6 +41,7 @@ from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
 from toolkit.runtime.context.guards import Guards
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
+from toolkit.runtime.import_guard import protect_imports
 from toolkit.runtime.output.keep_text import TextKeeper
 from toolkit.runtime.resources import Resources
 from toolkit.runtime.workers import LoopThread, Workers
@@ -93,6 +94,7 @@ class Core:
         self.catalog, self.handlers = join_packs(
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
+        protect_imports(context, catalog)
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
         context.policy.attach(known, self._weak_touches(), roots, partial(_hints, self.catalog))
         self.planner: Final = Planner(context.overrides, _GIVEN)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from toolkit.errors import GenerationError
+from toolkit.guard.imports.finder import remembered_file
 from toolkit.guard.permission import Permission
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.output.message import ToolMessage
@@ -21,6 +22,8 @@ from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from toolkit.runtime.catalog.pack import CodeTool
+
+_MANIFEST: Final = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,16 @@ class Catalog:
         """The code-first tool that was added to the catalog under this name."""
         return None
 
+    @property
+    def packages(self) -> list[str]:
+        """The generated packages that its tools are from."""
+        found = dict.fromkeys(tool.module.rpartition(".models.")[0] for tool in self.tools.values())
+        return [package for package in found if package]
+
     @cached_property
     def definitions(self) -> Mapping[str, Mapping[str, Any]]:
         """Name -> title, description and schemas of each tool, from the manifests of their packages."""
-        packages = dict.fromkeys(tool.module.rpartition(".models.")[0] for tool in self.tools.values())
-        found = {row["name"]: row for package in packages for row in _manifest_rows(package)}
+        found = {row["name"]: row for package in self.packages for row in _manifest_rows(package)}
         return {name: found[name] for name in self.tools}
 
     @cached_property
@@ -85,7 +93,7 @@ class Catalog:
 
 
 def _manifest_rows(package: str) -> list[dict[str, Any]]:
-    data = pkgutil.get_data(package, "manifest.json")
+    data = remembered_file(package, _MANIFEST) or pkgutil.get_data(package, _MANIFEST)
     if data is None:
         raise GenerationError(f"the package {package!r} has no manifest.json; run `toolkit generate`")
     rows: list[dict[str, Any]] = json.loads(data)["tools"]

@@ -1,7 +1,9 @@
 """The agent's side of the fork server: starts it, sends it commands, and holds the socket to each command.
 
 Promise: the fork server ends when its client is closed or this process ends, however it ends, and every command ends
-with it. May be used by several threads; starts no thread and runs no Python between fork and exec in this process.
+with it. Nothing that a tool may write decides what the fork server runs: neither the environment, ``pyvenv.cfg``, a
+start-up file nor the current directory, and what is next to our package is not on its path. May be used by several
+threads; starts no thread and runs no Python between fork and exec in this process.
 """
 
 from __future__ import annotations
@@ -21,13 +23,21 @@ from typing import Final
 from toolkit.errors import ToolFailed
 from toolkit.guard.process.fork_server.messages import CommandRequest, Setup, encode
 from toolkit.guard.process.kernel.syscall import Unsupported
+from toolkit.guard.process.program import helper_interpreter
 
-_PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[4])
-# Isolated: neither the environment nor the current directory decides what is imported. Ours comes last on the path.
-_CODE: Final = (
-    "import sys; sys.path.append(sys.argv[1]); from toolkit.guard.process.fork_server.server import main; "
-    "main(int(sys.argv[2]), int(sys.argv[3]))"
-)
+_PACKAGE: Final = str(Path(__file__).resolve().parents[3])
+# Finds our package and nothing else in its directory: a module that is missing elsewhere must stay missing.
+_CODE: Final = """
+import sys, _frozen_importlib_external as files
+class OurPackage:
+    def find_spec(name, path=None, target=None):
+        if name == "toolkit":
+            folder = sys.argv[1]
+            return files.spec_from_file_location(name, folder + "/__init__.py", submodule_search_locations=[folder])
+sys.meta_path.append(OurPackage)
+from toolkit.guard.process.fork_server.server import main
+main(int(sys.argv[2]), int(sys.argv[3]))
+"""
 _ROOM_FOR_ONE: Final = socket.CMSG_SPACE(4)
 _AT_ONCE: Final = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
@@ -86,7 +96,7 @@ class ForkServerClient:
         numbers = (server_end.fileno(), workspace_fd)
         with server_end:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _CODE, _PACKAGE_ROOT, *map(str, numbers)],
+                [helper_interpreter(), "-I", "-S", "-c", _CODE, _PACKAGE, *map(str, numbers)],
                 pass_fds=numbers,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -40,6 +40,8 @@ class Roots:
     workspace_writable: bool
     read: dict[str, list[int]]
     write: dict[str, list[int]]
+    trusted: list[str] = field(default_factory=list)
+    """What is inside a writable root and stays as it is: places the interpreter loads code from, links that lead there."""
 
     def outermost_below(self, folder: str) -> list[str]:
         """Those below ``folder`` and not below another one."""
@@ -48,6 +50,10 @@ class Roots:
             if is_below(path, folder) and not any(is_below(path, outer) for outer in found):
                 found.append(path)
         return found
+
+    def writable_around(self, path: str) -> str:
+        """The innermost writable root that ``path`` is in."""
+        return max((root for root in (self.workspace, *self.write) if is_below(path, root)), key=len)
 
     def refuse_replaced(self, path: str, info: os.stat_result) -> None:
         """Raises ``Unsupported`` if ``path`` is a root and ``info`` is not of the directory it was."""

@@ -7,8 +7,8 @@ Promise: the same as the full tier we build ourselves, kept by other means becau
 handles. What it mounted is compared with what was meant before the command starts; and a path below the workspace is
 mounted only while every running command has it mounted, too, and so cannot put a link in its place. Only root can change
 the bubblewrap program. Limits: a command of another guard on the same workspace could still replace such a path while a
-command starts, and have bubblewrap make or empty a file of that name elsewhere; uid 0 can change the mode of the five
-devices.
+command starts, and have bubblewrap make or empty a file of that name elsewhere; a link that leads to the interpreter can be
+replaced; uid 0 can change the mode of the five devices.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass
 from importlib.abc import InspectLoader
 from typing import Final
 
+from toolkit.guard.fs.resolve import HANDLE, open_beneath, openat2
 from toolkit.guard.process.fork_server.host_view import DEV_LINKS, DEVICES, ETC, TMP, TMP_BYTES
 from toolkit.guard.process.fork_server.messages import CommandRequest, Setup, identity
 from toolkit.guard.process.fork_server.process_tree import children
@@ -105,6 +106,12 @@ class _Mount:
     read_only: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _RunningCommand:
+    stderr_file: int  # a memory file with what bubblewrap prints
+    trusted: frozenset[str]  # places with code of the interpreter that are mounts of their own for this command
+
+
 class BubblewrapStarter:
     """Starts supervisors inside bubblewrap, one for each command."""
 
@@ -115,12 +122,14 @@ class BubblewrapStarter:
         self._code = _make_memory_file(_loaded_code())
         self._system = _system_steps(with_size=not os.stat(setup.bubblewrap).st_mode & stat.S_ISUID)
         self._files = [path for path in ETC if os.path.isfile(path)]
-        self._running: dict[int, int] = {}  # pid of bubblewrap -> a memory file with what it prints
+        self._running: dict[int, _RunningCommand] = {}
         prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)  # a supervisor whose bubblewrap was killed becomes our child
 
     def start(self, request: CommandRequest, stdio: list[int], client: int, foreign: list[int]) -> int:
         """Start bubblewrap and return its pid; it inherits only the descriptors named here."""
-        mounts = {**self._root_mounts(request), **self._held_mounts(request)}
+        writable = self._setup.roots.workspace_writable and not request.read_only
+        trusted = self._trusted_mounts() if writable else {}
+        mounts = {**self._root_mounts(request), **self._held_mounts(request), **trusted}
         stderr_file = _make_memory_file(b"")
         try:
             with contextlib.ExitStack() as stack:
@@ -138,7 +147,7 @@ class BubblewrapStarter:
         except OSError:
             os.close(stderr_file)
             raise
-        self._running[pid] = stderr_file
+        self._running[pid] = _RunningCommand(stderr_file, frozenset(trusted))
         return pid
 
     def _spawn(self, arguments: list[str], descriptors: list[int], stderr_file: int) -> int:
@@ -153,12 +162,12 @@ class BubblewrapStarter:
 
     def clean_up(self, pid: int, client: int, killed: bool) -> None:
         """Bubblewrap ends after its supervisor, unless it was killed: then the supervisor is dying and is our child."""
-        stderr_file = self._running.pop(pid)
+        command = self._running.pop(pid)
         if killed:
             for orphan in children(os.getpid(), self._running):
                 os.waitpid(orphan, 0)
-        printed = os.pread(stderr_file, _MAX_PRINTED, 0)
-        os.close(stderr_file)
+        printed = os.pread(command.stderr_file, _MAX_PRINTED, 0)
+        os.close(command.stderr_file)
         if printed:  # ignored if the supervisor has reported: the first report counts
             send_report(client, "setup", text=f"bubblewrap: {_last_line_without_paths(printed)}")
 
@@ -203,6 +212,30 @@ class BubblewrapStarter:
                 place, source = (os.path.join(top, entry.path) if entry.path else top for top in (entry.root, source))
                 mounts[place] = _Mount(source, entry.identity, entry.read_only)
         return mounts
+
+    def _trusted_mounts(self) -> dict[str, _Mount]:
+        """The places from which the interpreter loads code, if every running command has them mounted, too.
+
+        Limit: bubblewrap cannot mount on a link.
+        """
+        roots = self._setup.roots
+        mounts: dict[str, _Mount] = {}
+        for place in roots.trusted:
+            around = roots.writable_around(place)
+            root = self._workspace_fd if around == roots.workspace else os.open(around, HANDLE | os.O_DIRECTORY)
+            with contextlib.ExitStack() as stack:
+                if root != self._workspace_fd:
+                    stack.callback(os.close, root)
+                try:
+                    handle = open_beneath(root, os.path.relpath(place, around), HANDLE | os.O_NOFOLLOW, openat2)
+                except OSError:
+                    continue  # it was removed
+                stack.callback(os.close, handle)
+                info = os.fstat(handle)
+                if not stat.S_ISLNK(info.st_mode):
+                    mounts[place] = _Mount(os.readlink(f"/proc/self/fd/{handle}"), identity(info), True)
+        kept = [place for place in mounts if all(place in other.trusted for other in self._running.values())]
+        return {place: mounts[place] for place in kept}
 
 
 def _system_steps(*, with_size: bool) -> dict[str, list[str]]:

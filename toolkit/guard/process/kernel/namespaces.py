@@ -113,8 +113,11 @@ def mount_private(roots: Roots, request: CommandRequest, *, tasks: int) -> None:
     if request.read_only:
         for path in (roots.workspace, *roots.write):
             _set_attributes(_AT_FDCWD, path, _RDONLY)
-    for entry in request.held:
-        _hold(entry)
+    else:
+        for entry in request.held:
+            _hold(entry)
+        if roots.workspace_writable:
+            _hold_trusted_code(roots)
 
 
 def bring_up_loopback() -> None:
@@ -190,14 +193,46 @@ def _hold(entry: HeldEntry) -> None:
         if entry.required:
             raise Unsupported("a repository was changed while the command was being started; run it again") from None
     else:
-        tree = syscall("hold a repository", _OPEN_TREE, place, b"", _CLONE_FLAGS | _AT_EMPTY_PATH)
-        _set_attributes(tree, "", (_RDONLY if entry.read_only else 0) | _NOSUID | _NODEV)
-        syscall("hold a repository", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
-        os.close(tree)
+        _mount_onto_itself(place, _RDONLY if entry.read_only else 0)
     finally:
         for fd in (root, place):
             if fd >= 0:
                 os.close(fd)
+
+
+def _hold_trusted_code(roots: Roots) -> None:
+    """Keep what the interpreter loads as it is: read-only mounts, also on links, below directories that cannot be moved.
+
+    Limit: moving a file between a directory on the way to such a place and one outside it needs a copy (``EXDEV``).
+    """
+    parents: set[str] = set()
+    for place in roots.trusted:  # sorted: what is inside another one comes after it
+        around = roots.writable_around(place)
+        root = os.open(around, HANDLE | os.O_DIRECTORY)
+        names = os.path.relpath(place, around).split("/")
+        for parent in ("/".join(names[:count]) for count in range(1, len(names))):
+            if f"{around}/{parent}" not in parents:
+                parents.add(f"{around}/{parent}")
+                _hold_place(root, parent, 0)
+        _hold_place(root, "/".join(names), _RDONLY)
+        os.close(root)
+
+
+def _hold_place(root: int, path: str, attributes: int) -> None:
+    """Make ``path``, or a link of that name, a mount of its own if it exists."""
+    try:
+        place = open_beneath(root, path, HANDLE | os.O_NOFOLLOW, openat2)
+    except OSError:
+        return
+    _mount_onto_itself(place, attributes)
+    os.close(place)
+
+
+def _mount_onto_itself(place: int, attributes: int) -> None:
+    tree = syscall("protect a place", _OPEN_TREE, place, b"", _CLONE_FLAGS | _AT_EMPTY_PATH)
+    _set_attributes(tree, "", attributes | _NOSUID | _NODEV)
+    syscall("protect a place", _MOVE_MOUNT, tree, b"", place, b"", _MOVE_EMPTY_PATHS)
+    os.close(tree)
 
 
 def _clone_root(path: str, roots: Roots) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import os
 import select
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Se
 from toolkit.guard.process.kernel import bubblewrap, landlock
 from toolkit.guard.process.kernel.syscall import Unsupported, machine, reason
 from toolkit.guard.process.limits import CommandLimits
-from toolkit.guard.process.program import interpreter_roots
+from toolkit.guard.process.program import helper_interpreter, interpreter_roots
 
 Tier: TypeAlias = Literal["full", "reduced", "none"]
 
@@ -132,7 +131,7 @@ def probe(tier: Literal["full", "reduced"], bubblewrap: str = "") -> str:
 
 
 def _try_one_command(server: ForkServerClient, home: str) -> str:
-    argv = [sys.executable, "-I", "-S", "-c", ""]
+    argv = [helper_interpreter(), "-I", "-S", "-c", ""]
     request = CommandRequest(argv, ".", {"PATH": ""}, network="none", read_only=False, home=home)
     with open(os.devnull, "r+b", buffering=0) as null:
         command = server.start(request, [null.fileno()] * 3)

@@ -1,0 +1,41 @@
+"""Virtual environments in a workspace, and what an attacker plants around them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.projects import REPOSITORY
+
+LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def make_environment(folder: Path) -> str:
+    """A virtual environment without packages; returns the path of its interpreter."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", str(folder)], check=True)
+    return str(folder / "bin/python")
+
+
+def touch_code(marker: Path) -> str:
+    """Code that creates ``marker``; it runs even where no module can be imported any more."""
+    return f"import posix; posix.close(posix.open({str(marker)!r}, 65, 438))\n"
+
+
+def plant_home(folder: Path, marker: Path) -> Path:
+    """A made-up installation of Python whose standard library creates ``marker``; returns what ``home`` would name."""
+    library = folder / LIBRARY
+    (library / "encodings").mkdir(parents=True)
+    (library / "os.py").touch()
+    (library / "encodings/__init__.py").write_text(touch_code(marker))
+    (folder / "bin").mkdir()
+    return folder / "bin"
+
+
+def run_python(python: str, code: str, *arguments: str, path: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
+    """Run code that imports our packages from ``path``."""
+    environment = {**os.environ, "PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [python, "-c", code, *arguments], env=environment, cwd="/", capture_output=True, text=True, timeout=600
+    )

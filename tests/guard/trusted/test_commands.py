@@ -1,0 +1,209 @@
+"""What commands try against the interpreter and the toolkit that run outside their sandbox, in each layout of a project.
+
+Each attack is shell text that exits with 0 if it succeeded. Run plainly it must succeed, or the row proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.guard.trusted.environments import LIBRARY, make_environment, run_python
+from tests.guard.ways import SANDBOXED, Way, needs
+from tests.projects import REPOSITORY
+
+PACKAGES = f"{LIBRARY}/site-packages"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Builds a workspace and returns its interpreter; ``links`` are attacks on links, which only we can mount on."""
+
+    build: Callable[[Path], str]
+    attacks: list[str]
+    neighbours: list[str]
+    links: list[str] = field(default_factory=list)
+    on_path: str = ""
+
+
+def _inside(workspace: Path) -> str:
+    make_environment(workspace / "other")
+    return make_environment(workspace / ".venv")
+
+
+def _deep(workspace: Path) -> str:
+    return make_environment(workspace / "tools/env/.venv")
+
+
+def _link_out(workspace: Path) -> str:
+    make_environment(workspace.parent / "venvs/x")
+    (workspace / ".venv").symlink_to("../venvs/x")
+    return str(workspace / ".venv/bin/python")
+
+
+def _link_in(workspace: Path) -> str:
+    make_environment(workspace / "envs/x")
+    (workspace / "current").symlink_to("envs")
+    (workspace / ".venv").symlink_to("current/x")
+    return str(workspace / ".venv/bin/python")
+
+
+def _whole(workspace: Path) -> str:
+    return make_environment(workspace)
+
+
+def _customized(workspace: Path) -> str:
+    (workspace / "src/usercustomize").mkdir(parents=True)
+    (workspace / "src/sitecustomize.py").write_text("")
+    (workspace / "src/usercustomize/__init__.py").write_text("")
+    return make_environment(workspace.parent / "venv")
+
+
+def _toolkit_inside(workspace: Path) -> str:
+    shutil.copytree(REPOSITORY / "toolkit/guard", workspace / "lib/toolkit/guard")
+    for name in ("__init__.py", "errors.py", "lazy_exports.py", "visible.py"):
+        shutil.copy(REPOSITORY / "toolkit" / name, workspace / "lib/toolkit")
+    return make_environment(workspace.parent / "venv")
+
+
+LAYOUTS = {
+    "in the workspace": Layout(
+        _inside,
+        attacks=[
+            "echo home = /evil >> .venv/pyvenv.cfg",
+            "rm .venv/pyvenv.cfg",
+            f"touch .venv/{PACKAGES}/x.pth",
+            "ln -sf /bin/false .venv/bin/python",
+            "rm -rf .venv",
+            "mv .venv old",
+            "mv .venv old && mkdir .venv",
+            "chmod 777 .venv/bin",
+            f"ln .venv/pyvenv.cfg linked && echo x >> linked && mkdir -p .venv/{LIBRARY}",
+        ],
+        neighbours=[
+            "touch f && mkdir d && mv f d && rm -r d",
+            "echo home = /x >> other/pyvenv.cfg",
+            f"touch other/{PACKAGES}/x.pth",
+            "mv other another && mv another other",
+            ".venv/bin/python -c 'import ctypes'",
+            "cat .venv/pyvenv.cfg",
+        ],
+    ),
+    "deep": Layout(
+        _deep,
+        attacks=[
+            "mv tools moved",
+            "mv tools/env moved",
+            "mv tools/env/.venv moved",
+            "rm -rf tools",
+            "echo x >> tools/env/.venv/pyvenv.cfg",
+        ],
+        neighbours=["touch tools/f tools/env/f", "mkdir tools/d && mv tools/f tools/d", "mv tools/d/f ."],
+    ),
+    "a link to outside": Layout(
+        _link_out,
+        attacks=["test -e .venv/pyvenv.cfg && echo x >> .venv/pyvenv.cfg"],
+        links=["rm .venv", "ln -sfn /evil .venv", "mv .venv old", "mkdir evil && mv -T .venv evil/x"],
+        neighbours=[".venv/bin/python -c 'import ctypes'", "ln -s x y && rm y"],
+    ),
+    "links inside": Layout(
+        _link_in,
+        attacks=["echo x >> .venv/pyvenv.cfg", "echo x >> envs/x/pyvenv.cfg", "mv envs old", "mv envs/x old"],
+        links=["ln -sfn /evil .venv", "rm current", "ln -sfn /evil current"],
+        neighbours=["touch envs/f current/f && rm envs/f", ".venv/bin/python -c 'import ctypes'"],
+    ),
+    "the workspace itself": Layout(
+        _whole,
+        attacks=["echo x >> pyvenv.cfg", "rm pyvenv.cfg", f"touch {PACKAGES}/x.pth", "mv lib l", "mv bin b"],
+        neighbours=["touch f && mkdir src", "bin/python -c 'import ctypes'"],
+    ),
+    "start-up files": Layout(
+        _customized,
+        on_path="src",
+        attacks=["echo x >> src/sitecustomize.py", "mv src moved", "touch src/usercustomize/__init__.py"],
+        neighbours=["touch src/acme.py", "mkdir src/acme && mv src/acme.py src/acme/__init__.py"],
+    ),
+    "the toolkit itself": Layout(
+        _toolkit_inside,
+        on_path="lib",
+        attacks=["echo x >> lib/toolkit/errors.py", "mv lib/toolkit moved", "mv lib moved", "touch lib/toolkit/x.py"],
+        neighbours=["touch lib/acme.py"],
+    ),
+}
+
+AGENT = """
+import json, sys
+from toolkit.guard import ProcessGuard
+
+workspace, sandbox, carrier, acts = sys.argv[1:]
+with ProcessGuard(workspace, sandbox=sandbox, carrier=carrier) as guard:
+    print(json.dumps([guard.shell(act).exit_code for act in json.loads(acts)]))
+"""
+OPTIONS: dict[Way, tuple[str, str]] = {
+    "full": ("full", "own"),
+    "bubblewrap": ("full", "bubblewrap"),
+    "reduced": ("reduced", "auto"),
+}
+
+
+def exit_codes(layout: Layout, workspace: Path, way: Way, acts: list[str]) -> dict[str, int]:
+    """The exit code of each act, tried by commands of an agent that runs in the layout."""
+    workspace.mkdir(parents=True)
+    python = layout.build(workspace)
+    before = snapshot(workspace)
+    path = f"{workspace / layout.on_path}:{REPOSITORY}"
+    done = run_python(python, AGENT, str(workspace), *OPTIONS[way], json.dumps(acts), path=Path(path))
+    assert done.returncode == 0, done.stderr
+    if way == "full" and acts == [*layout.attacks, *layout.links]:
+        assert before <= snapshot(workspace)  # a failed `mv` leaves the copy it began
+    return dict(zip(acts, json.loads(done.stdout), strict=True))
+
+
+def snapshot(folder: Path) -> set[tuple[str, int, bytes]]:
+    """Names, modes and contents."""
+    found = set()
+    for path in folder.rglob("*"):
+        plain = path.is_file() and not path.is_symlink()
+        found.add((str(path.relative_to(folder)), path.lstat().st_mode, path.read_bytes() if plain else b""))
+    return found
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_no_command_changes_what_runs_outside_its_sandbox(tmp_path: Path, name: str, way: Way) -> None:
+    needs(way)
+    layout = LAYOUTS[name]
+    if way == "reduced":  # the documented gap: each in a workspace of its own, as it succeeds
+        act = next(act for act in (*layout.links, *layout.attacks) if not act.startswith("test "))
+        assert exit_codes(layout, tmp_path / "ws", way, [act]) == {act: 0}
+        return
+    if way == "bubblewrap" and layout.links:  # the documented gap
+        assert exit_codes(layout, tmp_path / "gap/ws", way, layout.links[:1]) == {layout.links[0]: 0}
+    acts = [*layout.attacks, *(layout.links if way == "full" else ())]
+    codes = exit_codes(layout, tmp_path / "guarded/ws", way, acts)
+    assert [act for act, code in codes.items() if code == 0] == []
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_what_people_do_all_day_works(tmp_path: Path, name: str, way: Way) -> None:
+    needs(way)
+    codes = exit_codes(LAYOUTS[name], tmp_path / "ws", way, LAYOUTS[name].neighbours)
+    assert {act: code for act, code in codes.items() if code} == {}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_each_attack_succeeds_without_a_sandbox(tmp_path: Path, name: str) -> None:
+    layout = LAYOUTS[name]
+    for number, act in enumerate((*layout.attacks, *layout.links)):
+        workspace = tmp_path / str(number) / "ws"
+        workspace.mkdir(parents=True)
+        layout.build(workspace)
+        done = subprocess.run(["bash", "-c", act], cwd=workspace, capture_output=True)
+        assert done.returncode == 0, (act, done.stderr)

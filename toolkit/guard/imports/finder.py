@@ -1,0 +1,196 @@
+"""What is imported after a tool may have written files: the finder that looks in trusted places first.
+
+With the workspace on ``sys.path`` (``python agent.py``, ``python -m agent``), a tool that writes ``http/__init__.py`` would
+decide what the next ``import http`` in this process runs.
+
+Promise, for everything that is imported after ``guard_imports`` was called, in any order of ``sys.path``:
+
+- what can be found in a place where tools may not write is imported from there;
+- the toolkit, the standard library and our dependencies never import anything else: what they ask for and cannot find
+  there, such as an optional package, is missing;
+- a generated package in a place where tools may write is imported as it was at that moment (``remembered.py``).
+
+Limits: what a user's own code imports, and only a place where tools may write has, is imported from there as usual. Code
+that a module loads by other means than an import (``exec``, a plug-in found through package metadata) is not seen. A
+place that ``trusted_code`` lists counts as one where tools may not write, also in tiers that cannot hold it for commands.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from opcode import opmap
+from types import CodeType, FrameType, ModuleType
+from typing import Final
+
+from toolkit.guard.imports.remembered import RememberedPackages
+from toolkit.guard.process.program import is_below
+from toolkit.guard.trusted_code import DEPENDENCIES, find_trusted, follow
+
+logger: Final = logging.getLogger("toolkit")
+
+_IMPORT_STATEMENT: Final = opmap["IMPORT_NAME"]
+_OURS: Final = frozenset({"toolkit", *sys.stdlib_module_names, *DEPENDENCIES})
+_lock: Final = threading.Lock()
+
+
+def guard_imports(roots: Sequence[str], packages: Iterable[str] = ()) -> list[str]:
+    """Tools may write in ``roots`` from now on, until this process ends. Remembers the generated ``packages``.
+
+    Returns those of ``roots`` that are on ``sys.path`` and have not been returned before.
+    """
+    with _lock:
+        finder = next((item for item in sys.meta_path if isinstance(item, TrustedFinder)), None)
+        if finder is None:
+            finder = TrustedFinder()
+            # After finders that others have put first, and after those of built-in modules.
+            place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
+            sys.meta_path.insert(place, finder)
+        finder.add_roots(roots)
+        finder.remember(packages)
+        return finder.newly_exposed()
+
+
+def remembered_file(package: str, name: str) -> bytes | None:
+    """A file of a remembered package, by its name there; None if the package is not remembered."""
+    for finder in sys.meta_path:
+        if isinstance(finder, TrustedFinder):
+            return finder.remembered.data(package, name)
+    return None
+
+
+class TrustedFinder:
+    """The finder on ``sys.meta_path``; one for each process."""
+
+    def __init__(self) -> None:
+        self.remembered: Final = RememberedPackages()
+        self._roots: set[str] = set()
+        self._reported: set[str] = set()
+        self._trusted: frozenset[str] | None = None  # found out when something is in a root
+        self._split_paths: dict[tuple[object, ...], tuple[list[str], list[str]]] = {}
+
+    def add_roots(self, roots: Sequence[str]) -> None:
+        new = {os.path.realpath(root) for root in roots} - self._roots
+        if new:
+            self._roots |= new
+            self._trusted = None
+            self._split_paths = {}
+
+    def remember(self, packages: Iterable[str]) -> None:
+        for package in packages:
+            self.remembered.add(package, self.may_be_written)
+
+    def newly_exposed(self) -> list[str]:
+        """The roots that are on ``sys.path``, each once."""
+        untrusted = [follow(entry).forms[-1] for entry in self._split(sys.path)[1]]
+        found = {root for root in self._roots - self._reported if any(is_below(entry, root) for entry in untrusted)}
+        self._reported |= found
+        return sorted(found)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module in a trusted place; None leaves it to the other finders. Raises if one of ours must not have it."""
+        if target is None and self.remembered.covers(name):
+            return self.remembered.spec(name)
+        trusted, untrusted = self._split(sys.path if path is None else path)
+        if not untrusted:
+            return None
+        found = PathFinder.find_spec(name, trusted, target) if trusted else None
+        if found is not None and found.loader is not None:
+            return found
+        importer = self._importing_module_of_ours()
+        if found is not None:
+            ours = importer is not None or name.partition(".")[0] in DEPENDENCIES
+            return self._with_portions(found, untrusted) if ours else None
+        return None if importer is None else self._refuse(name, importer, untrusted)
+
+    def invalidate_caches(self) -> None:
+        self._split_paths = {}
+
+    def may_be_written(self, path: str) -> bool:
+        """Whether a tool may write at ``path``, or replace a link on the way to it."""
+        way = follow(path)
+        return any(self._is_exposed(step) for step in (*way.links, way.forms[-1]))
+
+    def _is_exposed(self, path: str) -> bool:
+        if not any(is_below(path, root) for root in self._roots):
+            return False
+        if self._trusted is None:
+            code, links = find_trusted(sorted(self._roots))
+            self._trusted = frozenset((*code, *links))
+        while path not in self._trusted:
+            path, below = os.path.dirname(path), path
+            if path == below:
+                return True
+        return False
+
+    def _split(self, path: Iterable[object]) -> tuple[list[str], list[str]]:
+        """The entries where tools may not write, and those where they may."""
+        key = tuple(path)
+        entries = [entry for entry in key if isinstance(entry, str)]
+        if not all(entry.startswith("/") for entry in entries):
+            key = (*key, _current_directory())
+        known = self._split_paths.get(key)
+        if known is None:
+            known = ([], [])
+            for entry in entries:
+                known[self.may_be_written(entry)].append(entry)
+            self._split_paths[key] = known
+        return known
+
+    def _with_portions(self, found: ModuleSpec, untrusted: list[str]) -> ModuleSpec:
+        """A namespace package of ours: its trusted portions first; a package with code of its own is not a portion."""
+        other = PathFinder.find_spec(found.name, untrusted)
+        if other is not None and other.loader is None and found.submodule_search_locations is not None:
+            found.submodule_search_locations = [
+                *found.submodule_search_locations,
+                *(other.submodule_search_locations or ()),
+            ]
+        return found
+
+    def _refuse(self, name: str, importer: str, untrusted: list[str]) -> ModuleSpec | None:
+        found = PathFinder.find_spec(name, untrusted)
+        if found is None:
+            return None
+        places = [found.origin] if found.has_location and found.origin else found.submodule_search_locations
+        if places and not any(map(self.may_be_written, places)):
+            return found
+        logger.warning(
+            "%r was not imported for %r: it is only in a place where tools may write; install it elsewhere",
+            name,
+            importer,
+        )
+        raise ModuleNotFoundError(f"No module named {name!r} in a place where tools may not write", name=name)
+
+    def _importing_module_of_ours(self) -> str | None:
+        """The module of ours whose import statement is being run; None if it is a user's, or not a statement.
+
+        Functions that import by name, such as ``importlib.import_module``, do so for whoever calls them.
+        """
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and _is_machinery(frame.f_code):
+            frame = frame.f_back
+        if frame is None or frame.f_code.co_code[frame.f_lasti] != _IMPORT_STATEMENT:
+            return None
+        name = frame.f_globals.get("__name__")
+        if not isinstance(name, str) or name.partition(".")[0] not in _OURS:
+            return None
+        file = frame.f_code.co_filename
+        is_file = file.startswith("/") and not self.may_be_written(file)  # other text names code that somebody typed
+        return name if is_file or file.startswith("<frozen ") else None
+
+
+def _is_machinery(code: CodeType) -> bool:
+    return code.co_filename == __file__ or code.co_filename.startswith("<frozen importlib")
+
+
+def _current_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""

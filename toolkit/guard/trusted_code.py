@@ -1,0 +1,236 @@
+"""The places from which this interpreter and the toolkit load code. Tools may read them, and must not change them: what
+is there runs outside every sandbox, in this process or when the interpreter starts next time.
+
+Promise: every directory and file that Python reads code from when it starts (prefixes, standard library, packages,
+``.pth`` files, ``pyvenv.cfg``, ``sitecustomize``), the toolkit's own package and the packages it has loaded are at or below
+a path of the list, under the names they are called by, each link on the way, and their real paths; files that do not
+exist yet are listed, too.
+
+Limits: a project that is installed to be edited in place stays writable, and so does whatever else is on ``sys.path``
+inside a root: people edit it all day. Whoever starts an agent from there runs what is there. Libraries that the dynamic
+loader finds through ``LD_LIBRARY_PATH`` are not considered.
+"""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from importlib import machinery
+from typing import Final, NamedTuple
+
+from toolkit.errors import SetupError
+from toolkit.guard.process.program import MAX_LINKS, follow_links, helper_interpreter, is_below
+
+DEPENDENCIES: Final = frozenset({
+    "_cffi_backend", "_xxhash", "_yaml", "annotated_doc", "annotated_types", "anthropic", "anyio", "attr",
+    "attrs", "certifi", "cffi", "charset_normalizer", "click", "cryptography", "distro", "docstring_parser",
+    "google", "h11", "httpcore", "httpcore2", "httpx", "httpx2", "idna", "jiter", "jsonpatch", "jsonpointer",
+    "jsonschema", "jsonschema_rs", "jsonschema_specifications", "jwt", "langchain_core", "langchain_protocol",
+    "langsmith", "markdown_it", "mcp", "mcp_types", "mdurl", "multipart", "ollama", "openai", "opentelemetry",
+    "orjson", "packaging", "pyasn1", "pyasn1_modules", "pycparser", "pydantic", "pydantic_core", "pygments",
+    "python_multipart", "referencing", "requests", "requests_toolbelt", "rich", "rpds", "shellingham", "sniffio",
+    "sse_starlette", "starlette", "tenacity", "truststore", "typer", "typing_extensions", "typing_inspection",
+    "urllib3", "uuid_utils", "uvicorn", "websockets", "xxhash", "yaml", "zstandard",
+})  # fmt: skip
+"""Top-level modules of what the toolkit depends on at run time, its extras included."""
+
+_STARTUP_MODULES: Final = ("sitecustomize", "usercustomize")
+_ENVIRONMENT_FILE: Final = "pyvenv.cfg"
+_CODE_BELOW_PREFIX: Final = ("bin", "include", "lib", "lib32", "lib64", "libexec", _ENVIRONMENT_FILE)
+
+
+def trusted_code(roots: Sequence[str] = ()) -> list[str]:
+    """The absolute paths that tools with these writable ``roots`` must not change; sorted, none below another.
+
+    A prefix that is, or contains, a root is listed by the places in it that hold code, so that the root itself stays
+    writable. Raises ``SetupError`` if a root is itself a directory that only holds code Python loads.
+
+    >>> import os, sys
+    >>> any(os.path.realpath(sys.prefix).startswith(place) for place in trusted_code())
+    True
+    """
+    return find_trusted(roots).code
+
+
+def trusted_links(roots: Sequence[str]) -> list[str]:
+    """The links in ``roots`` that lead to a place of ``trusted_code``: whoever replaces one chooses what is loaded."""
+    return find_trusted(roots).links
+
+
+def startup_names() -> frozenset[str]:
+    """The files, relative to a directory of ``sys.path``, that Python runs when it starts, whether or not they exist.
+
+    >>> "sitecustomize.py" in startup_names()
+    True
+    """
+    return frozenset(name for module in _STARTUP_MODULES for name in _files_of_module(module))
+
+
+def places_to_hold(roots: Sequence[str]) -> list[str]:
+    """What a command that may write in ``roots`` must find unchanged when it ends: the files and directories of
+    ``trusted_code`` that exist there, by their real paths, and the links that lead to them."""
+    around = [os.path.realpath(root) for root in roots]
+    code, links = find_trusted(roots)
+    inside = [place for place in code if any(is_below(place, root) for root in around)]
+    real = {place for place in inside if os.path.lexists(place) and os.path.realpath(place) == place}
+    return sorted(real.union(links))
+
+
+class Trusted(NamedTuple):
+    """What ``trusted_code`` and ``trusted_links`` return."""
+
+    code: list[str]
+    links: list[str]
+
+
+def find_trusted(roots: Sequence[str]) -> Trusted:
+    """Both lists at once."""
+    around = [os.path.realpath(root) for root in roots]
+    found: set[str] = set()
+    links: set[str] = set()
+    for way in _wanted_ways(around, found):
+        if not any(is_below(root, way.forms[-1]) for root in around):
+            found.update(way.forms)
+            links.update(way.links)
+    inside = {link for link in links if any(is_below(link, root) for root in around)}
+    return Trusted(_outermost(found, found), _outermost(inside, found))
+
+
+def _wanted_ways(roots: Sequence[str], found: Collection[str]) -> Iterator[Way]:
+    """The way to each place; ``found`` is what was listed so far. One that is, or contains, a root is not wanted."""
+    for place in _prefixes():
+        way = follow(place)
+        yield way
+        if any(is_below(root, way.forms[-1]) for root in roots):
+            yield from (follow(os.path.join(place, name)) for name in _CODE_BELOW_PREFIX)
+    for place in _code_directories():
+        way = follow(place)
+        if way.forms[-1] in roots:
+            raise SetupError(f"{place!r} cannot be a root that tools may write: Python loads code from it")
+        yield way
+    yield from map(follow, _files())
+    for folder, names in _module_files():
+        forms = follow(folder).forms
+        if not all(_is_covered(form, found) for form in forms):
+            yield from (_way_below(forms, name) for name in names)
+
+
+class Way(NamedTuple):
+    """The way from a path to its real path."""
+
+    links: list[str]
+    """Each link, by the real path of its directory."""
+    forms: list[str]
+    """The whole path as named, and after each link; the last is the real path."""
+
+
+def follow(path: str) -> Way:
+    """The way from ``path`` to its real path. Names that do not exist count as directories."""
+    links: list[str] = []
+    forms = [os.path.abspath(path)]
+    here, names = "/", forms[0].split("/")[::-1]
+    while names:
+        name = names.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            here = os.path.dirname(here)
+            continue
+        step = os.path.join(here, name)
+        try:
+            target = os.readlink(step) if len(links) < MAX_LINKS else ""
+        except OSError:
+            target = ""
+        if not target:
+            here = step
+            continue
+        links.append(step)
+        forms.append(os.path.join(step, *names[::-1]))
+        here = "/" if target.startswith("/") else here
+        names += target.split("/")[::-1]
+    return Way(links, [*forms, here])
+
+
+def _prefixes() -> set[str]:
+    return {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
+
+
+def _code_directories() -> Iterator[str]:
+    """Directories that hold nothing but code; most are below a prefix."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for prefix in _prefixes():
+        yield os.path.join(prefix, "lib", version)
+        yield os.path.join(prefix, sys.platlibdir, version)
+    yield os.path.dirname(os.__file__)
+    yield from site.getsitepackages()
+    yield site.getusersitepackages()
+    if sys.pycache_prefix is not None:
+        yield sys.pycache_prefix
+    package = os.path.dirname(sys.modules["toolkit"].__file__ or "")
+    yield package
+    yield os.path.join(package, "codegen")  # links, in a source checkout
+    yield os.path.join(package, "generated")
+    for module in _loaded_dependencies():
+        if os.path.basename(module).startswith("__init__."):
+            yield os.path.dirname(module)
+
+
+def _files() -> Iterator[str]:
+    """Files, and directories that hold more than code."""
+    for program in {*follow_links(sys.executable), *follow_links(helper_interpreter())}:
+        folder = os.path.dirname(os.path.abspath(program))
+        yield program
+        yield folder  # Python looks for its standard library from there
+        yield os.path.join(folder, _ENVIRONMENT_FILE)
+        yield os.path.join(os.path.dirname(folder), _ENVIRONMENT_FILE)
+    if startup := os.environ.get("PYTHONSTARTUP"):
+        yield startup
+
+
+def _module_files() -> Iterator[tuple[str, Collection[str]]]:
+    """Directories, and the names in them that must not change; for modules that are single files."""
+    names = startup_names()
+    yield from ((folder, names) for folder in sys.path)
+    for module in _loaded_dependencies():
+        folder, name = os.path.split(module)
+        if not name.startswith("__init__."):
+            yield folder, list(_files_of_module(name.partition(".")[0]))
+
+
+def _loaded_dependencies() -> Iterator[str]:
+    """The files of the modules in ``DEPENDENCIES`` that are in use."""
+    for name in DEPENDENCIES:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None:
+            yield file
+
+
+def _files_of_module(name: str) -> Iterator[str]:
+    """Everything in one directory that could be the module of that name."""
+    yield name  # a package
+    for suffix in (*machinery.SOURCE_SUFFIXES, *machinery.EXTENSION_SUFFIXES, *machinery.BYTECODE_SUFFIXES):
+        yield name + suffix
+    for level in ("", ".opt-1", ".opt-2"):
+        yield f"__pycache__/{name}.{sys.implementation.cache_tag}{level}.pyc"
+
+
+def _way_below(forms: list[str], name: str) -> Way:
+    """The way to a name in a directory. The links that lead to the directory are not part of it: people work there."""
+    place = os.path.join(forms[-1], name)
+    links, further = follow(place) if os.path.islink(place) else ([], [])
+    return Way(links, [*(os.path.join(form, name) for form in forms), *further])
+
+
+def _is_covered(path: str, found: Collection[str]) -> bool:
+    return path in found or any(parent in found for parent in _above(path))
+
+
+def _outermost(paths: Collection[str], found: set[str]) -> list[str]:
+    return sorted(path for path in paths if found.isdisjoint(_above(path)))
+
+
+def _above(path: str) -> Iterator[str]:
+    while path != (path := os.path.dirname(path)):
+        yield path
