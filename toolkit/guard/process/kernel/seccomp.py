@@ -94,6 +94,9 @@ CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
 _NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
 _TERMINAL_INJECTION: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _AF_UNIX: Final = 1
+# Only those that stay connected to each other: a datagram socket of a pair may send to any socket file.
+_PAIR_TYPES: Final = (1, 5)  # SOCK_STREAM, SOCK_SEQPACKET
+_TYPE_MASK: Final = 0x0F  # the rest are flags
 # The protocols of each family that programs use; others load parts of the kernel that nobody needs.
 _PROTOCOLS: Final = {
     2: (0, 1, 6, 17),  # AF_INET: the default, ICMP, TCP, UDP
@@ -105,6 +108,7 @@ _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _IF_EQUAL: Final = 0x15
 _IF_AT_LEAST: Final = 0x35
 _IF_ANY_BIT: Final = 0x45
+_AND: Final = 0x54
 _RETURN: Final = 0x06
 _ALLOW: Final = 0x7FFF0000
 _ERROR: Final = 0x00050000
@@ -139,7 +143,7 @@ def program(column: int, *, network: bool) -> bytes:
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
     code += _on("socket", column, _allow_sockets(_PROTOCOLS if network else {}))
-    code += _on("socketpair", column, [_load_argument(0), *_allow_values((_AF_UNIX,)), _refuse()])
+    code += _on("socketpair", column, _allow_pairs())
     code.append(_return(_ALLOW))
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
 
@@ -178,6 +182,11 @@ def _allow_sockets(protocols: Mapping[int, Sequence[int]]) -> list[_Instruction]
         body = [_load_argument(2), *_allow_values(allowed), _refuse(errno.EPROTONOSUPPORT)]
         code += [(_IF_EQUAL, 0, len(body), family), *body]
     return [*code, _refuse()]
+
+
+def _allow_pairs() -> list[_Instruction]:
+    types = [_load_argument(1), (_AND, 0, 0, _TYPE_MASK), *_allow_values(_PAIR_TYPES)]
+    return [_load_argument(0), (_IF_EQUAL, 0, len(types), _AF_UNIX), *types, _refuse()]
 
 
 def _refuse(number: int = errno.EPERM) -> _Instruction:
