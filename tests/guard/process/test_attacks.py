@@ -350,6 +350,7 @@ NEIGHBOURS = [
     ("harmless devices", "open('/dev/null', 'w').write('x'); assert open('/dev/zero', 'rb').read(1) == b'\\0'; open('/dev/urandom', 'rb').read(1)"),
     ("its own children and signals", "pid = os.fork(); pid or signal_pause(); os.kill(pid, 9); assert os.waitpid(pid, 0)[1] == 9"),
     ("socket pairs", "a, b = socket.socketpair(); a.send(b'x'); assert b.recv(1) == b'x'"),
+    ("socket pairs of packets", "a, b = socket.socketpair(type=socket.SOCK_SEQPACKET); a.send(b'x'); assert b.recv(1) == b'x'"),
     ("threads", "import threading; t = threading.Thread(target=int); t.start(); t.join()"),
     ("FIFOs", "os.mkfifo('fifo')"),
     ("pipes and event loops", "import asyncio; asyncio.run(asyncio.sleep(0))"),
@@ -431,6 +432,32 @@ def test_94_network_is_there_only_when_asked_for(world: World, way: Way) -> None
     assert attack(world, tcp, way, network="host").stdout == THROUGH
     assert attack(world, tcp, way, network="none").stdout == b""
     assert attack(world, unix, way, network="host").stdout == b""
+
+
+BY_A_PAIR = """
+kind, path = sys.argv[1:]
+one, other = socket.socketpair(socket.AF_UNIX, int(kind))
+one.setblocking(False)
+one.sendto(b'x', path)
+print('THROUGH')
+"""
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("kind", [socket.SOCK_DGRAM, socket.SOCK_RAW])
+@pytest.mark.parametrize("place", ["workspace", "outside"])
+def test_94_a_pair_of_sockets_sends_to_nobody_else(world: World, way: Way, kind: int, place: str) -> None:
+    """A datagram socket of a pair may also send to a socket file, of a service of the host for example."""
+    folder = world.outside if place == "outside" else world.workspace(way)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as service, guard_in(way, world.workspace(way)) as guard:
+        service.bind(str(folder / "s"))
+        service.setblocking(False)
+        argv = [sys.executable, "-c", PRELUDE + BY_A_PAIR, str(int(kind)), str(folder / "s")]
+        assert THROUGH not in guard.run(argv, timeout=60).stdout
+        with pytest.raises(BlockingIOError):
+            service.recv(1)
+        assert subprocess.run(argv, capture_output=True, check=True).stdout == THROUGH
+        assert service.recv(1) == b"x"
 
 
 @pytest.mark.parametrize("way", SANDBOXED)

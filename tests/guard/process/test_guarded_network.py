@@ -9,6 +9,7 @@ import http.server
 import io
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -23,8 +24,9 @@ import pytest
 from tests.guard.net.test_fetch import certificates
 from tests.guard.proxied import proxy_threads
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
-from toolkit.errors import InvalidArguments, ToolNotAllowed
+from toolkit.errors import InvalidArguments, ToolFailed, ToolNotAllowed
 from toolkit.guard import LongProcess, Network, ProcessGuard, ProcessResult
+from toolkit.guard.process.fork_server.client import CommandHandle
 
 __all__ = ["certificates"]  # a fixture
 
@@ -374,6 +376,15 @@ held[0].recv(1)
 def test_the_proxy_ends_with_its_command(guard: ProcessGuard, end: Callable[[ProcessGuard, str], None]) -> None:
     end(guard, HOLD)
     assert not proxy_threads()
+
+
+def test_a_socket_that_got_lost_on_its_way_is_an_error() -> None:
+    """The kernel drops a descriptor for which the receiver has no room."""
+    ours, supervisors = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, supervisors:
+        supervisors.send(b"listener 0 ")
+        with pytest.raises(ToolFailed, match="too many open files"):
+            CommandHandle(ours).has_ended()
 
 
 # --- where there is none

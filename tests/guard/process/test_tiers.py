@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import socket
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -254,7 +255,7 @@ def test_every_number_in_the_guard_is_compared() -> None:
         for name, value in vars(module).items()
         if isinstance(value, tuple) and len(value) == 2 and all(isinstance(number, int) for number in value)
     }
-    others = {"_AUDIT_ARCH", "_TERMINAL_INJECTION"}
+    others = {"_AUDIT_ARCH", "_PAIR_TYPES", "_TERMINAL_INJECTION"}
     assert {name for name, value in tables.items() if value not in OTHER_CALLS.values()} == others
 
 
@@ -281,6 +282,8 @@ def verdict(code: bytes, arch: int, number: int, *arguments: int) -> int:
         at += 1
         if kind == 0x20:
             accumulator = words[value // 4]
+        elif kind == 0x54:
+            accumulator &= value
         elif kind == 0x06:
             return int(value)
         else:
@@ -325,8 +328,12 @@ def test_the_filter_answers_by_number_and_argument(machine: str, network: bool, 
             assert verdict(code, arch, call["socket"], family, 1, protocol) == (UNKNOWN if network else EPERM)
     for family in (UNIX, VSOCK):
         assert verdict(code, arch, call["socket"], family) == EPERM
-    assert verdict(code, arch, call["socketpair"], UNIX) == ALLOWED
-    assert verdict(code, arch, call["socketpair"], INET) == EPERM
+    flags = socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+    for kind, answer in ((socket.SOCK_STREAM, ALLOWED), (socket.SOCK_SEQPACKET, ALLOWED), (socket.SOCK_DGRAM, EPERM)):
+        assert verdict(code, arch, call["socketpair"], UNIX, kind) == answer
+        assert verdict(code, arch, call["socketpair"], UNIX, kind | flags) == answer
+        assert verdict(code, arch, call["socketpair"], INET, kind) == EPERM
+    assert verdict(code, arch, call["socketpair"], UNIX, socket.SOCK_RAW) == EPERM  # the kernel's other word for it
     for mode in (0, 1, 0x10, 0x20, 0x40):  # plain, keep the size, zero, insert, unshare
         assert verdict(code, arch, call["fallocate"], 3, mode, 0, 1) == EOPNOTSUPP
     for mode in (3, 8):  # punch a hole, collapse

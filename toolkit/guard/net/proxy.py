@@ -20,7 +20,6 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError, ToolNotAllowed
@@ -222,7 +221,7 @@ def _explain(refusal: RefusedRequest | ToolkitError) -> tuple[int, str]:
 def _answer(status: int, text: str) -> bytes:
     body = f"typed-toolkit: {text}\n".encode()
     # Programs show the first line of a refused CONNECT and not its body, so it says the same where it can.
-    line = text if text.isascii() and text.isprintable() and len(text) < 500 else HTTPStatus(status).phrase
+    line = text if text.isascii() and text.isprintable() and len(text) < 500 else "Refused"
     head = [
         f"HTTP/1.1 {status} {line}",
         "Content-Type: text/plain; charset=utf-8",

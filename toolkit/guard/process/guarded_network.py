@@ -6,12 +6,13 @@ Promise: a command that asks for it gets exactly it, or does not run.
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard.net.network import Network
 from toolkit.guard.permission import CommandNetwork
-from toolkit.guard.process.command import RunningProxy, StartProxy
+from toolkit.guard.process.command import StartProxy
 from toolkit.guard.process.kernel.tier import TierChoice
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ class GuardedNetwork:
                 "the command was not run: command_network='guarded' needs the full sandbox tier, which it does not have"
                 f" ({why}); set it to 'none', or to 'host' to give commands the whole network of this machine"
             )
-        return self._start_proxy
-
-    def _start_proxy(self, listener: int) -> RunningProxy:
+        # Now, and not when the command runs already: it may be able to write where modules are looked up.
         from toolkit.guard.net.proxy import CommandProxy
 
-        return CommandProxy(listener, self._network, self._judge)
+        return partial(CommandProxy, network=self._network, judge=self._judge)

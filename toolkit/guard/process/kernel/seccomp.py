@@ -163,6 +163,9 @@ _FREES_SPACE: Final = 0x0A  # FALLOC_FL_PUNCH_HOLE, FALLOC_FL_COLLAPSE_RANGE
 _ONE_PROCESS: Final = {"setpriority": 0, "ioprio_set": 1}  # PRIO_PROCESS, IOPRIO_WHO_PROCESS
 _SUPERVISOR: Final = 1  # its pid in the full tier
 _AF_UNIX: Final = 1
+# Only those that stay connected to each other: a datagram socket of a pair may send to any socket file.
+_PAIR_TYPES: Final = (1, 5)  # SOCK_STREAM, SOCK_SEQPACKET
+_TYPE_MASK: Final = 0x0F  # the rest are flags
 # The protocols of each family that programs use; others load parts of the kernel that nobody needs.
 _PROTOCOLS: Final = {
     2: (0, 1, 6, 17),  # AF_INET: the default, ICMP, TCP, UDP
@@ -174,6 +177,7 @@ _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _IF_EQUAL: Final = 0x15
 _IF_AT_LEAST: Final = 0x35
 _IF_ANY_BIT: Final = 0x45
+_AND: Final = 0x54
 _RETURN: Final = 0x06
 _ALLOW: Final = 0x7FFF0000
 _ERROR: Final = 0x00050000
@@ -210,7 +214,7 @@ def program(column: int, *, network: bool, full: bool) -> bytes:
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
     code += _on("socket", column, _allow_sockets(_PROTOCOLS if network else {}))
-    code += _on("socketpair", column, [_load_argument(0), *_allow_values((_AF_UNIX,)), _refuse()])
+    code += _on("socketpair", column, _allow_pairs())
     # Space that was never written is not counted as written; C libraries fall back to writing.
     refuse = _refuse(errno.EOPNOTSUPP)
     code += _on("fallocate", column, [_load_argument(1), (_IF_ANY_BIT, 1, 0, _FREES_SPACE), refuse])
@@ -266,6 +270,11 @@ def _allow_sockets(protocols: Mapping[int, Sequence[int]]) -> list[_Instruction]
         body = [_load_argument(2), *_allow_values(allowed), _refuse(errno.EPROTONOSUPPORT)]
         code += [(_IF_EQUAL, 0, len(body), family), *body]
     return [*code, _refuse()]
+
+
+def _allow_pairs() -> list[_Instruction]:
+    types = [_load_argument(1), (_AND, 0, 0, _TYPE_MASK), *_allow_values(_PAIR_TYPES)]
+    return [_load_argument(0), (_IF_EQUAL, 0, len(types), _AF_UNIX), *types, _refuse()]
 
 
 def _refuse(number: int = errno.EPERM) -> _Instruction:
