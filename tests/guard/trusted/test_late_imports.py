@@ -34,7 +34,9 @@ toolkit = create_agent_toolkit(context)
 
 def remove_finder():
     if "CONTROL" in os.environ:
-        sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "TrustedFinder"]
+        from toolkit.guard.imports import finder
+        sys.meta_path.remove(finder._finder)
+        finder._finder.remembered._folders.clear()
 
 
 remove_finder()
@@ -120,13 +122,13 @@ def own_packages() -> list[str]:
 
 
 def run_agent(
-    base: Path, url: str, agent: str, start: Start, *, control: bool = False
+    base: Path, url: str, agent: str, start: Start, *, control: bool = False, folder: str = "ws"
 ) -> tuple[subprocess.CompletedProcess[str], set[str]]:
     """Run an agent; returns how it went, and which planted modules ran in its process."""
-    workspace = base / "ws"
+    workspace = base / folder
     workspace.mkdir(exist_ok=True)
-    for folder in (base, workspace):
-        (folder / "agent.py").write_text(agent)
+    for place in (base, workspace):
+        (place / "agent.py").write_text(agent)
     python = sys.executable
     path = [] if start.environment_inside else own_packages()
     if start.environment_inside:
@@ -179,6 +181,69 @@ def test_what_is_missing_stays_missing_for_ours(tmp_path: Path, url: str, contro
     agent = BUILD + OPTIONAL
     done, ran = run_agent(tmp_path, url, agent, STARTS["a script in the workspace"], control=control)
     assert (done.stdout, ran) == ("worked\n", {"org"} if control else set()), done.stderr
+
+
+def mark(name: str) -> str:
+    """Code that records that it ran."""
+    return f"open(__import__('os').environ['MARKER'], 'a').write('{name} ')"
+
+
+ENTRY_POINT = """
+for path, text in {{
+    "evil-1.dist-info/METADATA": "Name: evil\\nVersion: 1\\n",
+    "evil-1.dist-info/entry_points.txt": "[opentelemetry_propagator]\\ntracecontext = evil:Evil\\n",
+    "evil.py": {code!r},
+}}.items():
+    toolkit.invoke("write_file", {{"path": path, "content": text}})
+os.environ["OTEL_PROPAGATORS"] = "tracecontext"
+import opentelemetry.propagate
+print("worked")
+"""
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_dependency_does_not_load_a_plug_in_from_the_workspace(tmp_path: Path, url: str, control: bool) -> None:
+    """The MCP SDK uses OpenTelemetry, which loads the first entry point of that name on the path."""
+    pytest.importorskip("opentelemetry")
+    agent = BUILD + ENTRY_POINT.format(code=mark("evil"))
+    done, ran = run_agent(tmp_path, url, agent, STARTS["a script in the workspace"], control=control)
+    assert ran == ({"evil"} if control else set())
+    assert control or done.stdout == "worked\n", done.stderr
+
+
+NAMED_LIKE_A_MODULE = """
+sys.path.insert(0, os.path.dirname(WORKSPACE))
+toolkit.invoke("write_file", {{"path": "__init__.py", "content": {code!r}}})
+import wave, importlib
+print("worked", importlib.import_module("wave").__name__)
+"""
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_workspace_named_like_a_module_is_not_that_module(tmp_path: Path, url: str, control: bool) -> None:
+    """Its parent is on the path and no tool may write there, but the directory itself is the tools'."""
+    agent = BUILD + NAMED_LIKE_A_MODULE.format(code=mark("wave"))
+    start = STARTS["the workspace in a variable"]
+    done, ran = run_agent(tmp_path, url, agent, start, control=control, folder="wave")
+    assert "worked wave" in done.stdout, done.stderr
+    assert ran == ({"wave"} if control else set())
+
+
+FINDER_REMOVED = """
+toolkit.invoke("write_file", {{"path": "wave.py", "content": {code!r}}})
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "TrustedFinder"]
+elsewhere = os.path.join(os.path.dirname(MARKER), "other")
+os.mkdir(elsewhere)
+create_agent_toolkit(ToolkitContext(elsewhere, SecurityPolicy(default="allow")))
+import wave
+print("worked")
+"""
+
+
+def test_the_next_toolkit_puts_a_removed_finder_back_with_all_it_knew(tmp_path: Path, url: str) -> None:
+    agent = BUILD + FINDER_REMOVED.format(code=mark("wave"))
+    done, ran = run_agent(tmp_path, url, agent, STARTS["a script in the workspace"])
+    assert (done.stdout, ran) == ("worked\n", set()), done.stderr
 
 
 NEIGHBOURS = """

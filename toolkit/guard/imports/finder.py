@@ -11,8 +11,8 @@ Promise, for everything that is imported after ``guard_imports`` was called, in 
 - a generated package in a place where tools may write is imported as it was at that moment (``remembered.py``).
 
 Limits: what a user's own code imports, and only a place where tools may write has, is imported from there as usual. Code
-that a module loads by other means than an import (``exec``, a plug-in found through package metadata) is not seen. A
-place that ``trusted_code`` lists counts as one where tools may not write, also in tiers that cannot hold it for commands.
+that a module loads by other means than an import (``exec``) is not seen, nor are other Python processes. A place that
+``trusted_code`` lists counts as one where tools may not write, also in tiers that cannot hold it for commands.
 """
 
 from __future__ import annotations
@@ -25,16 +25,20 @@ from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from opcode import opmap
 from types import CodeType, FrameType, ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolkit.guard.imports.remembered import RememberedPackages
 from toolkit.guard.process.program import is_below
 from toolkit.guard.trusted_code import DEPENDENCIES, find_trusted, follow
 
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, DistributionFinder
+
 logger: Final = logging.getLogger("toolkit")
 
 _IMPORT_STATEMENT: Final = opmap["IMPORT_NAME"]
 _OURS: Final = frozenset({"toolkit", *sys.stdlib_module_names, *DEPENDENCIES})
+_METADATA: Final = ("importlib.metadata", "importlib_metadata")
 _lock: Final = threading.Lock()
 
 
@@ -44,23 +48,27 @@ def guard_imports(roots: Sequence[str], packages: Iterable[str] = ()) -> list[st
     Returns those of ``roots`` that are on ``sys.path`` and have not been returned before.
     """
     with _lock:
-        finder = next((item for item in sys.meta_path if isinstance(item, TrustedFinder)), None)
-        if finder is None:
-            finder = TrustedFinder()
+        if _finder not in sys.meta_path:
             # After finders that others have put first, and after those of built-in modules.
             place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
-            sys.meta_path.insert(place, finder)
-        finder.add_roots(roots)
-        finder.remember(packages)
-        return finder.newly_exposed()
+            sys.meta_path.insert(place, _finder)
+        _finder.add_roots(roots)
+        _finder.remember(packages)
+        return _finder.newly_exposed()
 
 
 def remembered_file(package: str, name: str) -> bytes | None:
     """A file of a remembered package, by its name there; None if the package is not remembered."""
-    for finder in sys.meta_path:
-        if isinstance(finder, TrustedFinder):
-            return finder.remembered.data(package, name)
-    return None
+    return _finder.remembered.data(package, name)
+
+
+class _SplitPath(NamedTuple):
+    """A search path, such as ``sys.path``."""
+
+    trusted: list[str]
+    untrusted: list[str]
+    roots: dict[str, set[str]]
+    """The names of roots in trusted entries, and those entries."""
 
 
 class TrustedFinder:
@@ -71,7 +79,7 @@ class TrustedFinder:
         self._roots: set[str] = set()
         self._reported: set[str] = set()
         self._trusted: frozenset[str] | None = None  # found out when something is in a root
-        self._split_paths: dict[tuple[object, ...], tuple[list[str], list[str]]] = {}
+        self._split_paths: dict[tuple[object, ...], _SplitPath] = {}
 
     def add_roots(self, roots: Sequence[str]) -> None:
         new = {os.path.realpath(root) for root in roots} - self._roots
@@ -97,7 +105,7 @@ class TrustedFinder:
         """The module in a trusted place; None leaves it to the other finders. Raises if one of ours must not have it."""
         if target is None and self.remembered.covers(name):
             return self.remembered.spec(name)
-        trusted, untrusted = self._split(sys.path if path is None else path)
+        trusted, untrusted = self._split(sys.path if path is None else path, name.rpartition(".")[2])
         if not untrusted:
             return None
         found = PathFinder.find_spec(name, trusted, target) if trusted else None
@@ -108,6 +116,15 @@ class TrustedFinder:
             ours = importer is not None or name.partition(".")[0] in DEPENDENCIES
             return self._with_portions(found, untrusted) if ours else None
         return None if importer is None else self._refuse(name, importer, untrusted)
+
+    def find_distributions(self, context: DistributionFinder.Context) -> Iterable[Distribution]:
+        """What is installed in trusted places, ahead of the rest, if one of ours asks: it may load the first plug-in."""
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
+
+        trusted, untrusted = self._split(context.path)
+        if not untrusted or self._name_if_ours(_skip_metadata(sys._getframe())) is None:
+            return ()
+        return MetadataPathFinder.find_distributions(DistributionFinder.Context(name=context.name, path=trusted))
 
     def invalidate_caches(self) -> None:
         self._split_paths = {}
@@ -129,19 +146,29 @@ class TrustedFinder:
                 return True
         return False
 
-    def _split(self, path: Iterable[object]) -> tuple[list[str], list[str]]:
-        """The entries where tools may not write, and those where they may."""
+    def _split(self, path: Iterable[object], name: str = "") -> tuple[list[str], list[str]]:
+        """The entries where tools may not write, and those where they may; for a module of that name, if one is given."""
         key = tuple(path)
         entries = [entry for entry in key if isinstance(entry, str)]
         if not all(entry.startswith("/") for entry in entries):
             key = (*key, _current_directory())
         known = self._split_paths.get(key)
         if known is None:
-            known = ([], [])
+            known = _SplitPath([], [], {})
             for entry in entries:
-                known[self.may_be_written(entry)].append(entry)
+                (known.untrusted if self.may_be_written(entry) else known.trusted).append(entry)
+            for entry in known.trusted:
+                for child in self._roots_in(follow(entry).forms[-1]):
+                    known.roots.setdefault(child, set()).add(entry)
             self._split_paths[key] = known
-        return known
+        inside = known.roots.get(name)
+        if inside is None:
+            return known.trusted, known.untrusted
+        return [entry for entry in known.trusted if entry not in inside], [*known.untrusted, *inside]
+
+    def _roots_in(self, folder: str) -> list[str]:
+        """The names in a directory that are, or contain, a root: a module of that name may be the tools'."""
+        return [os.path.relpath(root, folder).split("/")[0] for root in self._roots if is_below(root, folder)]
 
     def _with_portions(self, found: ModuleSpec, untrusted: list[str]) -> ModuleSpec:
         """A namespace package of ours: its trusted portions first; a package with code of its own is not a portion."""
@@ -168,21 +195,39 @@ class TrustedFinder:
         raise ModuleNotFoundError(f"No module named {name!r} in a place where tools may not write", name=name)
 
     def _importing_module_of_ours(self) -> str | None:
-        """The module of ours whose import statement is being run; None if it is a user's, or not a statement.
+        """The module of ours whose import statement is being run, or that loads a plug-in; None if there is none.
 
         Functions that import by name, such as ``importlib.import_module``, do so for whoever calls them.
         """
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and _is_machinery(frame.f_code):
             frame = frame.f_back
-        if frame is None or frame.f_code.co_code[frame.f_lasti] != _IMPORT_STATEMENT:
+        if frame is None:
             return None
-        name = frame.f_globals.get("__name__")
-        if not isinstance(name, str) or name.partition(".")[0] not in _OURS:
+        if _module_of(frame) == "importlib" and _module_of(frame.f_back) in _METADATA:
+            return self._name_if_ours(_skip_metadata(frame))
+        is_statement = frame.f_code.co_code[frame.f_lasti] == _IMPORT_STATEMENT
+        return self._name_if_ours(frame) if is_statement else None
+
+    def _name_if_ours(self, frame: FrameType | None) -> str | None:
+        name = _module_of(frame)
+        if frame is None or name.partition(".")[0] not in _OURS:
             return None
         file = frame.f_code.co_filename
         is_file = file.startswith("/") and not self.may_be_written(file)  # other text names code that somebody typed
         return name if is_file or file.startswith("<frozen ") else None
+
+
+def _skip_metadata(frame: FrameType | None) -> FrameType | None:
+    """The frame that uses ``importlib.metadata``."""
+    while frame is not None and _module_of(frame) in ("importlib", *_METADATA, __name__):
+        frame = frame.f_back
+    return frame
+
+
+def _module_of(frame: FrameType | None) -> str:
+    name = None if frame is None else frame.f_globals.get("__name__")
+    return name if isinstance(name, str) else ""
 
 
 def _is_machinery(code: CodeType) -> bool:
@@ -194,3 +239,6 @@ def _current_directory() -> str:
         return os.getcwd()
     except FileNotFoundError:
         return ""
+
+
+_finder: Final = TrustedFinder()
