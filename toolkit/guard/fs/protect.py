@@ -77,10 +77,6 @@ class AccessRules:
         """The same for a call that may touch only this."""
         return self._with(self._deny, consent)
 
-    @property
-    def consent(self) -> Consent | None:
-        return self._consent
-
     def _with(self, deny: Globs | None, consent: Consent | None) -> AccessRules:
         view = copy.copy(self)
         view._deny, view._consent = deny, consent

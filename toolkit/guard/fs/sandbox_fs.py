@@ -135,13 +135,8 @@ class SandboxFS(Handle[AccessRules]):
     def with_consent(self, consent: Consent | None) -> SandboxFS:
         """A view of the same roots for a call that may touch only this; None removes that limit, but no deny rule."""
         view = copy.copy(self)
-        view._held = self._begin().with_consent(consent)
+        view._held = None if self._held is None else self._held.with_consent(consent)
         return view
-
-    def with_approval(self, paths: Sequence[LocatedPath]) -> SandboxFS:
-        """A view for a call that was approved as it named these paths; without a ``Consent``, the same view."""
-        consent = self._begin().consent
-        return self if consent is None else self.with_consent(consent.approve(paths))
 
     def path(self, text: str) -> SandboxPath:
         """The checked form of ``text``. It may still not exist, or lead out of the root."""
