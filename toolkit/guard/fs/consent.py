@@ -97,21 +97,23 @@ class Consent:
         }
         return Consent(self.rules, self._allows, tuple(place for path in named for place in path.places), asked)
 
-    def check(self, forms: Forms, place: Names, real: RealPath, shown: str, *, writes: bool) -> None:
+    def check(
+        self, forms: Forms, place: Names, real_path: Callable[[Names], RealPath], shown: str, *, writes: bool
+    ) -> None:
         """Refuse what this call may not touch. ``place`` is the real path of what is about to be opened or changed."""
         for rule in self.rules:
             if (writes or not rule.only_writes) and rule.globs.cover(forms) and not self.is_approved(rule, place):
                 raise approval_error(shown, rule)
-        if self._allows is not None and not _is_below(place, self._approved) and not self._allows(real):
+        if self._allows is not None and not _is_below(place, self._approved) and not self._allows(real_path(place)):
             raise SandboxViolation(
                 f"'{shown}' may not be used: no allow rule covers it, and it was not approved for this call;"
                 " call the tool with that path"
             )
 
-    def hides(self, forms: Forms, place: Names, real: RealPath) -> bool:
+    def hides(self, forms: Forms, place: Names, real_path: Callable[[Names], RealPath]) -> bool:
         """Whether this call may not even list the path."""
         try:
-            self.check(forms, place, real, "", writes=False)
+            self.check(forms, place, real_path, "", writes=False)
         except SandboxViolation:
             return True
         return False

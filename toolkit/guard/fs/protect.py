@@ -98,7 +98,7 @@ class AccessRules:
         """Refuse what may not be read: what is denied and, once the real path is known, what this call may not touch."""
         forms = self.check_denied(path, real)
         if self._consent is not None and real is not None:
-            self._consent.check(forms, real, self.real_path(real), path.shown, writes=False)
+            self._consent.check(forms, real, self.real_path, path.shown, writes=False)
         return forms
 
     def hides(self, names: Names) -> bool:
@@ -110,7 +110,7 @@ class AccessRules:
         if self._consent is None:
             return False
         real = real_names(self.workspace.number) + names
-        return self._consent.hides(forms, real, self.real_path(real))
+        return self._consent.hides(forms, real, self.real_path)
 
     def check_write(self, path: SandboxPath, real: Names | None = None) -> Forms:
         """Refuse what may not be read, and what may not be written, moved or removed."""
@@ -124,7 +124,7 @@ class AccessRules:
         if self._read_only is not None and self._read_only.cover(forms):
             raise SandboxViolation(f"'{path.shown}' may not be changed: {_LOADS_CODE} there")
         if self._consent is not None and real is not None:  # last, because no approval changes what is refused above
-            self._consent.check(forms, real, self.real_path(real), path.shown, writes=True)
+            self._consent.check(forms, real, self.real_path, path.shown, writes=True)
         return forms
 
     def check_move(self, path: SandboxPath, real: Names) -> None:

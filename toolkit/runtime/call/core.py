@@ -173,23 +173,26 @@ class Core:
         self, tool: Tool, args: BaseModel, call_id: str | None
     ) -> tuple[Verdict, ApprovalRequest | None, tuple[LocatedPath, ...] | None]:
         """Applies the rules on what the call touches; returns the request that must be approved before it runs."""
-        open_tool = before_approval(tool)
         try:
-            preview = preview_call(tool, args, ToolContext(open_tool, self, call_id))
+            preview = preview_call(tool, args, ToolContext(before_approval(tool), self, call_id))
         except (Exception, SystemExit) as error:
             raise steps.as_toolkit_error(error, tool.name) from error.__cause__
-        places = locate_paths(open_tool.fs, preview)
+        places = locate_paths(tool.preview_fs, preview)
         verdict = self._judge(tool, preview, places)
         if verdict.decision == "allow":
             return verdict, None, None
         if verdict.decision == "deny" or self.context.approver is None:
             raise steps.not_allowed(tool.name, verdict)
+        try:
+            preview = preview.with_diff()
+        except (Exception, SystemExit) as error:
+            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
         request = request_approval(
             tool.name,
             args,
             preview,
             verdict.because,
-            open_tool.fs,
+            tool.preview_fs,
             places or (),
             call_id=call_id,
             session_id=self.context.session_id,
@@ -209,14 +212,14 @@ class Core:
 
         An edit is validated, and may not touch what the policy denies.
         """
-        tool, open_tool = call.tool, before_approval(call.tool)
+        tool = call.tool
         if isinstance(answer, Approve):
-            check_unchanged(request, open_tool.fs)
+            check_unchanged(request, tool.preview_fs)
             return request.arguments, call.places
         if isinstance(answer, Edit):
             args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
-            preview = preview_call(tool, args, ToolContext(open_tool, self, request.call_id))
-            places = locate_paths(open_tool.fs, preview)
+            preview = preview_call(tool, args, ToolContext(before_approval(tool), self, request.call_id))
+            places = locate_paths(tool.preview_fs, preview)
             verdict = self.context.policy.judge(tool.name, tool.info.required, preview, places)
             if verdict.decision == "deny":
                 raise steps.not_allowed(tool.name, verdict)
@@ -242,10 +245,9 @@ class Core:
     def _explain(self, name: str, arguments: Mapping[str, Any]) -> Verdict:
         """The verdict on a call, for ``policy.explain``."""
         tool = self.resolve(name)
-        open_tool = before_approval(tool)
         args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
-        preview = preview_call(tool, args, ToolContext(open_tool, self))
-        return self._judge(tool, preview, locate_paths(open_tool.fs, preview))
+        preview = preview_call(tool, args, ToolContext(before_approval(tool), self))
+        return self._judge(tool, preview, locate_paths(tool.preview_fs, preview))
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
@@ -270,7 +272,8 @@ class Core:
             preview=parts and parts.preview,
             render=parts and parts.text,
             granted=granted,
-            fs=fs,
+            fs=fs if fs is None or consent is None else fs.with_consent(consent),
+            preview_fs=fs,
             consent=consent,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
@@ -284,15 +287,14 @@ class Core:
     def files_for(
         self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]
     ) -> tuple[SandboxFS | None, Consent | None]:
-        """The files of a tool as the policy leaves them to it, and what its calls may touch without approval."""
+        """The files of a tool without what the policy denies it, and what its calls may touch there without approval."""
         if _FILE_PERMISSIONS.isdisjoint(granted):
             return None, None
         fs = self.guards.fs
         denied = self.context.policy.denied_paths(name, required)
         if denied:
             fs = fs.with_deny(denied)
-        consent = find_consent(self.context, name, required, granted, kinds)
-        return fs if consent is None else fs.with_consent(consent), consent
+        return fs, find_consent(self.context, name, required, granted, kinds)
 
     def _keeper(self, name: str) -> TextKeeper:
         return TextKeeper(self.output_cache, self.context.session_id, name)

@@ -86,11 +86,11 @@ def as_approved(tool: Tool, places: tuple[LocatedPath, ...] | None) -> Tool:
 
 
 def before_approval(tool: Tool) -> Tool:
-    """The tool for its preview and for approvals, which must see what nobody has approved yet. Deny rules stay."""
-    return tool if tool.fs is None or tool.consent is None else _with_files(tool, tool.fs.with_consent(None))
+    """The tool for its preview."""
+    return tool if tool.consent is None else _with_files(tool, tool.preview_fs)
 
 
-def _with_files(tool: Tool, fs: SandboxFS) -> Tool:
+def _with_files(tool: Tool, fs: SandboxFS | None) -> Tool:
     view = copy(tool)
     view.fs = fs
     return view

@@ -39,6 +39,8 @@ class Tool:
     granted: frozenset[Permission] = frozenset()
     fs: SandboxFS | None = None
     """The files of the workspace, if its permissions grant them."""
+    preview_fs: SandboxFS | None = None
+    """The same for previews and approvals, which must see what nobody has approved yet. Deny rules stay."""
     consent: Consent | None = None
     """What its calls may touch without approval, if that is limited; ``fs`` enforces it."""
     message: Callable[..., ToolMessage[Any, Any]] = ToolMessage
