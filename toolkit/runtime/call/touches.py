@@ -75,7 +75,9 @@ def locate_paths(fs: SandboxFS | None, preview: Preview) -> tuple[LocatedPath, .
     """Where the paths of a call lead; None for a tool without files, whose paths are judged by their text."""
     if fs is None:
         return None
-    return (*map(fs.locate, preview.reads), *(fs.locate(path, is_written=True) for path in preview.writes))
+    writes = dict.fromkeys(preview.writes)
+    reads = [path for path in dict.fromkeys(preview.reads) if path not in writes]
+    return (*map(fs.locate, reads), *(fs.locate(path, is_written=True) for path in writes))
 
 
 def as_approved(tool: Tool, places: tuple[LocatedPath, ...] | None) -> Tool:
