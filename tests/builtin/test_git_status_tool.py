@@ -418,6 +418,17 @@ def test_denied_paths_are_counted_and_not_shown(repository: Repository) -> None:
     assert "key" not in output.raw and ".env" not in output.raw and "key" not in message.text()
 
 
+def test_what_needs_approval_is_counted_and_not_shown(repository: Repository) -> None:
+    make(repository.root, "secrets/key", "plain")
+    rule = Rule("ask", path="secrets")
+    with with_rule(repository.root, rule) as toolkit:
+        message = toolkit.invoke("git_status_summary", {})
+    assert [row.path for row in message.content.untracked] == ["plain"]
+    assert message.content.hidden == 1 and "secrets" not in message.content.raw
+    with with_rule(repository.root, Rule("ask", path="other")) as toolkit:
+        assert toolkit.invoke("git_status_summary", {}).content.hidden == 0
+
+
 def test_only_hidden_changes_are_not_clean(repository: Repository) -> None:
     make(repository.root, "a.key", "b.key")
     with with_rule(repository.root, Rule("deny", path="*.key")) as toolkit:

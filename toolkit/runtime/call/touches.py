@@ -24,6 +24,7 @@ from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 RESOURCE_KINDS: Final = tuple(_CONDITIONS)
+_NAMED_BY: Final = "ToolkitContext(ask_before_writing=[...]) names such files"
 
 
 def touched_kinds(info: ToolInfo, handler: HandlerParts[..., Any] | None) -> frozenset[str]:
@@ -53,7 +54,8 @@ def find_consent(
 
 @lru_cache(16)
 def _rule_for_writes(patterns: tuple[str, ...]) -> AskRule:
-    return AskRule(Globs(patterns), "a file like this can run code for the user later", only_writes=True)
+    because = f"a file like this can run code for the user later ({_NAMED_BY})"
+    return AskRule(Globs(patterns), because, only_writes=True)
 
 
 def judge_writes(verdict: Verdict, consent: Consent | None, places: Collection[LocatedPath]) -> Verdict:
@@ -64,10 +66,7 @@ def judge_writes(verdict: Verdict, consent: Consent | None, places: Collection[L
     path = next((place.text for place in places for rule in asking if rule.concerns(place)), None)
     if path is None:
         return verdict
-    because = (
-        f"{path!r} can run code for the user later, so an approver must allow the change"
-        " (ToolkitContext(ask_before_writing=[...]) names such files)"
-    )
+    because = f"{path!r} can run code for the user later, so an approver must allow the change ({_NAMED_BY})"
     return Verdict("ask", because if verdict.decision == "allow" else f"{verdict.because}; {because}")
 
 
