@@ -114,8 +114,17 @@ def test_what_a_handler_opens_beyond_its_preview_must_be_allowed_as_well(
     assert value(control, "compare", path="docs/a.md", other="docs/out") == "public SECRET"
 
 
-def test_an_approved_call_touches_what_the_approver_saw(make_door: MakeDoor, root: Path) -> None:
-    door = make_door(DynamicPolicy("deny", tools={"compare": "ask"}), packs=PACKS, approver=Person(APPROVE))
+@pytest.mark.parametrize(
+    "policy",
+    [
+        DynamicPolicy("deny", tools={"compare": "ask"}),
+        DynamicPolicy("ask"),
+        DynamicPolicy("allow", rules=[DynamicRule("ask", permission="read")]),
+        DynamicPolicy("allow", rules=[DynamicRule("ask", tools=["compare"]), DynamicRule("allow", permission="read")]),
+    ],
+)
+def test_an_approved_call_touches_what_the_approver_saw(make_door: MakeDoor, root: Path, policy: Any) -> None:
+    door = make_door(policy, packs=PACKS, approver=Person(APPROVE))
     assert value(door, "compare", path="docs/a.md", other="docs/a.md") == "public public"
     assert "not approved for this call" in value(door, "compare", path="docs/a.md", other="docs/b.md")
 

@@ -231,7 +231,20 @@ def test_an_approval_counts_for_the_rules_that_concern_its_path(root: Path) -> N
     assert "more" in run(root, ("grep", {"pattern": "secret", "path": "secrets/deep/more"}), rules, approver=person)
 
 
-# Name -> call: ways out of what `allow docs/**` allows.
+@pytest.mark.parametrize(
+    "pattern", ["{root}/secrets/**", "/secrets/**", "{root}/secrets", "key", "**/key", "secrets/k?y"]
+)
+@pytest.mark.parametrize(
+    "path", ["secrets/key", "docs/to-key", "{root}/here/secrets/key", "docs/folder/../secrets/key"]
+)
+def test_every_form_of_a_pattern_finds_every_form_of_a_path(root: Path, pattern: str, path: str) -> None:
+    rules: list[Rule] = [Rule("ask", path=pattern.format(root=root))]
+    with pytest.raises(ToolNotAllowed, match=r"decided by Rule\('ask'"):
+        run(root, read(path), rules)
+    assert PUBLIC.strip() in run(root, read("docs/a.md"), rules)
+
+
+# Ways out of what `allow docs/**` allows.
 OUT: list[Call] = [
     read("docs/../secrets/key"),
     read("docs/to-key"),

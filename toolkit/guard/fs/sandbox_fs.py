@@ -41,7 +41,7 @@ from toolkit.guard.fs.handles import (
 )
 from toolkit.guard.fs.os_errors import already_exists, conflict, to_failure, translate_os_errors
 from toolkit.guard.fs.path import SandboxPath, split_names
-from toolkit.guard.fs.place import Names, find_place, real_names
+from toolkit.guard.fs.place import Names, find_place
 from toolkit.guard.fs.protect import ALWAYS_PROTECTED, AccessRules, Root
 from toolkit.guard.fs.read_only import ReadOnlyPlaces
 from toolkit.guard.fs.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, os_error, pick
@@ -108,7 +108,7 @@ class SandboxFS(Handle[AccessRules]):
         self._extra_names = tuple(one.name for one in sorted(extra, key=lambda one: len(one.names), reverse=True))
         if len({self._name, *self._extra_names}) <= len(extra):
             raise SetupError("a root is duplicated: each directory is the workspace, a read root or a write root")
-        self._journals = None if journal is None else _journal_directory(journal, [workspace, *extra])
+        self._journals = None if journal is None else JournalDirectory.outside(journal, [workspace, *extra])
         places = ReadOnlyPlaces(read_only) if read_only else None
         super().__init__(AccessRules(workspace, extra, protected_globs, places), _no_check)
 
@@ -385,16 +385,6 @@ class SandboxFS(Handle[AccessRules]):
 
 def _no_check() -> None:
     """The check of a ``SandboxFS`` without one."""
-
-
-def _journal_directory(path: str, roots: Sequence[Root]) -> JournalDirectory:
-    """Must be out of reach of tools; otherwise a tool could write a journal that the next start would trust."""
-    names = tuple(name for name in os.path.realpath(path).split("/") if name)
-    for root in roots:
-        above = real_names(root.number)
-        if names[: len(above)] == above:
-            raise SetupError(f"the journal directory {path!r} is inside the root {root.name!r}; give one outside")
-    return JournalDirectory("/" + "/".join(names))
 
 
 def _require_list(roots: RootPaths, what: str) -> RootPaths:

@@ -171,8 +171,11 @@ class SecurityPolicy(Generic[NameT]):
 
     def allowed_places(self, name: str, permissions: Collection[Permission]) -> Allows | None:
         """Which places a call of the tool may touch without approval; None if they are not limited to some."""
-        allowing = [rule for rule in self._covering_rules(name, permissions) if rule.decision == "allow"]
-        if self._fallback(name).decision == "allow" or not all(rule.is_conditional for rule in allowing):
+        rules = self._covering_rules(name, permissions)
+        allowing = [rule for rule in rules if rule.decision == "allow"]
+        is_always_asked = any(rule.decision == "ask" and not rule.is_conditional for rule in rules)
+        is_allowed = self._fallback(name).decision == "allow" or any(not rule.is_conditional for rule in allowing)
+        if is_allowed and not is_always_asked:
             return None
         return lambda real: any(rule.allows_real(real) for rule in allowing)
 

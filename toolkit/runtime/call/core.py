@@ -15,7 +15,6 @@ from toolkit.errors import PolicyError, SetupError, ToolCancelled, ToolNotAllowe
 from toolkit.guard.fs.consent import Consent, LocatedPath
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.permission import Permission
-from toolkit.guard.policy.hints import HINTS, Hint, effective_hints
 from toolkit.guard.policy.policy import Explain, Verdict
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.plan import Given, Planner
@@ -106,7 +105,7 @@ class Core:
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weak_explain(), roots, partial(_hints, self.catalog))
+        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints)
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
@@ -196,7 +195,7 @@ class Core:
             places or (),
             call_id=call_id,
             session_id=self.context.session_id,
-            annotations=_annotations(self.catalog, tool.name),
+            annotations=self.catalog.annotations(tool.name),
         )
         return verdict, request, places
 
@@ -394,16 +393,6 @@ class Core:
         row = self.catalog.definitions[info.name]
         text = fill_placeholders(row["longDescription"] or row["description"], self.context.workspace)
         return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))
-
-
-def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:
-    return catalog.definitions[name].get("annotations") or {}
-
-
-def _hints(catalog: Catalog, name: str) -> Collection[Hint]:
-    """The hints of a tool, from the manifest; no model is imported."""
-    info = catalog.tools.get(name)
-    return HINTS if info is None else effective_hints(_annotations(catalog, name), (*info.required, *info.optional))
 
 
 def _make_cache_opener(scope: DependencyScope, planner: Planner) -> Callable[[], OutputCache]:
