@@ -230,6 +230,14 @@ def test_a_context_may_ask_about_other_files(
     assert files(settings) != before
 
 
+def test_the_log_has_the_pattern_and_not_the_path(make_door: MakeDoor, root: Path, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    for approver in (None, Person(APPROVE)):
+        value(make_door(audit=log, approver=approver), "write_file", path="app/hush/.envrc", content="x")
+    assert (root / "app/hush/.envrc").exists()
+    assert "'.envrc'" in log.read_text() and "hush" not in log.read_text()
+
+
 def test_its_own_list_is_asked_about(make_door: MakeDoor, root: Path) -> None:
     door = make_door(ask_before_writing=["ci/**"])
     assert "can run code" in value(door, "write_file", path="ci/run", content="x")
@@ -257,7 +265,7 @@ def test_deny_stays_deny_and_ask_says_both_reasons(make_door: MakeDoor, root: Pa
     assert person.asked == []
     asked = DynamicPolicy("deny", {"write_file": "ask"})
     value(make_door(asked, approver=person), "write_file", path=".envrc", content="x")
-    assert person.asked[0].because.startswith("the policy says ask for this tool; '.envrc' can run code")
+    assert person.asked[0].because.startswith("the policy says ask for this tool; the call would change '.envrc', ")
     allowed = DynamicPolicy("deny", rules=[DynamicRule("allow", path=".envrc")])
     assert "can run code" in value(make_door(allowed), "write_file", path=".envrc", content="y")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -63,10 +64,16 @@ def judge_writes(verdict: Verdict, consent: Consent | None, places: Collection[L
     if verdict.decision == "deny" or consent is None:
         return verdict
     asking = [rule for rule in consent.rules if rule.only_writes]
-    path = next((place.text for place in places for rule in asking if rule.concerns(place)), None)
-    if path is None:
+    found = next(((rule, place) for place in places for rule in asking if rule.concerns(place)), None)
+    if found is None:
         return verdict
-    because = f"{path!r} can run code for the user later, so an approver must allow the change ({_NAMED_BY})"
+    rule, place = found
+    # The pattern, not the path: the reason goes into the audit log, which has no argument values.
+    pattern = next(glob for glob in rule.globs.globs if replace(rule, globs=Globs([glob])).concerns(place))
+    because = (
+        f"the call would change {pattern!r}, which can run code for the user later, so an approver must allow it"
+        f" ({_NAMED_BY})"
+    )
     return Verdict("ask", because if verdict.decision == "allow" else f"{verdict.because}; {because}")
 
 
