@@ -60,7 +60,7 @@ class GitStatusSummaryOutput(ToolModel, extra="forbid"):
     counts: GitStatusSummaryOutputCounts
     """Number of changes of each kind, even where a list was cut."""
     hidden: int
-    """Number of changed paths left out because the policy denies them."""
+    """Number of changed paths left out because they are denied or need approval."""
     clean: bool
     """Whether nothing is changed or untracked; changes inside submodules do not count."""
     truncated: bool

@@ -29,7 +29,7 @@ class GlobOutput(ToolModel, extra="forbid"):
     total: int
     """Total number of matches."""
     hidden: int
-    """Number of entries left out because the policy denies them."""
+    """Number of entries left out because they are denied or need approval."""
 
 
 class GlobArgs(TypedDict, closed=True):

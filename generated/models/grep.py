@@ -56,7 +56,7 @@ class GrepOutput(ToolModel, extra="forbid"):
     files_searched: int
     """Number of files searched."""
     hidden: int
-    """Number of entries left out because the policy denies them."""
+    """Number of entries left out because they are denied or need approval."""
     truncated: bool
     """Whether there are more results than returned."""
     total: int | None

@@ -39,7 +39,7 @@ class ListOutput(ToolModel, extra="forbid"):
     truncated: bool
     """Whether there are more entries than listed."""
     hidden: int
-    """Number of entries left out because the policy denies them, in the directories that were read."""
+    """Number of entries left out because they are denied or need approval, in the directories that were read."""
 
 
 class ListArgs(TypedDict, closed=True):

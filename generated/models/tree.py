@@ -51,7 +51,7 @@ class TreeOutput(ToolModel, extra="forbid"):
     limit_reached: bool
     """Whether max_entries cut the tree short."""
     hidden: int
-    """Number of entries left out because the policy denies them."""
+    """Number of entries left out because they are denied or need approval."""
 
 
 TreeOutputNode.model_rebuild()

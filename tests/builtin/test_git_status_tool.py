@@ -414,8 +414,19 @@ def test_denied_paths_are_counted_and_not_shown(repository: Repository) -> None:
     output = message.content
     assert [row.path for row in (*output.staged, *output.unstaged)] == ["env-now", "env-now", "plain"]
     assert output.hidden == 1 and output.staged[0].old_path is None
-    assert message.text().endswith("\n[1 changed path not shown: denied by the policy]")
+    assert message.text().endswith("\n[1 changed path not shown: denied by the policy or not approved]")
     assert "key" not in output.raw and ".env" not in output.raw and "key" not in message.text()
+
+
+def test_what_needs_approval_is_counted_and_not_shown(repository: Repository) -> None:
+    make(repository.root, "secrets/key", "plain")
+    rule = Rule("ask", path="secrets")
+    with with_rule(repository.root, rule) as toolkit:
+        message = toolkit.invoke("git_status_summary", {})
+    assert [row.path for row in message.content.untracked] == ["plain"]
+    assert message.content.hidden == 1 and "secrets" not in message.content.raw
+    with with_rule(repository.root, Rule("ask", path="other")) as toolkit:
+        assert toolkit.invoke("git_status_summary", {}).content.hidden == 0
 
 
 def test_only_hidden_changes_are_not_clean(repository: Repository) -> None:
@@ -423,7 +434,7 @@ def test_only_hidden_changes_are_not_clean(repository: Repository) -> None:
     with with_rule(repository.root, Rule("deny", path="*.key")) as toolkit:
         message = toolkit.invoke("git_status_summary", {})
     assert message.content.hidden == 2 and not message.content.clean
-    assert message.text().splitlines()[1:] == ["[2 changed paths not shown: denied by the policy]"]
+    assert message.text().splitlines()[1:] == ["[2 changed paths not shown: denied by the policy or not approved]"]
 
 
 def test_a_denied_directory_is_not_asked_about(repository: Repository) -> None:

@@ -163,7 +163,7 @@ def test_what_git_keeps_is_not_changed(base: Path, toolkit: Toolkit, act: Act, n
     assert everything(base) == before
 
 
-@pytest.mark.parametrize("path", [".gitignore", ".gitattributes", ".github/workflows/ci.yml", "sub/.gitmodules", "git"])
+@pytest.mark.parametrize("path", [".gitignore", ".gitattributes", ".github/workflows/ci.yml", "sub/.gitkeep", "git"])
 def test_what_only_looks_like_it_is_written(base: Path, toolkit: Toolkit, path: str) -> None:
     write_file(toolkit, path)
     toolkit.tools.edit(path=path, old_string="new", new_string="newer")

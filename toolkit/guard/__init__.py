@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolkit.guard.fs.path import display as display
     from toolkit.guard.fs.resolve import ResolverName as ResolverName
     from toolkit.guard.fs.resolve import has_openat2 as has_openat2
+    from toolkit.guard.fs.runs_later import RUNS_LATER as RUNS_LATER
     from toolkit.guard.fs.sandbox_fs import SandboxFS as SandboxFS
     from toolkit.guard.fs.transaction.change import Drop as Drop
     from toolkit.guard.fs.transaction.change import FileChange as FileChange
@@ -65,6 +66,7 @@ else:
             ".fs.handles": "DirEntry EntryNames FileInfo OpenFile SandboxDir",
             ".fs.path": "SandboxPath display",
             ".fs.resolve": "ResolverName has_openat2",
+            ".fs.runs_later": "RUNS_LATER",
             ".fs.sandbox_fs": "SandboxFS",
             ".fs.transaction.change": "Drop FileChange Put",
             ".fs.transaction.recover": "Recovery",

@@ -73,8 +73,8 @@ class GitStatus:
     """The status of a repository. Paths are relative to ``repository_root``, which is relative to the workspace.
 
     ``branch`` is None if the head is detached; ``head`` is None before the first commit. ``upstream_gone`` means that an
-    upstream is configured but that branch does not exist. ``hidden`` counts the changes that a deny rule covers; they are
-    neither in the lists nor in ``raw``, which is otherwise git's own output.
+    upstream is configured but that branch does not exist. ``hidden`` counts the changes that are denied or
+    need approval; they are neither in the lists nor in ``raw``, which is otherwise git's own output.
     """
 
     repository_root: str
@@ -126,7 +126,7 @@ class GitGuard:
         return view
 
     def with_deny_of(self, fs: SandboxFS) -> GitGuard:
-        """A view that leaves out, and counts, what the deny rules of ``fs`` cover; ``fs`` has the same workspace."""
+        """A view that leaves out, and counts, what ``fs`` would not list; ``fs`` has the same workspace."""
         view = copy.copy(self)
         view._deny_fs = fs
         return view

@@ -60,11 +60,7 @@ def run(args: EditInput, ctx: ToolContext) -> EditOutput:
 
 def preview(args: EditInput, ctx: ToolContext) -> Preview:
     """What an approver sees. It never fails: the policy judges the path before the caller may learn about the file."""
-    try:
-        diff = visible_diff(_prepare(args, ctx.fs).diff)
-    except ToolkitError as error:
-        diff = f"[this call would fail: {error}]\n"
-    return Preview(writes=(args.path,), diff=diff)
+    return Preview(writes=(args.path,), make_diff=lambda: _preview_diff(args, ctx.fs))
 
 
 def text(output: EditOutput) -> str:
@@ -73,6 +69,13 @@ def text(output: EditOutput) -> str:
         summary += f", by {output.match_mode} match"
     verb = "would change" if output.dry_run else "changed"
     return f"[{verb} {output.path}: {summary}]\n{brief_diff(output.diff)}"
+
+
+def _preview_diff(args: EditInput, fs: SandboxFS) -> str:
+    try:
+        return visible_diff(_prepare(args, fs).diff)
+    except ToolkitError as error:
+        return f"[this call would fail: {error}]\n"
 
 
 def _prepare(args: EditInput, fs: SandboxFS) -> _PreparedEdit:

@@ -32,7 +32,7 @@ def run(args: ListInput, ctx: ToolContext) -> ListOutput:
 
 
 class _Listing:
-    """Lists entries; ``hidden`` counts those that deny rules left out of the directories that were opened."""
+    """Lists entries; ``hidden`` counts those that deny and ask rules left out of the directories that were opened."""
 
     def __init__(self, start: SandboxDir, args: ListInput) -> None:
         self._start = start

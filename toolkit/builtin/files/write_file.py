@@ -43,12 +43,7 @@ def run(args: WriteFileInput, ctx: ToolContext) -> WriteFileOutput:
 
 def preview(args: WriteFileInput, ctx: ToolContext) -> Preview:
     """What an approver sees. It never fails: the policy judges the path before the caller may learn about the file."""
-    try:
-        _encode_content(args)
-        diff = visible_diff(_diff(_read_old(args, ctx.fs), args.content, ctx.fs.path(args.path).shown))
-    except ToolkitError as error:
-        diff = f"[this call would fail: {error}]\n"
-    return Preview(writes=(args.path,), diff=diff)
+    return Preview(writes=(args.path,), make_diff=lambda: _preview_diff(args, ctx.fs))
 
 
 def text(output: WriteFileOutput) -> str:
@@ -58,6 +53,14 @@ def text(output: WriteFileOutput) -> str:
     if not output.diff:
         return f"[{output.path} already had this content, {size}]"
     return f"[replaced {output.path}, now {size}]\n{brief_diff(output.diff)}"
+
+
+def _preview_diff(args: WriteFileInput, fs: SandboxFS) -> str:
+    try:
+        _encode_content(args)
+        return visible_diff(_diff(_read_old(args, fs), args.content, fs.path(args.path).shown))
+    except ToolkitError as error:
+        return f"[this call would fail: {error}]\n"
 
 
 def _encode_content(args: WriteFileInput) -> bytes:

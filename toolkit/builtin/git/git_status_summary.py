@@ -93,7 +93,7 @@ def text(output: GitStatusSummaryOutput) -> str:
     if output.clean:
         rows.append("nothing changed, nothing untracked")
     if output.hidden:
-        rows.append(f"[{format_count(output.hidden, 'changed path')} not shown: denied by the policy]")
+        rows.append(f"[{format_count(output.hidden, 'changed path')} not shown: denied by the policy or not approved]")
     return "\n".join(rows)
 
 

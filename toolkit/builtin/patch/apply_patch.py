@@ -49,11 +49,14 @@ def run(args: ApplyPatchInput, ctx: ToolContext) -> ApplyPatchOutput:
 def preview(args: ApplyPatchInput, ctx: ToolContext) -> Preview:
     """What an approver sees. Fails only if the patch cannot be parsed; otherwise the policy judges its paths first."""
     patch = parse_patch(args.patch)
+    return Preview(reads=_reads(patch), writes=_writes(patch), make_diff=lambda: _preview_diff(patch, ctx))
+
+
+def _preview_diff(patch: Patch, ctx: ToolContext) -> str:
     try:
-        diff = visible_diff(plan_patch(patch, ctx.fs, ctx.signal.check).diff)
+        return visible_diff(plan_patch(patch, ctx.fs, ctx.signal.check).diff)
     except ToolkitError as error:
-        diff = f"[this call would fail: {error}]\n"
-    return Preview(reads=_reads(patch), writes=_writes(patch), diff=diff)
+        return f"[this call would fail: {error}]\n"
 
 
 def _reads(patch: Patch) -> tuple[str, ...]:

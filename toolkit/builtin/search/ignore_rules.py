@@ -1,8 +1,9 @@
 """What a walk leaves out: ``.git``, what ``.gitignore`` files ignore, and what the caller excludes.
 
 Limits: only ``.gitignore`` files from the workspace root down are read, not ``.git/info/exclude``, a user's global file or
-files above the workspace. For a walk that starts below a link, the given names count, not those of the link's target. A
-start directory that is ignored itself is walked anyway, because the caller named it.
+files above the workspace, nor those that the policy keeps from the call. For a walk that starts below a link, the given
+names count, not those of the link's target. A start directory that is ignored itself is walked anyway, because the caller
+named it.
 """
 
 from __future__ import annotations
@@ -131,8 +132,8 @@ def _add_list_at(fs: SandboxFS, path: str, lists: tuple[_PlacedPatterns, ...]) -
     try:
         with fs.open_dir(path) as folder:
             patterns = _read_list(folder)
-    except ToolFailed:
-        return lists  # it can be traversed but not listed
+    except (ToolFailed, SandboxViolation):
+        return lists  # it can be traversed but not listed, or this call may not use it
     return lists if patterns is None else (_PlacedPatterns(patterns), *lists)
 
 

@@ -37,7 +37,7 @@ class Walk:
     """Visits every directory from ``start`` down, parents first, siblings in the order of their names.
 
     ``rules`` are those of the start. A directory that cannot be opened is skipped. ``is_cut`` says whether the limits of a
-    walk were reached, ``hidden`` how many entries deny rules left out.
+    walk were reached, ``hidden`` how many entries deny and ask rules left out.
     """
 
     def __init__(self, start: SandboxDir, rules: IgnoreRules, *, include_hidden: bool) -> None:
@@ -131,5 +131,7 @@ def is_hidden(entry: DirEntry) -> bool:
 
 
 def denied_note(count: int) -> list[str]:
-    """A note about entries that deny rules left out, if any."""
-    return [f"{format_count(count, 'entry', 'entries')} left out, denied by the policy"] if count else []
+    """A note about entries that deny and ask rules left out, if any."""
+    return (
+        [f"{format_count(count, 'entry', 'entries')} left out, denied by the policy or not approved"] if count else []
+    )

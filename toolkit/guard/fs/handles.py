@@ -15,7 +15,7 @@ from toolkit.errors import ToolFailed
 from toolkit.guard.fs.os_errors import to_failure
 from toolkit.guard.fs.path import display, outside_error
 from toolkit.guard.fs.place import Descriptor
-from toolkit.guard.fs.protect import ListingFilter, denied_error
+from toolkit.guard.fs.protect import ListingFilter
 from toolkit.guard.fs.resolve import READ_DIRECTORY
 from toolkit.guard.fs.write import Fingerprint
 
@@ -146,7 +146,8 @@ class SandboxDir(Handle[Descriptor]):
     """A directory, open for listing and for opening its entries.
 
     Promise: neither the listing nor ``child`` follows a link, so a walk made of ``child`` steps never leaves the
-    directory. What a deny rule covers is left out and cannot be opened; ``hidden`` counts it once a listing has ended.
+    directory. What is denied or needs approval is left out and cannot be opened; ``hidden`` counts it once a listing has
+    ended.
     Limit: one listing of the same object at a time; the order is the file system's.
     """
 
@@ -279,11 +280,11 @@ class SandboxDir(Handle[Descriptor]):
             raise to_failure(error, path) from None
 
     def _refuse_name(self, name: str) -> None:
-        """Refuse what is not the name of an entry, and what a deny rule covers."""
+        """Refuse what is not the name of an entry, and what a deny or ask rule covers."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:
             raise outside_error(self.path_of(name))
-        if self._filter is not None and self._filter.hides(name):
-            raise denied_error(self.path_of(name))
+        if self._filter is not None:
+            self._filter.check(name, self.path_of(name))
 
 
 def _raw_name(entry: DirEntry | str) -> str:

@@ -1,4 +1,4 @@
-"""What may be read and what may be changed below the roots: deny rules, protected names, read-only roots.
+"""What may be read and what may be changed below the roots: deny rules, protected names, read-only places, consent.
 
 Promise: every check is made twice, on the path as it was requested and on the real path of the open directory that
 contains the name. So neither a link nor ``..`` nor another spelling of the same name gets around it. Names that do not
@@ -9,16 +9,23 @@ Limit: a process that may rename things in the workspace can first give a denied
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, Self
 
-from toolkit.errors import SandboxViolation
+from toolkit.errors import SandboxViolation, SetupError
+from toolkit.guard.fs.consent import Consent, RealPath, approval_error
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
 from toolkit.guard.fs.path import SandboxPath, outside_error
 from toolkit.guard.fs.place import Descriptor, Names, real_names
+from toolkit.guard.fs.read_only import ReadOnlyPlaces
+from toolkit.guard.fs.resolve import HANDLE
 
 # File systems with short names call the first one by the second.
 ALWAYS_PROTECTED: Final = (".git", "git~1")
+
+_LOADS_CODE: Final = "the toolkit or its Python interpreter loads code from"
 
 
 class Root(Descriptor):
@@ -32,71 +39,135 @@ class Root(Descriptor):
         self.names: Final[Names] = tuple(part for part in name.split("/") if part)
         self.writable: Final = writable
 
+    @classmethod
+    def open(cls, given: str | os.PathLike[str], what: str, *, writable: bool) -> Self:
+        """Open a directory that the user named; ``what`` it is goes into the error."""
+        try:
+            number = os.open(given, HANDLE | os.O_DIRECTORY)
+        except OSError as error:
+            name = os.fspath(given)
+            raise SetupError(f"{what} {name!r} cannot be opened as a directory: {error.strerror}") from error
+        return cls(number, os.path.abspath(given), writable=writable)
+
 
 class AccessRules:
     """The workspace, the extra roots, and the rules that hold below them."""
 
-    __slots__ = ("_extra", "_protected", "deny", "workspace")
+    __slots__ = ("_consent", "_deny", "_extra", "_protected", "_read_only", "checks_reads", "workspace")
 
-    def __init__(self, workspace: Root, extra: Sequence[Root], protected: Globs, deny: Globs | None = None) -> None:
+    def __init__(
+        self, workspace: Root, extra: Sequence[Root], protected: Globs, read_only: ReadOnlyPlaces | None = None
+    ) -> None:
         self.workspace: Final = workspace
-        self.deny: Final = deny
         self._extra: Final = {root.name: root for root in extra}
         self._protected: Final = protected
+        self._read_only: Final = read_only
+        self._deny: Globs | None = None
+        self._consent: Consent | None = None
+        self.checks_reads = False
+        """Whether anything may not be read."""
 
     def with_deny(self, globs: Sequence[str]) -> AccessRules:
         """The same with additional deny rules."""
-        before = self.deny.globs if self.deny else ()
+        before = self._deny.globs if self._deny else ()
         added = Globs(globs)
-        deny = Globs((*before, *added.globs)) if before or added.globs else None
-        return AccessRules(self.workspace, tuple(self._extra.values()), self._protected, deny)
+        return self._with(Globs((*before, *added.globs)) if before or added.globs else None, self._consent)
+
+    def with_consent(self, consent: Consent | None) -> AccessRules:
+        """The same for a call that may touch only this."""
+        return self._with(self._deny, consent)
+
+    def _with(self, deny: Globs | None, consent: Consent | None) -> AccessRules:
+        view = copy.copy(self)
+        view._deny, view._consent = deny, consent
+        view.checks_reads = deny is not None or (consent is not None and consent.concerns_reads)
+        return view
 
     def root(self, path: SandboxPath) -> Root:
         """The root that ``path`` is relative to."""
         return self._extra[path.root] if path.root else self.workspace
 
-    def check_read(self, path: SandboxPath, real: Names | None = None) -> Forms:
+    def check_denied(self, path: SandboxPath, real: Names | None = None) -> Forms:
         """Refuse what a deny rule covers. ``real`` is the real path, once that is known."""
         forms = self._forms(path, real)
-        if self.deny is not None and self.deny.cover(forms):
+        if self._deny is not None and self._deny.cover(forms):
             raise denied_error(path.shown)
         return forms
 
+    def check_read(self, path: SandboxPath, real: Names | None = None) -> Forms:
+        """Refuse what may not be read: what is denied and, once the real path is known, what this call may not touch."""
+        forms = self.check_denied(path, real)
+        if self._consent is not None and real is not None:
+            self._consent.check(forms, real, self.real_path, path.shown, writes=False)
+        return forms
+
     def hides(self, names: Names) -> bool:
-        """Whether a deny rule covers this path below the workspace."""
-        return self.deny is not None and self.deny.cover(self._forms(SandboxPath(names), None))
+        """Whether a call may not list this path below the workspace."""
+        path = SandboxPath(names)
+        forms = self._forms(path, None)
+        if self._deny is not None and self._deny.cover(forms):
+            return True
+        if self._consent is None:
+            return False
+        real = real_names(self.workspace.number) + names
+        return self._consent.hides(forms, real, self.real_path)
 
     def check_write(self, path: SandboxPath, real: Names | None = None) -> Forms:
         """Refuse what may not be read, and what may not be written, moved or removed."""
-        forms = self.check_read(path, real)
+        forms = self.check_denied(path, real)
         if not self.workspace.writable:
             raise SandboxViolation("the workspace is read-only: nothing may be written, moved or removed")
         if not self.root(path).writable or (real is not None and not self._is_writable(real)):
             raise SandboxViolation(f"'{path.shown}' may not be changed: it is below a read-only root")
         if self._protected.cover(forms):
             raise SandboxViolation(f"'{path.shown}' is protected: it may not be written, moved or removed")
+        if self._read_only is not None and self._read_only.cover(forms):
+            raise SandboxViolation(f"'{path.shown}' may not be changed: {_LOADS_CODE} there")
+        if self._consent is not None and real is not None:  # last, because no approval changes what is refused above
+            self._consent.check(forms, real, self.real_path, path.shown, writes=True)
         return forms
 
     def check_move(self, path: SandboxPath, real: Names) -> None:
-        """Refuse to move or remove a root, or a directory that contains one."""
+        """Refuse to move or remove a root, a directory that contains one, and what leads to a read-only place."""
         if any(names[: len(real)] == real for _, names in self._real_roots()):
             raise SandboxViolation(f"'{path.shown}' may not be moved or removed: it is a root or contains one")
+        if self._read_only is not None and self._read_only.are_below(self._forms(path, real)):
+            raise SandboxViolation(f"'{path.shown}' may not be moved or removed: {_LOADS_CODE} below it")
 
     def covers_entry(self, folder: Forms, name: str) -> bool:
-        """Whether ``name`` may not be moved, in a directory that may."""
+        """Whether ``name`` may never be moved, in a directory that may."""
         return self._protected.cover_entry(folder, name) or (
-            self.deny is not None and self.deny.cover_entry(folder, name)
+            self._deny is not None and self._deny.cover_entry(folder, name)
+        )
+
+    def asks_about_entry(self, folder: Forms, place: Names, name: str) -> bool:
+        """Whether ``name`` may not be moved without approval, in a directory that may; ``place`` is its real path."""
+        return self._consent is not None and (
+            self._consent.rule_for_entry(folder, place, name, writes=True) is not None
         )
 
     def listing_filter(self, path: SandboxPath, number: int) -> ListingFilter | None:
         """What a listing of the directory that was opened for ``path`` leaves out."""
-        return None if self.deny is None else ListingFilter(self.deny, self.check_read(path, real_names(number)))
+        if not self.checks_reads:
+            return None
+        place = real_names(number)
+        consent = self._consent if self._consent is not None and self._consent.concerns_reads else None
+        return ListingFilter(self._deny, consent, self.check_read(path, place), place)
+
+    def real_path(self, real: Names) -> RealPath:
+        """A real path below the roots, as allow rules compare it."""
+        around = list(self._around(real))
+        return RealPath(
+            in_workspace=any(root is self.workspace for root, _ in around),
+            below=tuple(below for _, below in around),
+            absolute=(real, *(root.names + below for root, below in around)),
+        )
 
     def _forms(self, path: SandboxPath, real: Names | None) -> Forms:
         relative: set[Names] = {path.parts}
         absolute: set[Names] = {self.root(path).names + path.parts}
         if real is not None:
-            around = [(root, real[len(names) :]) for root, names in self._real_roots() if real[: len(names)] == names]
+            around = list(self._around(real))
             if not around:  # it was moved out of every root after it was opened
                 raise outside_error(path.shown)
             relative.update(below for _, below in around)
@@ -105,8 +176,14 @@ class AccessRules:
 
     def _is_writable(self, real: Names) -> bool:
         """The deepest root around it decides; of two equal ones, the read-only one."""
-        around = [(len(names), not root.writable) for root, names in self._real_roots() if real[: len(names)] == names]
+        around = [(len(real) - len(below), not root.writable) for root, below in self._around(real)]
         return not max(around, default=(0, True))[1]
+
+    def _around(self, real: Names) -> Iterator[tuple[Root, Names]]:
+        """The roots around a real path, the workspace first, and the names from there."""
+        for root, names in self._real_roots():
+            if real[: len(names)] == names:
+                yield root, real[len(names) :]
 
     def _real_roots(self) -> Iterator[tuple[Root, Names]]:
         """Looked up each time, because a root may be renamed while it is held open."""
@@ -115,21 +192,36 @@ class AccessRules:
 
 
 class ListingFilter:
-    """The deny rules for the names in one directory."""
+    """The deny and ask rules for the names in one directory, which is not hidden itself."""
 
-    __slots__ = ("_deny", "_folder")
+    __slots__ = ("_consent", "_deny", "_folder", "_place")
 
-    def __init__(self, deny: Globs, folder: Forms) -> None:
+    def __init__(self, deny: Globs | None, consent: Consent | None, folder: Forms, place: Names) -> None:
         self._deny: Final = deny
+        self._consent: Final = consent
         self._folder: Final = folder
+        self._place: Final = place
 
     def hides(self, name: str) -> bool:
-        """Whether a deny rule covers the entry with this name."""
-        return self._deny.cover_entry(self._folder, name)
+        """Whether a listing leaves out the entry with this name."""
+        if self._deny is not None and self._deny.cover_entry(self._folder, name):
+            return True
+        return self._consent is not None and (
+            self._consent.rule_for_entry(self._folder, self._place, name, writes=False) is not None
+        )
+
+    def check(self, name: str, shown: str) -> None:
+        """Refuse the entry with this name if a listing leaves it out."""
+        if self._deny is not None and self._deny.cover_entry(self._folder, name):
+            raise denied_error(shown)
+        if self._consent is not None:
+            rule = self._consent.rule_for_entry(self._folder, self._place, name, writes=False)
+            if rule is not None:
+                raise approval_error(shown, rule)
 
     def below(self, name: str) -> ListingFilter:
-        """The filter for the directory with this name, which is not hidden itself."""
-        return ListingFilter(self._deny, self._folder.below(name))
+        """The filter for the directory with this name."""
+        return ListingFilter(self._deny, self._consent, self._folder.below(name), (*self._place, name))
 
 
 def denied_error(shown: str) -> SandboxViolation:

@@ -23,8 +23,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
-from toolkit.errors import SetupError, ToolFailed
-from toolkit.guard.fs.deny_globs import Globs
+from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed
+from toolkit.guard.fs.consent import Consent, LocatedPath
+from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
 from toolkit.guard.fs.handles import (
     CHUNK,
     READ_FILE,
@@ -40,14 +41,16 @@ from toolkit.guard.fs.handles import (
 )
 from toolkit.guard.fs.os_errors import already_exists, conflict, to_failure, translate_os_errors
 from toolkit.guard.fs.path import SandboxPath, split_names
-from toolkit.guard.fs.place import Names, find_place, real_names
+from toolkit.guard.fs.place import Names, find_place
 from toolkit.guard.fs.protect import ALWAYS_PROTECTED, AccessRules, Root
+from toolkit.guard.fs.read_only import ReadOnlyPlaces
 from toolkit.guard.fs.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, os_error, pick
 from toolkit.guard.fs.target import (
     Target,
     file_to_replace,
     is_directory,
     last_name,
+    locate,
     move_target,
     refuse_covered,
     refuse_missing,
@@ -72,7 +75,8 @@ class SandboxFS(Handle[AccessRules]):
     Every method takes a path relative to the workspace (or absolute and below the name of a root), follows relative
     links that stay inside, refuses all others with ``SandboxViolation`` and fails with ``ToolFailed``.
     ``mode="read-only"`` applies to all roots, and ``read_roots`` are never written; where roots are nested, the deepest
-    decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed.
+    decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed; nor is anything
+    at or below the absolute paths in ``read_only``, from which trusted code is loaded.
     ``journal`` is a private directory outside every root for the data ``recover`` needs; it is made on first use.
     Thread-safe. Limit: an absolute path must begin with a root as it was given here.
     """
@@ -86,6 +90,7 @@ class SandboxFS(Handle[AccessRules]):
         read_roots: RootPaths = (),
         write_roots: RootPaths = (),
         protected: Sequence[str] = (),
+        read_only: Sequence[str] = (),
         journal: str | None = None,
     ) -> None:
         if mode not in ("workspace-write", "read-only"):
@@ -93,18 +98,19 @@ class SandboxFS(Handle[AccessRules]):
         self._resolver = pick(resolver)
         protected_globs = Globs((*ALWAYS_PROTECTED, *Globs(protected).globs))
         writable = mode == "workspace-write"
-        workspace = _open_root(root, "workspace root", writable=writable)
+        workspace = Root.open(root, "workspace root", writable=writable)
         extra = [
-            *(_open_root(one, "read root", writable=False) for one in _require_list(read_roots, "read_roots")),
-            *(_open_root(one, "write root", writable=writable) for one in _require_list(write_roots, "write_roots")),
+            *(Root.open(one, "read root", writable=False) for one in _require_list(read_roots, "read_roots")),
+            *(Root.open(one, "write root", writable=writable) for one in _require_list(write_roots, "write_roots")),
         ]
         self._name = workspace.name
         # The deepest first, because an absolute path belongs to the deepest root around it.
         self._extra_names = tuple(one.name for one in sorted(extra, key=lambda one: len(one.names), reverse=True))
         if len({self._name, *self._extra_names}) <= len(extra):
             raise SetupError("a root is duplicated: each directory is the workspace, a read root or a write root")
-        self._journals = None if journal is None else _journal_directory(journal, [workspace, *extra])
-        super().__init__(AccessRules(workspace, extra, protected_globs), _no_check)
+        self._journals = None if journal is None else JournalDirectory.outside(journal, [workspace, *extra])
+        places = ReadOnlyPlaces(read_only) if read_only else None
+        super().__init__(AccessRules(workspace, extra, protected_globs, places), _no_check)
 
     def with_check(self, check: Check) -> SandboxFS:
         """A view of the same roots that calls ``check`` at the start of every operation and every read.
@@ -126,17 +132,30 @@ class SandboxFS(Handle[AccessRules]):
         view._held = self._begin().with_deny(globs)
         return view
 
+    def with_consent(self, consent: Consent | None) -> SandboxFS:
+        """A view of the same roots for a call that may touch only this; None removes that limit, but no deny rule."""
+        view = copy.copy(self)
+        view._held = None if self._held is None else self._held.with_consent(consent)
+        return view
+
     def path(self, text: str) -> SandboxPath:
         """The checked form of ``text``. It may still not exist, or lead out of the root."""
         return SandboxPath.parse(text, self._name, self._extra_names)
 
     def hides(self, path: str) -> bool:
-        """Whether a deny rule covers this path below the workspace, by its names alone. Opens nothing.
+        """Whether a listing would leave out this path below the workspace, by its names alone. Opens nothing.
 
         For paths that do not come from a listing. Takes names as the system has them, undecodable ones too.
         """
         rules = self._begin()
-        return rules.deny is not None and rules.hides(tuple(split_names(path)))
+        return rules.checks_reads and rules.hides(tuple(split_names(path)))
+
+    def locate(self, text: str, *, is_written: bool = False) -> LocatedPath:
+        """Where a path really leads, for rules that are judged before a call. Does not fail, whatever the path is."""
+        try:
+            return locate(self.path(text), text, self._begin(), self._resolver, is_written=is_written)
+        except (InvalidArguments, SandboxViolation):
+            return LocatedPath(text, Forms([fold_all(split_names(text))], []), is_written)
 
     def open_file(self, text: str) -> OpenFile:
         """Open a regular file for reading; anything else is ``NOT_FILE``."""
@@ -168,7 +187,7 @@ class SandboxFS(Handle[AccessRules]):
 
         Limit: only the first thousand names of that directory are compared.
         """
-        self._begin()
+        rules = self._begin()
         path = self.path(text)
         for depth in reversed(range(len(path.parts))):
             try:
@@ -176,6 +195,10 @@ class SandboxFS(Handle[AccessRules]):
                     names = [entry.name for entry in itertools.islice(folder.entries(), _MAX_COMPARED_NAMES)]
             except ToolFailed:
                 continue
+            except SandboxViolation:
+                if rules.checks_reads:
+                    return []  # this call may not list it
+                raise
             folded = {name.casefold(): name for name in names}
             close = difflib.get_close_matches(path.parts[depth].casefold(), folded, n=limit)
             return [join_path(folder.path, folded[key]) for key in close]
@@ -245,6 +268,7 @@ class SandboxFS(Handle[AccessRules]):
         with self._change_target(text, follow=False) as target:
             name = last_name(target)
             refuse_missing(target)
+            self._begin().check_move(target.path, target.real)
             if target.place.wants_directory and not is_directory(stat_entry(target.place.folder, name)):
                 raise os_error(errno.ENOTDIR)
             os.unlink(name, dir_fd=target.place.folder)
@@ -260,8 +284,8 @@ class SandboxFS(Handle[AccessRules]):
     def rename(self, old: str, new: str, *, replace: bool = False) -> None:
         """Move a name; of a link, the link itself. ``replace`` allows it to replace a file or an empty directory.
 
-        Refuses a directory that contains something protected or denied, under its old or its new path; everything below it
-        is checked. Limit: what another process puts into it after that check is moved with it.
+        Refuses a directory that contains something protected, denied or not approved, under its old or its new path;
+        everything below it is checked. Limit: what another process puts into it after that check is moved with it.
         """
         with (
             self._find_target(old, follow=False) as source,
@@ -296,15 +320,15 @@ class SandboxFS(Handle[AccessRules]):
         if path.wants_directory:
             flags |= os.O_DIRECTORY
         try:
-            if rules.deny is not None:
+            if rules.checks_reads:
                 return self._open_checked(rules, path, flags)
             return open_beneath(rules.root(path).number, path.text, flags, self._resolver)
         except OSError as error:
             raise to_failure(error, path.shown) from None
 
     def _open_checked(self, rules: AccessRules, path: SandboxPath, flags: int) -> int:
-        """Open a path in two steps: the deny rules are checked on its real path before the last name is opened."""
-        rules.check_read(path)
+        """Open a path in two steps: the rules are checked on its real path before the last name is opened."""
+        rules.check_denied(path)
         with find_place(rules.root(path).number, path, self._resolver, follow=True) as place:
             rules.check_read(path, place.real())
             return place.open(flags)
@@ -313,7 +337,7 @@ class SandboxFS(Handle[AccessRules]):
         rules = self._begin()
         number = self._open(path, READ_DIRECTORY)
         folder = SandboxDir(number, path.shown, self._check)
-        if rules.deny is not None:
+        if rules.checks_reads:
             with translate_os_errors(path.shown):
                 folder._filter = rules.listing_filter(path, number)
         return folder
@@ -354,32 +378,13 @@ class SandboxFS(Handle[AccessRules]):
         if is_directory(info):
             top = os.open(name, READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=source.place.folder)
             with SandboxDir(top, source.path.shown, self._check) as folder:
-                refuse_covered(folder, (source.forms, target.forms), rules)
+                refuse_covered(folder, (source, target), rules)
         elif source.place.wants_directory or target.place.wants_directory:
             raise os_error(errno.ENOTDIR)
 
 
 def _no_check() -> None:
     """The check of a ``SandboxFS`` without one."""
-
-
-def _open_root(given: str | os.PathLike[str], what: str, *, writable: bool) -> Root:
-    try:
-        number = os.open(given, HANDLE | os.O_DIRECTORY)
-    except OSError as error:
-        name = os.fspath(given)
-        raise SetupError(f"{what} {name!r} cannot be opened as a directory: {error.strerror}") from error
-    return Root(number, os.path.abspath(given), writable=writable)
-
-
-def _journal_directory(path: str, roots: Sequence[Root]) -> JournalDirectory:
-    """Must be out of reach of tools; otherwise a tool could write a journal that the next start would trust."""
-    names = tuple(name for name in os.path.realpath(path).split("/") if name)
-    for root in roots:
-        above = real_names(root.number)
-        if names[: len(above)] == above:
-            raise SetupError(f"the journal directory {path!r} is inside the root {root.name!r}; give one outside")
-    return JournalDirectory("/" + "/".join(names))
 
 
 def _require_list(roots: RootPaths, what: str) -> RootPaths:

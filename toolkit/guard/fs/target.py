@@ -1,21 +1,22 @@
-"""A name that may be changed: what is there now, and how it is moved to another name."""
+"""A name that is about to be used: where it leads, what is there now, and how it is moved to another name."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from toolkit.errors import SandboxViolation, ToolFailed
+from toolkit.guard.fs.consent import LocatedPath
 from toolkit.guard.fs.deny_globs import Forms
 from toolkit.guard.fs.handles import SandboxDir, not_a_file
-from toolkit.guard.fs.path import SandboxPath
-from toolkit.guard.fs.place import Names, Place
+from toolkit.guard.fs.path import SandboxPath, display
+from toolkit.guard.fs.place import Names, Place, find_place
 from toolkit.guard.fs.protect import AccessRules
 from toolkit.guard.fs.rename import move
-from toolkit.guard.fs.resolve import os_error
+from toolkit.guard.fs.resolve import Resolver, os_error
 from toolkit.guard.fs.write import stat_entry
 
 
@@ -27,6 +28,45 @@ class Target:
     place: Place
     real: Names
     forms: Forms
+
+
+def locate(path: SandboxPath, text: str, rules: AccessRules, resolver: Resolver, *, is_written: bool) -> LocatedPath:
+    """Where ``path`` leads: the name itself and, if that is a link, its target. What is denied is not found."""
+    found = LocatedPath(text, rules.check_denied(path), is_written)
+    try:
+        for place, info in _places_of(path, rules, resolver):
+            real = place.real()
+            forms = rules.check_denied(path, real)
+            folder = os.fstat(place.folder)
+            own = None if info is None else (info.st_dev, info.st_ino, stat.S_IFMT(info.st_mode))
+            is_link = info is not None and stat.S_ISLNK(info.st_mode)
+            found = replace(
+                found,
+                forms=Forms({*found.forms.relative, *forms.relative}, {*found.forms.absolute, *forms.absolute}),
+                real=None if is_link else rules.real_path(real),
+                places=(*found.places, real),
+                is_directory=place.name is None or is_directory(info),
+                identity=f"{found.identity}{real} {folder.st_dev} {folder.st_ino} {place.missing} {own}\n",
+            )
+    except (OSError, SandboxViolation):
+        return replace(found, real=None)
+    if found.real is None:
+        return found
+    below = found.real.below[0] if found.real.in_workspace else None
+    shown = display("/".join(("", *found.places[-1])) if below is None else "/".join(below) or ".")
+    return replace(found, shown="" if shown == path.shown else shown)
+
+
+def _places_of(
+    path: SandboxPath, rules: AccessRules, resolver: Resolver
+) -> Iterator[tuple[Place, os.stat_result | None]]:
+    """The place of the name and, if that is a link, the place it leads to; and what is there."""
+    for follow in (False, True):
+        with find_place(rules.root(path).number, path, resolver, follow=follow) as place:
+            info = None if place.missing or place.name is None else stat_entry(place.folder, place.name)
+            yield place, info
+            if info is None or not stat.S_ISLNK(info.st_mode):
+                return
 
 
 def is_directory(info: os.stat_result | None) -> bool:
@@ -58,21 +98,30 @@ def refuse_missing(target: Target) -> None:
         raise os_error(errno.ENOENT)
 
 
-def refuse_covered(top: SandboxDir, forms: Sequence[Forms], rules: AccessRules) -> None:
-    """Refuse a directory that contains anything that may not be moved. Needs one descriptor per level."""
+def refuse_covered(top: SandboxDir, ends: Sequence[Target], rules: AccessRules) -> None:
+    """Refuse a directory that contains anything that may not be moved from one end to the other.
+
+    Needs one descriptor per level.
+    """
     path = top.path
-    levels = [(top, top.entries(), forms)]
+    levels = [(top, top.entries(), [(end.forms, end.real) for end in ends])]
     while levels:
         folder, entries, here = levels[-1]
         entry = next(entries, None)
         if entry is None:
             folder.close()
             levels.pop()
-        elif any(rules.covers_entry(one, entry.raw) for one in here):
+            continue
+        name = entry.raw
+        if any(rules.covers_entry(forms, name) for forms, _ in here):
             raise SandboxViolation(f"'{path}' may not be moved: it contains something protected or denied")
-        elif entry.kind == "directory":
+        if any(rules.asks_about_entry(forms, place, name) for forms, place in here):
+            raise SandboxViolation(
+                f"'{path}' may not be moved: it contains '{folder.path_of(name)}', which needs approval"
+            )
+        if entry.kind == "directory":
             below = folder.child(entry)
-            levels.append((below, below.entries(), [one.below(entry.raw) for one in here]))
+            levels.append((below, below.entries(), [(forms.below(name), (*place, name)) for forms, place in here]))
 
 
 def move_target(source: Target, target: Target, *, replace: bool) -> None:

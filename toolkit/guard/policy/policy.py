@@ -3,6 +3,8 @@
 The order is fixed and does not depend on how rules are listed: a deny rule is final, then come ask rules, then allow rules.
 If no rule matches, ``tools[name]`` decides, else ``default``. A deny or ask rule matches if *anything* that the call touches
 matches it; allow rules must cover *everything* that it touches.
+
+Paths are judged by where they really lead, before the call; the sandbox holds the call to that while it runs.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from toolkit.errors import PolicyError, nearest
+from toolkit.guard.fs.consent import Allows, AskRule, LocatedPath
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy.hints import HINTS, Hint
 from toolkit.guard.policy.preview import Preview
@@ -23,7 +26,7 @@ NameT = TypeVar("NameT", bound=str)
 
 Admission: TypeAlias = Literal["allow", "ask", "deny", "depends"]
 FindHints: TypeAlias = Callable[[str], Collection[Hint]]
-Touches: TypeAlias = Callable[[str, Mapping[str, Any]], tuple[Collection[Permission], Preview]]
+Explain: TypeAlias = "Callable[[str, Mapping[str, Any]], Verdict]"
 
 _KEYS: Final = ("default", "tools", "rules")
 _RULE_KEYS: Final = (
@@ -72,7 +75,7 @@ class SecurityPolicy(Generic[NameT]):
             isinstance(rule, Rule) and rule.host is not None and rule.decision != "allow" for rule in self.rules
         )
         self.source: str | None = None
-        self._touches: Touches | None = None
+        self._explain: Explain | None = None
         self._known: Mapping[str, Collection[str]] = {}
         self._find_hints: FindHints | None = None
         for tool in self.tools:
@@ -124,10 +127,17 @@ class SecurityPolicy(Generic[NameT]):
             return fallback
         return None
 
-    def judge(self, name: str, permissions: Collection[Permission], preview: Preview) -> Verdict:
-        """The verdict on one call, by everything that it touches."""
+    def judge(
+        self,
+        name: str,
+        permissions: Collection[Permission],
+        preview: Preview,
+        places: tuple[LocatedPath, ...] | None = None,
+    ) -> Verdict:
+        """The verdict on one call, by everything that it touches. Without ``places``, paths are judged by their text."""
         rules = self._covering_rules(name, permissions)
-        touched = Touched.from_preview(preview, need_commands=any(rule.command is not None for rule in rules))
+        need_commands = any(rule.command is not None for rule in rules)
+        touched = Touched.from_preview(preview, need_commands=need_commands, places=places)
         for decision in ("deny", "ask"):
             for rule in rules:
                 if rule.decision == decision and rule.touches(touched):
@@ -151,12 +161,11 @@ class SecurityPolicy(Generic[NameT]):
 
     def explain(self, name: NameT, args: Mapping[str, Any]) -> Verdict:
         """Which rule decides a call with these arguments. A toolkit must have been built with the policy."""
-        if self._touches is None:
+        if self._explain is None:
             raise PolicyError(
                 "a policy can explain a call only after a toolkit was built with it; see `toolkit policy explain`"
             )
-        permissions, preview = self._touches(name, args)
-        return self.admit(name, permissions) or self.judge(name, permissions, preview)
+        return self._explain(name, args)
 
     def withholds(self, name: str, permission: Permission) -> bool:
         """Whether a deny or ask rule withholds an optional permission from a tool.
@@ -170,6 +179,21 @@ class SecurityPolicy(Generic[NameT]):
         """Path globs that no call of the tool may touch. The sandbox enforces them through links, patches and walks."""
         rules = self._covering_rules(name, permissions)
         return tuple(rule.path for rule in rules if rule.decision == "deny" and rule.path is not None)
+
+    def ask_rules(self, name: str, permissions: Collection[Permission]) -> tuple[AskRule, ...]:
+        """The rules on paths that a call of the tool may touch only after approval. The sandbox enforces them, too."""
+        rules = self._covering_rules(name, permissions)
+        return tuple(rule.ask_rule for rule in rules if rule.ask_rule is not None)
+
+    def allowed_places(self, name: str, permissions: Collection[Permission]) -> Allows | None:
+        """Which places a call of the tool may touch without approval; None if they are not limited to some."""
+        rules = self._covering_rules(name, permissions)
+        allowing = [rule for rule in rules if rule.decision == "allow"]
+        is_always_asked = any(rule.decision == "ask" and not rule.is_conditional for rule in rules)
+        is_allowed = self._fallback(name).decision == "allow" or any(not rule.is_conditional for rule in allowing)
+        if is_allowed and not is_always_asked:
+            return None
+        return lambda real: any(rule.allows_real(real) for rule in allowing)
 
     def _covering_rules(self, name: str, permissions: Collection[Permission]) -> list[Rule[NameT]]:
         """The rules that cover a tool. Without a toolkit its hints are unknown, so every hint is assumed to hold."""
@@ -190,7 +214,7 @@ class SecurityPolicy(Generic[NameT]):
     # -- use by a toolkit --------------------------------------------------------------------------------------------
 
     def attach(
-        self, known: Mapping[str, Collection[str]], touches: Touches, roots: Sequence[str], find_hints: FindHints
+        self, known: Mapping[str, Collection[str]], explain: Explain, roots: Sequence[str], find_hints: FindHints
     ) -> None:
         """Check the policy against the tools of a toolkit. ``known`` maps each name to the kinds of things the tool touches.
 
@@ -212,12 +236,11 @@ class SecurityPolicy(Generic[NameT]):
             problems.append("the policy file is inside the workspace, where tools could change it; move it out")
         if problems:
             raise PolicyError("\n".join(problems))
-        self._touches, self._known, self._find_hints = touches, known, find_hints
+        self._explain, self._known, self._find_hints = explain, known, find_hints
 
 
 def _verdict(rule: Rule[Any]) -> Verdict:
-    justification = f" ({rule.justification})" if rule.justification else ""
-    return Verdict(rule.decision, f"decided by {rule!r}{justification}")
+    return Verdict(rule.decision, rule.because)
 
 
 def _is_below(path: str, root: str) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
     """The paths of a call as it names them, the program or shell text it would run, the URL it would request, and the diff
-    it would make.
+    it would make. Where making the diff takes time, give ``make_diff``: it is called only if somebody will see it.
 
     >>> Preview(reads=("a.py",)).paths
     ('a.py',)
@@ -20,7 +21,16 @@ class Preview:
     shell: str | None = None
     url: str | None = None
     diff: str | None = None
+    make_diff: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property
     def paths(self) -> tuple[str, ...]:
         return (*self.reads, *self.writes)
+
+    def with_diff(self) -> Preview:
+        """The same with the diff made.
+
+        >>> Preview(writes=("a.py",), make_diff=lambda: "-1\\n+2\\n").with_diff()
+        Preview(reads=(), writes=('a.py',), argv=None, shell=None, url=None, diff='-1\\n+2\\n')
+        """
+        return self if self.make_diff is None else replace(self, diff=self.make_diff(), make_diff=None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from toolkit.errors import PolicyError, SetupError, ToolkitError
+from toolkit.guard.fs.consent import AskRule, LocatedPath, RealPath
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
 from toolkit.guard.fs.path import split_names
 from toolkit.guard.net.hosts import Host, HostPattern, Url
@@ -75,11 +76,18 @@ class Rule(Generic[NameT]):
         self._matches_path: Final = None if path is None else _path_matcher(path, decision)
         self._words: Final = () if command is None else _command_words(command, decision)
         self._host: Final = None if host is None else _host_pattern(host)
+        self.ask_rule: Final = AskRule(Globs([path]), self.because) if path is not None and decision == "ask" else None
+        """The rule as the sandbox enforces it, if it asks about paths."""
         self._check_examples(match, not_match)
 
     @property
     def is_conditional(self) -> bool:
         return self.condition is not None
+
+    @property
+    def because(self) -> str:
+        """The rule as the reason of a decision."""
+        return f"decided by {self!r}{f' ({self.justification})' if self.justification else ''}"
 
     def covers(self, name: str, permissions: Collection[Permission], hints: Collection[Hint] = HINTS) -> bool:
         """Whether the rule applies to this tool, which needs these permissions and for which these hints hold."""
@@ -90,7 +98,9 @@ class Rule(Generic[NameT]):
     def touches(self, touched: Touched) -> bool:
         """For deny and ask: whether anything that the call touches matches. What cannot be read counts as a match."""
         if self._matches_path is not None:
-            return any(map(self._matches_path, touched.paths))
+            asks = self.ask_rule
+            found = asks is not None and any(map(asks.concerns, touched.places or ()))
+            return found or any(map(self._matches_path, touched.paths))
         if self._words:
             return touched.opaque_shell or any(mentions(argv, self._words) for argv in touched.commands)
         if self._host is not None:
@@ -99,6 +109,16 @@ class Rule(Generic[NameT]):
 
     def allows_path(self, path: str) -> bool:
         return self._matches_path is not None and self._matches_path(path)
+
+    def allows_real(self, real: RealPath) -> bool:
+        """``allows_path`` for a path without links. A pattern with slashes starts at the workspace, or is absolute."""
+        if self.path is None or self._matches_path is None:
+            return False
+        is_name = "/" not in self.path.strip("/")
+        names = real.below if is_name else real.below[:1] if real.in_workspace else ()
+        if self.path.startswith("/") and not is_name:
+            names += real.absolute
+        return any(self._matches_path("/".join(one)) for one in names)
 
     def allows_command(self, argv: Sequence[str]) -> bool:
         return bool(self._words) and begins_with(argv, self._words) and not is_risky(argv, self._words)
@@ -138,9 +158,11 @@ class Rule(Generic[NameT]):
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A preview in the form that rules compare: commands as words, URLs as hosts."""
+    """A preview in the form that rules compare: paths by the places they lead to, commands as words, URLs as hosts."""
 
     paths: tuple[str, ...]
+    places: tuple[LocatedPath, ...] | None
+    """Where the paths lead; None for a tool whose files only it can find. Then their text is compared."""
     commands: tuple[tuple[str, ...], ...]
     opaque_shell: bool
     """Whether there is shell text that is not plain words."""
@@ -149,7 +171,9 @@ class Touched:
     """Whether there is a URL that cannot be read."""
 
     @staticmethod
-    def from_preview(preview: Preview, *, need_commands: bool) -> Touched:
+    def from_preview(
+        preview: Preview, *, need_commands: bool, places: tuple[LocatedPath, ...] | None = None
+    ) -> Touched:
         """Shell text is parsed only if a command rule covers the tool."""
         commands: tuple[tuple[str, ...], ...] = () if preview.argv is None else (preview.argv,)
         opaque = False
@@ -160,6 +184,7 @@ class Touched:
         host = None if preview.url is None else _host_of(preview.url)
         return Touched(
             paths=preview.paths,
+            places=places,
             commands=commands,
             opaque_shell=opaque,
             hosts=() if host is None else (host,),
@@ -170,7 +195,13 @@ class Touched:
         """One of the rules that together cover everything the call touches; None if they do not cover everything."""
         if self.opaque_shell or self.opaque_url:
             return None
-        found = [next((rule for rule in rules if rule.allows_path(path)), None) for path in self.paths]
+        if self.places is None:
+            found = [next((rule for rule in rules if rule.allows_path(path)), None) for path in self.paths]
+        else:
+            reals = [place.real for place in self.places]
+            found = [
+                next((rule for rule in rules if real is not None and rule.allows_real(real)), None) for real in reals
+            ]
         found += [next((rule for rule in rules if rule.allows_command(argv)), None) for argv in self.commands]
         found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
         return found[0] if found and all(rule is not None for rule in found) else None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
 from toolkit.errors import ToolkitError, ToolNotAllowed
+from toolkit.guard.fs.consent import LocatedPath
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.policy.preview import Preview
 
@@ -60,6 +61,8 @@ class ApprovalRequest:
     files: Mapping[str, str] = field(repr=False)
     annotations: Mapping[str, Any] = field(default_factory=dict)
     """The tool's self-declared hints, as in MCP (``destructiveHint`` and others). They prove nothing."""
+    real_paths: Mapping[str, str] = field(default_factory=dict)
+    """Where a path of the preview really leads, for those that a link or ``..`` leads elsewhere."""
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
@@ -71,6 +74,7 @@ def request_approval(
     preview: Preview,
     because: str,
     fs: SandboxFS | None,
+    places: Collection[LocatedPath],
     *,
     call_id: str | None,
     session_id: str,
@@ -81,7 +85,18 @@ def request_approval(
     shown = arguments.model_dump(mode="json", by_alias=True)
     touched = [preview.reads, preview.writes, preview.argv, preview.shell, preview.url, preview.diff]
     digest = hashlib.sha256(json.dumps([tool_name, shown, touched, files], sort_keys=True).encode()).hexdigest()
-    return ApprovalRequest(tool_name, arguments, preview, because, call_id, session_id, digest, files, annotations)
+    return ApprovalRequest(
+        tool_name,
+        arguments,
+        preview,
+        because,
+        call_id,
+        session_id,
+        digest,
+        files,
+        annotations,
+        {place.text: place.shown for place in places if place.shown},
+    )
 
 
 def check_unchanged(request: ApprovalRequest, fs: SandboxFS | None) -> None:
@@ -90,23 +105,27 @@ def check_unchanged(request: ApprovalRequest, fs: SandboxFS | None) -> None:
     changed = sorted(path for path in request.files if now.get(path) != request.files[path])
     if changed:
         raise ToolNotAllowed(
-            f"{changed[0]!r} changed while the call waited for approval, so the approval no longer holds; "
-            f"read it and call the tool again",
+            f"{changed[0]!r} changed while the call waited for approval (the file, or the way to it),"
+            f" so the approval no longer holds; read it and call the tool again",
             tool_name=request.tool_name,
             details={"changed": changed},
         )
 
 
 def file_states(fs: SandboxFS | None, preview: Preview) -> dict[str, str]:
-    """A fingerprint of each file the call touches; for a file that is missing or refused, the error."""
+    """A fingerprint of each file the call touches and of its directory; for a file that is missing or refused, the error.
+
+    The directory counts because a new file has no fingerprint: it must not be made in another place than was shown.
+    """
     if fs is None:
         return {}
     states = {}
     for path in dict.fromkeys(preview.paths):
         try:
-            states[path] = str(fs.fingerprint(path))
+            content = str(fs.fingerprint(path))
         except ToolkitError as error:
-            states[path] = str(error)
+            content = str(error)
+        states[path] = f"{fs.locate(path).identity}{content}"
     return states
 
 

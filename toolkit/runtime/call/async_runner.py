@@ -56,7 +56,7 @@ class AsyncRunner(View):
         try:
             if call.request is not None or record is not None:
                 answer = None if call.request is None else await self._ask(call.request)
-                core.settle(call, answer)
+                core.settle(call, answer, ctx)
                 if isinstance(answer, Respond):
                     message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import BaseModel
 
 from toolkit.errors import PolicyError, SetupError, ToolCancelled, ToolNotAllowed
+from toolkit.guard.fs.consent import Consent, LocatedPath
+from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.permission import Permission
-from toolkit.guard.policy.hints import HINTS, Hint, effective_hints
-from toolkit.guard.policy.policy import Touches, Verdict
+from toolkit.guard.policy.policy import Explain, Verdict
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import DependencyScope
@@ -32,7 +33,15 @@ from toolkit.runtime.call.approval import (
 )
 from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
 from toolkit.runtime.call.repair import Repair
-from toolkit.runtime.call.touches import preview_call, touched_kinds
+from toolkit.runtime.call.touches import (
+    as_approved,
+    before_approval,
+    find_consent,
+    judge_writes,
+    locate_paths,
+    preview_call,
+    touched_kinds,
+)
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.join_packs import join_packs, load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
@@ -71,6 +80,8 @@ class PreparedCall:
     verdict: Verdict
     request: ApprovalRequest | None
     """What must be approved before the call runs."""
+    places: tuple[LocatedPath, ...] | None
+    """Where the paths lead that the request shows."""
     record: Record | None
     """Its lines in the audit log."""
 
@@ -96,7 +107,7 @@ class Core:
         )
         protect_imports(context, catalog)
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weak_touches(), roots, partial(_hints, self.catalog))
+        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints)
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
@@ -132,89 +143,112 @@ class Core:
             if tool.refusal is not None:
                 raise steps.not_admitted(tool)
             args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
-            verdict, request = tool.always, None
+            verdict, request, places = tool.always, None, None
             if verdict is None:
-                verdict, request = self._authorize(tool, args, call_id)
+                verdict, request, places = self._authorize(tool, args, call_id)
             handler = tool.handler
             if handler is None:
                 raise steps.no_handler(tool)
-            return PreparedCall(tool, handler, args, repairs, verdict, request, record)
+            return PreparedCall(tool, handler, args, repairs, verdict, request, places, record)
         except BaseException as error:
             if record is not None:
                 record.end_failed(error, arguments)
             raise
 
-    def settle(self, call: PreparedCall, answer: Answer | None) -> None:
-        """Applies what the approver answered and records the decision; raises if the call may not run."""
+    def settle(self, call: PreparedCall, answer: Answer | None, ctx: ToolContext) -> None:
+        """Applies what the approver answered and records the decision; raises if the call may not run.
+
+        The context of the call gets the files that were approved.
+        """
         if call.record is not None:
             call.record.note_decision(call.verdict, self.tier_of(call.tool), answer)
         if isinstance(answer, Respond):
             return
         if call.request is not None:
-            call.arguments = self._approved_arguments(call.tool, call.request, answer)
+            call.arguments, places = self._approved_arguments(call, call.request, answer)
+            ctx._tool = as_approved(call.tool, places)
         if call.record is not None:
             call.record.start(call.tool, call.arguments)
 
-    def _authorize(self, tool: Tool, args: BaseModel, call_id: str | None) -> tuple[Verdict, ApprovalRequest | None]:
+    def _authorize(
+        self, tool: Tool, args: BaseModel, call_id: str | None
+    ) -> tuple[Verdict, ApprovalRequest | None, tuple[LocatedPath, ...] | None]:
         """Applies the rules on what the call touches; returns the request that must be approved before it runs."""
-        policy, required = self.context.policy, tool.info.required
-        ctx = ToolContext(tool, self, call_id)
         try:
-            preview = preview_call(tool, args, ctx)
+            preview = preview_call(tool, args, ToolContext(before_approval(tool), self, call_id))
         except (Exception, SystemExit) as error:
             raise steps.as_toolkit_error(error, tool.name) from error.__cause__
-        verdict = policy.admit(tool.name, required) or policy.judge(tool.name, required, preview)
+        places = locate_paths(tool.preview_fs, preview)
+        verdict = self._judge(tool, preview, places)
         if verdict.decision == "allow":
-            return verdict, None
+            return verdict, None, None
         if verdict.decision == "deny" or self.context.approver is None:
             raise steps.not_allowed(tool.name, verdict)
-        session = self.context.session_id
-        return verdict, request_approval(
+        try:
+            preview = preview.with_diff()
+        except (Exception, SystemExit) as error:
+            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
+        request = request_approval(
             tool.name,
             args,
             preview,
             verdict.because,
-            tool.fs,
+            tool.preview_fs,
+            places or (),
             call_id=call_id,
-            session_id=session,
-            annotations=_annotations(self.catalog, tool.name),
+            session_id=self.context.session_id,
+            annotations=self.catalog.annotations(tool.name),
         )
+        return verdict, request, places
 
-    def _approved_arguments(self, tool: Tool, request: ApprovalRequest, answer: Answer | None) -> BaseModel:
-        """The arguments to run with; an edit is validated, and may not touch what the policy denies."""
+    def _judge(self, tool: Tool, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Verdict:
+        policy, required = self.context.policy, tool.info.required
+        verdict = policy.admit(tool.name, required) or policy.judge(tool.name, required, preview, places)
+        return judge_writes(verdict, tool.consent, places or ())
+
+    def _approved_arguments(
+        self, call: PreparedCall, request: ApprovalRequest, answer: Answer | None
+    ) -> tuple[BaseModel, tuple[LocatedPath, ...] | None]:
+        """The arguments to run with, and the places that were approved with them.
+
+        An edit is validated, and may not touch what the policy denies.
+        """
+        tool = call.tool
         if isinstance(answer, Approve):
-            check_unchanged(request, tool.fs)
-            return request.arguments
+            check_unchanged(request, tool.preview_fs)
+            return request.arguments, call.places
         if isinstance(answer, Edit):
             args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
-            preview = preview_call(tool, args, ToolContext(tool, self, request.call_id))
-            verdict = self.context.policy.judge(tool.name, tool.info.required, preview)
+            preview = preview_call(tool, args, ToolContext(before_approval(tool), self, request.call_id))
+            places = locate_paths(tool.preview_fs, preview)
+            verdict = self.context.policy.judge(tool.name, tool.info.required, preview, places)
             if verdict.decision == "deny":
                 raise steps.not_allowed(tool.name, verdict)
-            return args
+            return args, places
         if isinstance(answer, Deny):
             raise denial(request, answer)
         raise ToolNotAllowed(
             f"the approver returned {type(answer).__name__}, which is not a valid answer", tool_name=tool.name
         )
 
-    def _weak_touches(self) -> Touches:
-        """``_touch`` for the policy, which must not keep this toolkit alive."""
-        itself = weakref.WeakMethod(self._touch)
+    def _weak_explain(self) -> Explain:
+        """``_explain`` for the policy, which must not keep this toolkit alive."""
+        itself = weakref.WeakMethod(self._explain)
 
-        def touches(name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
+        def explain(name: str, arguments: Mapping[str, Any]) -> Verdict:
             method = itself()
             if method is None:
                 raise PolicyError("the toolkit of this policy no longer exists; build another one")
             return method(name, arguments)
 
-        return touches
+        return explain
 
-    def _touch(self, name: str, arguments: Mapping[str, Any]) -> tuple[Collection[Permission], Preview]:
-        """What a call would touch, for ``policy.explain``."""
+    def _explain(self, name: str, arguments: Mapping[str, Any]) -> Verdict:
+        """The verdict on a call, for ``policy.explain``."""
         tool = self.resolve(name)
         args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
-        return tool.info.required, preview_call(tool, args, ToolContext(tool, self))
+        preview = preview_call(tool, args, ToolContext(before_approval(tool), self))
+        return self._judge(tool, preview, locate_paths(tool.preview_fs, preview))
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None
@@ -225,9 +259,11 @@ class Core:
             return self.resolve(original)
         refusal, always = self._admission(info)
         parts = self.handlers.get(name)
-        denied = self.context.policy.denied_paths(name, info.required)
         granted = frozenset((*info.required, *self._granted_options(info)))
-        fs = None if _FILE_PERMISSIONS.isdisjoint(granted) else self.guards.fs
+        kinds = touched_kinds(info, parts)
+        fs, consent = self.files_for(name, info.required, granted, kinds)
+        if consent is not None and "path" in kinds and any(rule.only_writes for rule in consent.rules):
+            always = None  # a call that would change such a file must be recognised
         tool = Tool(
             info=info,
             refusal=refusal,
@@ -237,7 +273,9 @@ class Core:
             preview=parts and parts.preview,
             render=parts and parts.text,
             granted=granted,
-            fs=fs.with_deny(denied) if fs is not None and denied else fs,
+            fs=fs if fs is None or consent is None else fs.with_consent(consent),
+            preview_fs=fs,
+            consent=consent,
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
             message=self.catalog.message(info),
@@ -246,6 +284,18 @@ class Core:
         )
         self.tools[name] = tool
         return tool
+
+    def files_for(
+        self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]
+    ) -> tuple[SandboxFS | None, Consent | None]:
+        """The files of a tool without what the policy denies it, and what its calls may touch there without approval."""
+        if _FILE_PERMISSIONS.isdisjoint(granted):
+            return None, None
+        fs = self.guards.fs
+        denied = self.context.policy.denied_paths(name, required)
+        if denied:
+            fs = fs.with_deny(denied)
+        return fs, find_consent(self.context, name, required, granted, kinds)
 
     def _keeper(self, name: str) -> TextKeeper:
         return TextKeeper(self.output_cache, self.context.session_id, name)
@@ -345,16 +395,6 @@ class Core:
         row = self.catalog.definitions[info.name]
         text = fill_placeholders(row["longDescription"] or row["description"], self.context.workspace)
         return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))
-
-
-def _annotations(catalog: Catalog, name: str) -> Mapping[str, Any]:
-    return catalog.definitions[name].get("annotations") or {}
-
-
-def _hints(catalog: Catalog, name: str) -> Collection[Hint]:
-    """The hints of a tool, from the manifest; no model is imported."""
-    info = catalog.tools.get(name)
-    return HINTS if info is None else effective_hints(_annotations(catalog, name), (*info.required, *info.optional))
 
 
 def _make_cache_opener(scope: DependencyScope, planner: Planner) -> Callable[[], OutputCache]:

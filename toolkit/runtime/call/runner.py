@@ -55,7 +55,7 @@ class Runner(View, Closeable):
         try:
             if call.request is not None or record is not None:
                 answer = None if call.request is None else self._ask(call.request)
-                core.settle(call, answer)
+                core.settle(call, answer, ctx)
                 if isinstance(answer, Respond):
                     message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)

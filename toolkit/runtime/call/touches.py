@@ -1,20 +1,31 @@
-"""Finds what a call would touch: from the handler's ``preview``, or from the spec's ``x-resource`` marks."""
+"""Finds what a call would touch, from the handler's ``preview`` or the spec's ``x-resource`` marks; and what it may touch."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from copy import copy
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError
+from toolkit.guard.fs.consent import AskRule, Consent, LocatedPath
+from toolkit.guard.fs.deny_globs import Globs
+from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.permission import Permission
+from toolkit.guard.policy.policy import Verdict
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.catalog.catalog import ToolInfo
 from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.tool_context import ToolContext
+from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 RESOURCE_KINDS: Final = tuple(_CONDITIONS)
+_NAMED_BY: Final = "ToolkitContext(ask_before_writing=[...]) names such files"
 
 
 def touched_kinds(info: ToolInfo, handler: HandlerParts[..., Any] | None) -> frozenset[str]:
@@ -22,6 +33,75 @@ def touched_kinds(info: ToolInfo, handler: HandlerParts[..., Any] | None) -> fro
     if handler is not None and handler.preview is not None:
         return frozenset(_CONDITIONS.values())
     return frozenset(_CONDITIONS[kind] for _, kind in info.resources)
+
+
+def find_consent(
+    context: ToolkitContext[Any],
+    name: str,
+    required: Collection[Permission],
+    granted: Collection[Permission],
+    kinds: Collection[str],
+) -> Consent | None:
+    """What calls of a tool may touch without approval; None if nothing limits that.
+
+    Allow rules limit only a tool that declares paths, because only its paths can be judged before the call.
+    """
+    rules = context.policy.ask_rules(name, required)
+    if context.ask_before_writing and context.mode == "workspace-write" and "write" in granted:
+        rules += (_rule_for_writes(context.ask_before_writing),)
+    allows = context.policy.allowed_places(name, required) if "path" in kinds else None
+    return Consent(rules, allows) if rules or allows is not None else None
+
+
+@lru_cache(16)
+def _rule_for_writes(patterns: tuple[str, ...]) -> AskRule:
+    because = f"a file like this can run code for the user later ({_NAMED_BY})"
+    return AskRule(Globs(patterns), because, only_writes=True)
+
+
+def judge_writes(verdict: Verdict, consent: Consent | None, places: Collection[LocatedPath]) -> Verdict:
+    """The verdict of the policy, or ``ask`` if the call would change what ``ask_before_writing`` names."""
+    if verdict.decision == "deny" or consent is None:
+        return verdict
+    asking = [rule for rule in consent.rules if rule.only_writes]
+    found = next(((rule, place) for place in places for rule in asking if rule.concerns(place)), None)
+    if found is None:
+        return verdict
+    rule, place = found
+    # The pattern, not the path: the reason goes into the audit log, which has no argument values.
+    pattern = next(glob for glob in rule.globs.globs if replace(rule, globs=Globs([glob])).concerns(place))
+    because = (
+        f"the call would change {pattern!r}, which can run code for the user later, so an approver must allow it"
+        f" ({_NAMED_BY})"
+    )
+    return Verdict("ask", because if verdict.decision == "allow" else f"{verdict.because}; {because}")
+
+
+def locate_paths(fs: SandboxFS | None, preview: Preview) -> tuple[LocatedPath, ...] | None:
+    """Where the paths of a call lead; None for a tool without files, whose paths are judged by their text."""
+    if fs is None:
+        return None
+    writes = dict.fromkeys(preview.writes)
+    reads = [path for path in dict.fromkeys(preview.reads) if path not in writes]
+    return (*map(fs.locate, reads), *(fs.locate(path, is_written=True) for path in writes))
+
+
+def as_approved(tool: Tool, places: tuple[LocatedPath, ...] | None) -> Tool:
+    """The tool for a call that was approved as it named these places."""
+    if tool.fs is None or tool.consent is None or not places:
+        return tool
+    return _with_files(tool, tool.fs.with_consent(tool.consent.approve(places)))
+
+
+def before_approval(tool: Tool) -> Tool:
+    """The tool for its preview."""
+    return tool if tool.consent is None else _with_files(tool, tool.preview_fs)
+
+
+def _with_files(tool: Tool, fs: SandboxFS | None) -> Tool:
+    view = copy(tool)
+    view.fs = fs
+    return view
 
 
 def preview_call(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from toolkit.errors import GenerationError
 from toolkit.guard.imports.finder import remembered_file
 from toolkit.guard.permission import Permission
+from toolkit.guard.policy.hints import HINTS, Hint, effective_hints
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.output.message import ToolMessage
 from toolkit.wire.aliases import alias, is_plain
@@ -90,6 +91,15 @@ class Catalog:
         """The JSON Schema of a tool's arguments, as in its spec."""
         schema: JsonObject = self.definitions[name]["inputSchema"]
         return schema
+
+    def annotations(self, name: str) -> Mapping[str, Any]:
+        """What a tool declares about itself, as in MCP."""
+        return self.definitions[name].get("annotations") or {}
+
+    def hints(self, name: str) -> Collection[Hint]:
+        """The hints that hold for a tool, from the manifest; no model is imported."""
+        info = self.tools.get(name)
+        return HINTS if info is None else effective_hints(self.annotations(name), (*info.required, *info.optional))
 
 
 def _manifest_rows(package: str) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from toolkit.guard.fs.consent import Consent
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import Verdict
@@ -38,6 +39,10 @@ class Tool:
     granted: frozenset[Permission] = frozenset()
     fs: SandboxFS | None = None
     """The files of the workspace, if its permissions grant them."""
+    preview_fs: SandboxFS | None = None
+    """The same for previews and approvals, which must see what nobody has approved yet. Deny rules stay."""
+    consent: Consent | None = None
+    """What its calls may touch without approval, if that is limited; ``fs`` enforces it."""
     message: Callable[..., ToolMessage[Any, Any]] = ToolMessage
     """The constructor of its messages."""
     output_check: str = "off"

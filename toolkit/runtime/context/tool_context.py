@@ -170,7 +170,7 @@ class ToolContext:
 
     @property
     def git(self) -> GitGuard:
-        """``git status``, hardened, for tools with the permission ``read``; it hides what a deny rule covers."""
+        """``git status``, hardened, for tools with the permission ``read``; it hides what ``fs`` would not list."""
         if "read" not in self.granted:
             return cast("GitGuard", self._require_optional("read"))
         git = self._core.guards.git.with_deny_of(self.fs)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from toolkit.errors import SetupError
+from toolkit.guard.fs.runs_later import RUNS_LATER, check_patterns
 from toolkit.guard.permission import (
     ALL_PERMISSIONS,
     PERMISSIONS,
@@ -55,6 +56,8 @@ class ToolkitContext(Generic[NameT]):
     :param git: what commands may change in repositories: nothing, ``commit`` (everything but what makes git run
         programs) or ``write`` (everything).
     :param limits: the memory, processes and disk space that one command may use.
+    :param ask_before_writing: files that a tool may change only after approval, as patterns of deny rules. The default,
+        ``toolkit.guard.RUNS_LATER``, is files that run code for the user later; ``()`` asks about none.
     :param approver: asked about calls for which the policy says ``ask``; sync or async. Without one they are refused.
     :param permissions: what tools may be granted; a tool that needs more is refused.
     :param coerce: repair common mistakes of models in arguments, and report it in the message's metadata.
@@ -72,6 +75,7 @@ class ToolkitContext(Generic[NameT]):
         "_lazy_tools",
         "agent",
         "approver",
+        "ask_before_writing",
         "audit",
         "coerce",
         "command_network",
@@ -107,6 +111,7 @@ class ToolkitContext(Generic[NameT]):
         mode: Mode = "workspace-write",
         read_roots: Sequence[str | os.PathLike[str]] = (),
         write_roots: Sequence[str | os.PathLike[str]] = (),
+        ask_before_writing: Sequence[str] = RUNS_LATER,
         network: Network | None = None,
         command_network: CommandNetwork = "none",
         git: GitMode = "commit",
@@ -134,6 +139,7 @@ class ToolkitContext(Generic[NameT]):
         self.mode: Final = _one_of("mode", mode, get_args(Mode))
         self.read_roots: Final = tuple(os.fspath(root) for root in read_roots)
         self.write_roots: Final = tuple(os.fspath(root) for root in write_roots)
+        self.ask_before_writing: Final = check_patterns(ask_before_writing)
         self.network: Final = network
         self.command_network: Final = _one_of("command_network", command_network, get_args(CommandNetwork))
         self.git: Final = _one_of("git", git, get_args(GitMode))

@@ -50,10 +50,9 @@ class StandaloneContext(ToolContext, AsyncCloseable):
     def __init__(self, core: Core, call_id: str | None, signal: CancelSignal | None) -> None:
         no_reader = Reader(ContentOutput)
         granted = core.context.permissions
-        fs = core.guards.fs if granted & {"read", "write"} else None
-        denied = core.context.policy.denied_paths(_NAME, granted)
-        if fs is not None and denied:
-            fs = fs.with_deny(denied)
+        fs, consent = core.files_for(_NAME, granted, granted, ())
+        if fs is not None:
+            fs = fs.with_consent(consent)
         tool = Tool(ToolInfo(_NAME, "", "", ""), no_reader, no_reader, granted=granted, fs=fs)
         called = call_id if call_id is not None else new_call_id()
         notify = Runner.over(core)._options.notify

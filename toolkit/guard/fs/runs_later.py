@@ -1,0 +1,46 @@
+"""Files that run code for the user later, without being asked: at the next shell, editor, agent, debugger or git command.
+
+A tool that may write such a file can run code outside the sandbox, in the user's name. So a toolkit asks before one is
+written, moved or removed; ``ToolkitContext(ask_before_writing=...)`` changes the list.
+
+Limit: the list is not complete, and it cannot be. What runs only when the user builds, installs or tests (``Makefile``,
+``package.json``, ``pyproject.toml``, ``conftest.py``) or on a server (``.github``)
+is left out, because agents edit it all day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from toolkit.errors import SetupError
+from toolkit.guard.fs.deny_globs import Globs
+
+RUNS_LATER: Final[tuple[str, ...]] = (
+    # Shells: every session reads one of these.
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+    ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout",
+    "config.fish", ".xinitrc", ".xprofile", ".xsession", ".envrc",
+    # Editors: tasks, hooks and interpreters of the project that is opened.
+    ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json",
+    ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el",
+    # Agents: their hooks, commands, permissions and servers.
+    ".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".agents", ".gemini", ".windsurf", ".continue", ".kiro",
+    ".aider.conf.yml", ".opencode",
+    # Version control: settings and hooks that name programs.
+    ".gitconfig", ".gitmodules", ".hg", ".hgrc", ".pre-commit-config.yaml", ".husky", "lefthook.yml", ".lefthook.yml",
+    # Programs that load what a file in the current or the home directory says.
+    ".ripgreprc", ".gdbinit", ".lldbinit", ".pdbrc", ".Rprofile", ".irbrc", ".pryrc", ".ssh",
+)  # fmt: skip
+"""Patterns as deny rules have them. All are plain names: they are covered at any depth, with everything below them."""
+
+
+def check_patterns(patterns: object) -> tuple[str, ...]:
+    """The patterns of ``ask_before_writing``; a pattern that cannot mean what it says is refused.
+
+    >>> check_patterns([".envrc", "ci/**"])
+    ('.envrc', 'ci/**')
+    """
+    if isinstance(patterns, str) or not isinstance(patterns, Sequence):
+        raise SetupError(f"ask_before_writing must be a list of patterns, not {patterns!r}")
+    return Globs(patterns).globs
