@@ -68,6 +68,14 @@ def startup_names() -> frozenset[str]:
     return frozenset(name for module in _STARTUP_MODULES for name in _files_of_module(module))
 
 
+def places_to_put_back(roots: Sequence[str]) -> list[str]:
+    """What no mount holds in ``roots``: files of ``trusted_code`` that do not exist, and the links that lead to code."""
+    around = [os.path.realpath(root) for root in roots]
+    code, links = find_trusted(roots)
+    absent = [place for place in code if not os.path.lexists(place) and any(is_below(place, root) for root in around)]
+    return sorted({*absent, *links})
+
+
 def places_to_hold(roots: Sequence[str]) -> list[str]:
     """What a command that may write in ``roots`` must find unchanged when it ends: the files and directories of
     ``trusted_code`` that exist there, by their real paths, and the links that lead to them."""

@@ -152,6 +152,15 @@ def _matches(pattern: re.Pattern[str], name: Spellings) -> bool:
     return any(map(pattern.fullmatch, name))
 
 
+def escape_pattern(path: str) -> str:
+    """The pattern that covers exactly this path.
+
+    >>> escape_pattern("/ws/[a]*")
+    '/ws/\\\\[a]\\\\*'
+    """
+    return re.sub(r"([\\*?\[!])", r"\\\1", path)
+
+
 def _split_pattern(glob: str) -> list[str]:
     if not isinstance(glob, str) or "\0" in glob:
         raise SetupError("a pattern must be a string without NUL characters")

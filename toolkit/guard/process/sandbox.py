@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
+from toolkit.guard.fs.deny_globs import escape_pattern
 from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.author import author_settings
@@ -33,7 +34,7 @@ from toolkit.guard.process.limits import CommandLimits
 from toolkit.guard.process.private_home import private_home
 from toolkit.guard.process.program import SYSTEM, find, interpreter_roots, is_below, search_path
 from toolkit.guard.review.review import Review
-from toolkit.guard.trusted_code import places_to_hold
+from toolkit.guard.trusted_code import places_to_hold, places_to_put_back
 
 EndReview: TypeAlias = Callable[[], list[str]]
 
@@ -74,11 +75,12 @@ class Sandbox:
         self.path = search_path(self.workspace)
         self._fd = os.open(self.workspace, HANDLE | os.O_DIRECTORY)
         # A command of the full tier cannot write these, though they may be below a root that it can write.
-        skip = [path for path in (*read, *interpreter) if choice.name == "full"]
+        skip = [path for path in (*read, *interpreter, *trusted) if choice.name == "full"]
+        absent = places_to_put_back(inside) if writable else []
         self._review = Review(
             [self.workspace, *write],
             git=git,
-            keep=keep,
+            keep=[*keep, *map(escape_pattern, absent)],
             skip=skip,
             state_dir=self._state_dir,
             mounts=choice.name == "full",

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.trusted_code import trusted_code
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 if TYPE_CHECKING:
@@ -22,14 +23,16 @@ class Guards:
 
     def __init__(self, context: ToolkitContext[Any]) -> None:
         self._context = context
+        writable = context.mode == "workspace-write"
         self.fs: Final = SandboxFS(
             context.workspace,
             mode=context.mode,
             read_roots=context.read_roots,
             write_roots=context.write_roots,
             journal=context.state.path("journal"),
+            read_only=trusted_code([context.workspace, *context.write_roots]) if writable else (),
         )
-        if context.mode == "workspace-write" and context.state.existing("journal") is not None:
+        if writable and context.state.existing("journal") is not None:
             self._recover()
 
     def _recover(self) -> None:
@@ -54,6 +57,7 @@ class Guards:
             git=context.git,
             limits=context.limits,
             internet=context.network,
+            keep=context.ask_before_writing,
         )
 
     @cached_property
