@@ -7,10 +7,10 @@ Reduced tier: the same except that it can ``stat`` everything, change the metada
 an interpreter inside the workspace, and survive when its supervisor and the fork server are both killed from outside.
 Both: what a command changed so that git would run it is put back after it (``guard/review``). No tier: nothing runs.
 
-Not stopped: what else a command does to the workspace; hard links into the workspace; with ``network="host"`` any address, the host's own included. Memory and disk
-are limited per process and per file, not in total. A command keeps the caller's uid, uid 0 too, without any capability,
-so it cannot write what another user owns. ``socket(AF_UNIX)`` is refused, so programs that use a socket file among
-themselves fail.
+Not stopped: what else a command does to the workspace; hard links into the workspace; with ``network="host"`` any
+address, the host's own included. Memory and disk are limited per process and per file, not in total. A command keeps the
+caller's uid, uid 0 too, without any capability, so it cannot write what another user owns. ``socket(AF_UNIX)`` is refused,
+so programs that use a socket file among themselves fail.
 """
 
 from __future__ import annotations
@@ -271,6 +271,11 @@ class ProcessGuard:
                 raise
             program = LongProcess(command, pipe[1], stdout, stderr, stack.pop_all(), sandboxed=not unsandboxed)
         return program.register_in(self._programs)
+
+    def accept_change(self, path: str, data: bytes | None) -> None:
+        """A file that ``keep`` covers was written with ``data``, or removed, by somebody who may: it is not put back after
+        the commands that run at the moment. ``path`` is relative to the workspace, or absolute."""
+        self._sandbox.accept_change(os.path.join(self.workspace, path), data)
 
     def close(self) -> None:
         """Kill every command and end the fork server; later calls are refused. A second time does nothing."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.git_state import CONFIGS, GitState, followed_paths, read_state
 from toolkit.guard.review.node import Node, NodeReader
 from toolkit.guard.review.scan import Identity, Place, Root, Scan, Seen
+
+_FOLDER_MODE: Final = 0o755
 
 HeldPart: TypeAlias = tuple[Identity, str] | Place
 """What no command can write: a part of a git directory, all of it if the name is empty; or an entry by its place."""
@@ -34,6 +37,11 @@ class Baseline:
         known = self.git.get(identity)
         return known if known is not None else self.git.get(self.places.get(place, (-1, -1)))
 
+    def accept(self, top: Place, place: Place, leaf: Node | None) -> None:
+        """Count ``leaf`` as what was at ``place`` before; ``top`` is the kept entry that it is, or is below."""
+        names = place.path[len(top.path) + 1 :].split("/") if top != place else []
+        self.kept[top] = _with_leaf(self.kept.get(top), names, leaf)
+
     def with_older(self, older: Baseline, held: Collection[HeldPart]) -> Baseline:
         """This one where no running command can have made a change (``held``), the older one everywhere else."""
         git = {}
@@ -55,6 +63,16 @@ class Baseline:
             place: self.kept.get(place) if is_held(place, node, held) else node for place, node in older.kept.items()
         }
         return Baseline(git, older.places, pointers, older.targets, kept, older.unreadable, older.seen)
+
+
+def _with_leaf(node: Node | None, names: Sequence[str], leaf: Node | None) -> Node | None:
+    """The same tree with another file, or without it, at the path that ``names`` are."""
+    if not names:
+        return leaf
+    folder = node if node is not None and node.kind == "directory" else Node("directory", _FOLDER_MODE)
+    child = _with_leaf(folder.children.get(names[0]), names[1:], leaf)
+    others = {name: one for name, one in folder.children.items() if name != names[0]}
+    return dataclasses.replace(folder, children=others if child is None else {**others, names[0]: child})
 
 
 def is_held(part: HeldPart, node: Node | None, held: Collection[HeldPart]) -> bool:
@@ -138,7 +156,7 @@ def _followed(place: Place, state: GitState, roots: Sequence[Root]) -> list[Plac
     found: list[Place] = []
     while pending:
         real = os.path.realpath(pending.pop())
-        target = _place_of(real, roots)
+        target = place_of(real, roots)
         if target is None or real == folder or target in found:
             continue
         found.append(target)
@@ -148,7 +166,7 @@ def _followed(place: Place, state: GitState, roots: Sequence[Root]) -> list[Plac
     return found
 
 
-def _place_of(real: str, roots: Sequence[Root]) -> Place | None:
+def place_of(real: str, roots: Sequence[Root]) -> Place | None:
     """The place of a real path below a root; None for a root itself and for what is elsewhere."""
     for number, root in enumerate(roots):
         top = root.real_path()

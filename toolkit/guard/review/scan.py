@@ -142,6 +142,15 @@ class Scanner:
         """The directories that the last scan found."""
         return Seen(self._known)
 
+    def kept_around(self, place: Place) -> Place | None:
+        """The outermost entry that a pattern covers: the place itself, or a directory around it."""
+        names = place.path.split("/")
+        for count in range(len(names)):
+            folder = "/".join(names[:count])
+            if self._keep is not None and self._covered(self._roots[place.root], folder, [names[count]]):
+                return Place(place.root, "/".join(names[: count + 1]))
+        return None
+
     def _scan_root(self, number: int, found: Scan) -> dict[str, _Folder]:
         root, known = self._roots[number], self._known[number]
         fresh: dict[str, _Folder] = {}
