@@ -29,7 +29,7 @@ from toolkit.guard.review.comparison import Comparison
 from toolkit.guard.review.mounts import MAX_MOUNTS, HeldMount, held_parts, mounts_of_everything, mounts_of_roots
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.notes import describe
-from toolkit.guard.review.scan import Place, Root, Scan, Scanner
+from toolkit.guard.review.scan import EntryPlace, Scan, Scanner, ScanRoot
 
 
 @dataclass(eq=False, slots=True)
@@ -65,7 +65,7 @@ class Review:
         self._keep: Final = Globs(keep)
         self._store: Final = PutBackStore(state_dir)
         self._lock: Final = threading.Lock()
-        self._roots = [Root(path) for path in self._paths] if self.is_needed else []
+        self._roots = [ScanRoot(path) for path in self._paths] if self.is_needed else []
         self._scanner = Scanner(self._roots, self._keep, skip)
         self._running: set[RunningReview] = set()
         self._baseline = Baseline()
@@ -122,7 +122,7 @@ class Review:
             mode = now.mode if now is not None and now.kind == "file" else 0o644
             self._baseline.accept(top, place, None if data is None else Node("file", mode, data))
 
-    def root_path(self, place: Place) -> str:
+    def root_path(self, place: EntryPlace) -> str:
         """The path of the root that a place is below, as commands see it."""
         return self._paths[place.root]
 
@@ -157,13 +157,13 @@ class Review:
             mounts = mounts[:MAX_MOUNTS]
         return RunningReview(mounts, held_parts(mounts))
 
-    def _tops(self) -> list[Place]:
+    def _tops(self) -> list[EntryPlace]:
         """The place of every root; one may be inside another."""
         tops = []
         for path in self._all_paths:
             for number, outer in enumerate(self._paths):
                 if is_below(path, outer):
-                    tops.append(Place(number, path[len(outer) + 1 :]))
+                    tops.append(EntryPlace(number, path[len(outer) + 1 :]))
                     break
         return tops
 
