@@ -43,6 +43,13 @@ def line(tmp_path: Path) -> Iterator[Line]:
 # What comes back
 
 
+def test_the_model_reads_what_was_put_back(tmp_path: Path, toolkit: Toolkit) -> None:
+    message = toolkit.invoke("bash", {"command": "git init -q && echo x > .git/commondir && seq 100000 >&2"})
+    assert message.content.exit_code == 0 and not (tmp_path / ".git/commondir").exists()
+    for text in (message.text(), message.content.stderr):
+        assert "[put back: .git/commondir was added by the command. Git would run it" in text
+
+
 def test_says_everything_about_text_that_succeeds(tmp_path: Path, toolkit: Toolkit) -> None:
     (tmp_path / "sub").mkdir()
     text = "echo out | cat; echo err >&2"

@@ -89,22 +89,6 @@ def test_what_cannot_be_read_is_risky_as_a_whole(text: bytes) -> None:
     assert [s.name for s in parse_config(harmless_text(text, bare=True))][-1:] == [b"core.bare"]
 
 
-@pytest.mark.parametrize(
-    ("value", "harmless"),
-    [
-        (b"../../../sub", True),
-        (b"../../../a/b", True),
-        (b"/etc", False),
-        (b"../../../../x/../..", False),
-        (b"..", False),
-    ],
-)
-def test_the_work_tree_of_a_submodule(value: bytes, harmless: bool) -> None:
-    text = b"[core]\n\tworktree = " + value + b"\n"
-    assert (risky_settings(text, of_submodule=True) == []) == harmless
-    assert risky_settings(text) != []
-
-
 def read_by_git(text: bytes, file: Path) -> list[tuple[bytes, bytes | None]] | None:
     """The settings as git itself lists them; None for a text it refuses."""
     file.write_bytes(text)

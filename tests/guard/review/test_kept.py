@@ -230,3 +230,26 @@ def test_commands_beside_each_other_cannot_accept_each_others_changes(world: Rep
     for path in ("new/.git/hooks/pre-commit", "nested/.git/hooks/pre-commit", ".envrc"):
         assert f"{path} was added" in text
         assert not (world.workspace / path).exists()
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize(
+    "path", [".envrc", ".mcp.json", ".vscode/tasks.json", ".vscode/new.json", "a/.vscode/deep/new.json"]
+)
+def test_a_change_that_was_approved_meanwhile_stays(workspace: Path, path: str, way: Way) -> None:
+    """While a program runs for long: what a file tool writes with approval is not the program's doing."""
+    with guard(way, workspace) as process:
+        program = process.start(["cat"])
+        file = workspace / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("approved")
+        process.accept_change(path, b"approved")
+        process.accept_change("elsewhere", b"not kept")
+        assert process.shell("true").notes == ()
+        assert file.read_text() == "approved"
+        if way == "reduced":
+            changed = process.shell(f"echo evil > {path}; echo evil > .vscode/other.json")
+            assert f"{path} was changed" in changed.notes[0] and ".vscode/other.json was added" in changed.notes[0]
+        program.close()
+        assert file.read_text() == "approved"
+        process.accept_change(path, None)  # nothing runs: the next command finds things as they are

@@ -12,7 +12,7 @@ from tests.guard.review.world import Repositories
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
 from toolkit.guard.fs.deny_globs import Globs
 from toolkit.guard.review import scan
-from toolkit.guard.review.scan import Place, Root, Scanner
+from toolkit.guard.review.scan import EntryPlace, Scanner, ScanRoot
 
 # --- permissions
 
@@ -76,7 +76,7 @@ def found(scanner: Scanner) -> tuple[list[str], list[str], list[str]]:
 
 def test_every_change_of_a_directory_is_seen_at_once(tmp_path: Path) -> None:
     """Right after the last scan, when the clock of the file system may not have moved."""
-    scanner = Scanner([Root(str(tmp_path))], Globs([".envrc"]), [])
+    scanner = Scanner([ScanRoot(str(tmp_path))], Globs([".envrc"]), [])
     for number in range(200):
         folder = tmp_path / f"{number % 7}" / f"{number}"
         folder.mkdir(parents=True)
@@ -90,7 +90,7 @@ def test_a_directory_that_is_exchanged_for_another_is_read_again(tmp_path: Path)
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "other/.git").mkdir(parents=True)
     os.utime(tmp_path / "other", (1, 1))
-    scanner = Scanner([Root(str(tmp_path))], Globs([]), [])
+    scanner = Scanner([ScanRoot(str(tmp_path))], Globs([]), [])
     assert found(scanner)[0] == ["other/.git"]
     (tmp_path / "a/b").rmdir()
     (tmp_path / "other").rename(tmp_path / "a/b")
@@ -102,7 +102,7 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "ws/a").mkdir(parents=True)
     (tmp_path / "ws/link").symlink_to(tmp_path / "outside")
     (tmp_path / "ws/.git").symlink_to(tmp_path / "outside/.git")
-    root = Root(str(tmp_path / "ws"))
+    root = ScanRoot(str(tmp_path / "ws"))
     assert found(Scanner([root], Globs([]), [])) == ([], [".git"], [])
     with pytest.raises(NotADirectoryError):
         root.open_folder("link")
@@ -117,7 +117,7 @@ def test_other_spellings_count(tmp_path: Path, name: str) -> None:
     (tmp_path / "a" / name).mkdir(parents=True)
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / name).touch()
-    assert found(Scanner([Root(str(tmp_path))], Globs([]), [])) == ([f"a/{name}"], [f"b/{name}"], [])
+    assert found(Scanner([ScanRoot(str(tmp_path))], Globs([]), [])) == ([f"a/{name}"], [f"b/{name}"], [])
 
 
 def test_too_many_directories_are_counted_and_the_result_says_so(
@@ -128,6 +128,22 @@ def test_too_many_directories_are_counted_and_the_result_says_so(
         assert guard.shell("mkdir -p d/{1..20}").notes == ()
         result = guard.shell("mkdir -p e/{1..60}")
     assert "not checked: " in result.notes[0] and "too many directories" in result.notes[0]
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_many_directories_do_not_hide_what_was_there(
+    world: Repositories, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world.guard(way) as guard:
+        assert world.attack(guard, "true").notes == ()
+        monkeypatch.setattr(scan, "MAX_FOLDERS", 60)
+        result = world.attack(
+            guard,
+            "mkdir -p {1..100}; cp $E nested/.git/hooks/pre-commit; git config -f .git/modules/sub/config core.pager $E",
+        )
+    text = "".join(result.notes)
+    assert "not checked" in text and "nested/.git/hooks/pre-commit was added" in text
+    assert "pager" not in (world.workspace / ".git/modules/sub/config").read_text()
 
 
 # --- programs that run for long
@@ -225,8 +241,8 @@ def test_a_pointer_file_and_what_it_leads_to_are_read_only(world: Repositories, 
 
 
 def test_places(tmp_path: Path) -> None:
-    assert Place(0, "").child("a").child("b") == Place(0, "a/b")
-    assert Place(0, "a/b").parent == Place(0, "a") and Place(0, "a").parent == Place(0, "")
+    assert EntryPlace(0, "").child("a").child("b") == EntryPlace(0, "a/b")
+    assert EntryPlace(0, "a/b").parent == EntryPlace(0, "a") and EntryPlace(0, "a").parent == EntryPlace(0, "")
 
 
 @pytest.mark.parametrize("way", SANDBOXED)

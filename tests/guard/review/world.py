@@ -33,6 +33,7 @@ def build(base: Path) -> None:
         folder.mkdir()
         git(folder, "init", "-q", "-b", "main")
         commit(folder, "tracked", "one\n")
+    commit(base / "source", "marker", "written by the checkout of a submodule\n")
     git(base, "clone", "-q", "--bare", "source", "bare")
     for name in ("tools", "src"):
         (workspace / name).mkdir()

@@ -11,7 +11,7 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, cast
 
@@ -24,6 +24,8 @@ from toolkit.guard.process.limits import CommandLimits, EndedBy
 _MAX_COMPARED_NAME: Final = 100
 # A process that writes past the limit gets this signal; a shell makes 128 and its number of it.
 _TOO_LARGE_A_FILE: Final = (-signal.SIGXFSZ, 128 + signal.SIGXFSZ)
+_MAX_ARGUMENT_BYTES: Final = 128 * 1024 - 1  # the kernel's limit for one
+_MAX_ARGV_BYTES: Final = 1 << 20  # the kernel allows about twice that for all of them and the environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +198,26 @@ def _near_names(name: str, path: str) -> list[str]:
         with contextlib.suppress(OSError):
             names.update(os.listdir(place))
     return difflib.get_close_matches(name, sorted(names), cutoff=0.75)
+
+
+def check_argv(argv: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command, checked for what the kernel would refuse."""
+    if isinstance(argv, str) or not all(isinstance(word, str) for word in argv):
+        raise InvalidArguments("a command must be a list of strings, with the program first")
+    if not argv or not argv[0]:
+        raise InvalidArguments("a command must start with the name of a program")
+    total = 0
+    for word in argv:
+        try:
+            size = len(word.encode())
+        except UnicodeEncodeError:
+            raise InvalidArguments("a command must not contain lone surrogates") from None
+        if "\0" in word:
+            raise InvalidArguments("a command must not contain a NUL character")
+        total += size + 1
+        if size > _MAX_ARGUMENT_BYTES or total > _MAX_ARGV_BYTES:
+            raise InvalidArguments(
+                f"a command must not be longer than {_MAX_ARGV_BYTES} bytes, and one argument not longer than "
+                f"{_MAX_ARGUMENT_BYTES}; write long data to a file or give it as input"
+            )
+    return tuple(argv)

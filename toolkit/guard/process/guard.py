@@ -34,7 +34,7 @@ from toolkit.guard.fs.path import display
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.net.network import Network
 from toolkit.guard.permission import Carrier, CarrierChoice, CommandNetwork, GitMode, Mode, SandboxChoice
-from toolkit.guard.process.command import CommandExit
+from toolkit.guard.process.command import CommandExit, check_argv
 from toolkit.guard.process.environment import build_environment
 from toolkit.guard.process.fork_server.client import memory_file
 from toolkit.guard.process.fork_server.messages import CommandRequest
@@ -54,8 +54,6 @@ _log: Final = logging.getLogger("toolkit")
 
 MAX_OUTPUT: Final = 1 << 20
 _MODES: Final = ("workspace-write", "read-only")
-_MAX_ARGUMENT_BYTES: Final = 128 * 1024 - 1  # the kernel's limit for one
-_MAX_ARGV_BYTES: Final = 1 << 20  # the kernel allows about twice that for all of them and the environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +298,11 @@ class ProcessGuard:
             program = LongProcess(command, pipe[1], stdout, stderr, stack.pop_all(), sandboxed=not unsandboxed)
         return program.register_in(self._programs)
 
+    def accept_change(self, path: str, data: bytes | None) -> None:
+        """A file that ``keep`` covers was written with ``data``, or removed, by somebody who may: it is not put back after
+        the commands that run at the moment. ``path`` is relative to the workspace, or absolute."""
+        self._sandbox.accept_change(os.path.join(self.workspace, path), data)
+
     def close(self) -> None:
         """Kill every command and end the fork server; later calls are refused. A second time does nothing."""
         for program in list(self._programs):
@@ -326,7 +329,7 @@ class ProcessGuard:
         """Check a command and its place; its HOME is removed with ``stack``."""
         if sandbox and not self._choice.runs_commands:
             raise ToolNotAllowed(f"commands cannot run: this machine has no sandbox ({self._choice.reason})")
-        command = _check_argv(argv)
+        command = check_argv(argv)
         place = self._resolve_cwd(cwd)
         self._check_program(command[0], place)
         unsandboxed = self._choice.unsafe or not sandbox
@@ -406,28 +409,6 @@ class ProcessGuard:
             network="host" if self._choice.unsafe else request.network,
             ended_by=outcome.ended_by,
         )
-
-
-def _check_argv(argv: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(argv, str) or not all(isinstance(word, str) for word in argv):
-        raise InvalidArguments("a command must be a list of strings, with the program first")
-    if not argv or not argv[0]:
-        raise InvalidArguments("a command must start with the name of a program")
-    total = 0
-    for word in argv:
-        try:
-            size = len(word.encode())
-        except UnicodeEncodeError:
-            raise InvalidArguments("a command must not contain lone surrogates") from None
-        if "\0" in word:
-            raise InvalidArguments("a command must not contain a NUL character")
-        total += size + 1
-        if size > _MAX_ARGUMENT_BYTES or total > _MAX_ARGV_BYTES:
-            raise InvalidArguments(
-                f"a command must not be longer than {_MAX_ARGV_BYTES} bytes, and one argument not longer than "
-                f"{_MAX_ARGUMENT_BYTES}; write long data to a file or give it as input"
-            )
-    return tuple(argv)
 
 
 def _make_sink(name: str, kept: HeadTail, on_output: OnOutput | None) -> Sink:

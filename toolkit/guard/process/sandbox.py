@@ -121,6 +121,10 @@ class Sandbox:
         ]
         return dataclasses.replace(request, held=held), functools.partial(self._review.end, running)
 
+    def accept_change(self, path: str, data: bytes | None) -> None:
+        """What is now at an absolute path counts as having been there before the commands that run."""
+        self._review.accept_change(path, data)
+
     @contextlib.contextmanager
     def start(
         self,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.git_state import CONFIGS, GitState, followed_paths, read_state
 from toolkit.guard.review.node import Node, NodeReader
-from toolkit.guard.review.scan import Identity, Place, Root, Scan, Seen
+from toolkit.guard.review.scan import EntryPlace, Identity, Scan, ScanRoot, Seen
 
-HeldPart: TypeAlias = tuple[Identity, str] | Place
+_FOLDER_MODE: Final = 0o755
+
+HeldPart: TypeAlias = tuple[Identity, str] | EntryPlace
 """What no command can write: a part of a git directory, all of it if the name is empty; or an entry by its place."""
 
 
@@ -22,17 +25,22 @@ class Baseline:
     ``pointers`` with the paths they lead to; ``kept`` entries; the directories that were there."""
 
     git: dict[Identity, GitState] = field(default_factory=dict)
-    places: dict[Place, Identity] = field(default_factory=dict)
-    pointers: dict[Place, Node | None] = field(default_factory=dict)
+    places: dict[EntryPlace, Identity] = field(default_factory=dict)
+    pointers: dict[EntryPlace, Node | None] = field(default_factory=dict)
     targets: frozenset[str] = frozenset()
-    kept: dict[Place, Node | None] = field(default_factory=dict)
-    unreadable: frozenset[Place] = frozenset()
+    kept: dict[EntryPlace, Node | None] = field(default_factory=dict)
+    unreadable: frozenset[EntryPlace] = frozenset()
     seen: Seen | None = None
 
-    def state_of(self, place: Place, identity: Identity) -> GitState | None:
+    def state_of(self, place: EntryPlace, identity: Identity) -> GitState | None:
         """The earlier state of a git directory, which may have been moved, or replaced in its place."""
         known = self.git.get(identity)
         return known if known is not None else self.git.get(self.places.get(place, (-1, -1)))
+
+    def accept(self, top: EntryPlace, place: EntryPlace, leaf: Node | None) -> None:
+        """Count ``leaf`` as what was at ``place`` before; ``top`` is the kept entry that it is, or is below."""
+        names = place.path[len(top.path) + 1 :].split("/") if top != place else []
+        self.kept[top] = _with_leaf(self.kept.get(top), names, leaf)
 
     def with_older(self, older: Baseline, held: Collection[HeldPart]) -> Baseline:
         """This one where no running command can have made a change (``held``), the older one everywhere else."""
@@ -57,12 +65,22 @@ class Baseline:
         return Baseline(git, older.places, pointers, older.targets, kept, older.unreadable, older.seen)
 
 
+def _with_leaf(node: Node | None, names: Sequence[str], leaf: Node | None) -> Node | None:
+    """The same tree with another file, or without it, at the path that ``names`` are."""
+    if not names:
+        return leaf
+    folder = node if node is not None and node.kind == "directory" else Node("directory", _FOLDER_MODE)
+    child = _with_leaf(folder.children.get(names[0]), names[1:], leaf)
+    others = {name: one for name, one in folder.children.items() if name != names[0]}
+    return dataclasses.replace(folder, children=others if child is None else {**others, names[0]: child})
+
+
 def is_held(part: HeldPart, node: Node | None, held: Collection[HeldPart]) -> bool:
     """Whether no running command can have changed it: a mount holds it, and its content is nowhere else."""
     return part in held and not (node is not None and node.is_reached_elsewhere())
 
 
-def take_baseline(scan: Scan, roots: Sequence[Root], seen: Seen) -> Baseline:
+def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen) -> Baseline:
     """Read everything that the scan found."""
     found = Baseline(places=dict(scan.git_folders), unreadable=frozenset(scan.unreadable), seen=seen)
     reader = NodeReader()
@@ -85,7 +103,7 @@ def take_baseline(scan: Scan, roots: Sequence[Root], seen: Seen) -> Baseline:
     return found
 
 
-def read_git_folder(place: Place, roots: Sequence[Root]) -> GitState | None:
+def read_git_folder(place: EntryPlace, roots: Sequence[ScanRoot]) -> GitState | None:
     """The state of a git directory; None if it is no longer there."""
     try:
         folder = roots[place.root].open_folder(place.path)
@@ -97,7 +115,7 @@ def read_git_folder(place: Place, roots: Sequence[Root]) -> GitState | None:
         os.close(folder)
 
 
-def read_entry(place: Place, roots: Sequence[Root], reader: NodeReader) -> Node | None:
+def read_entry(place: EntryPlace, roots: Sequence[ScanRoot], reader: NodeReader) -> Node | None:
     """The entry at a place; None if there is none."""
     try:
         folder = roots[place.root].open_folder(place.parent.path)
@@ -109,12 +127,12 @@ def read_entry(place: Place, roots: Sequence[Root], reader: NodeReader) -> Node 
         os.close(folder)
 
 
-def real_path(place: Place, roots: Sequence[Root]) -> str:
+def real_path(place: EntryPlace, roots: Sequence[ScanRoot]) -> str:
     """The path of a place, which has no link in it if it was found by a scan."""
     return os.path.join(roots[place.root].real_path(), place.path) if place.path else roots[place.root].real_path()
 
 
-def pointer_target(place: Place, node: Node | None, roots: Sequence[Root]) -> str | None:
+def pointer_target(place: EntryPlace, node: Node | None, roots: Sequence[ScanRoot]) -> str | None:
     """The real path that a ``.git`` file, a link or a ``commondir`` leads to; None if it leads nowhere."""
     if node is None:
         return None
@@ -130,15 +148,15 @@ def pointer_target(place: Place, node: Node | None, roots: Sequence[Root]) -> st
     )
 
 
-def _followed(place: Place, state: GitState, roots: Sequence[Root]) -> list[Place]:
+def _followed(place: EntryPlace, state: GitState, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
     """Hooks and included files that the repository's configuration leads to, where commands may write."""
     folder = real_path(place, roots)
     work_tree = os.path.dirname(folder) if place.name.lower() == ".git" else folder
     pending = [path for name in CONFIGS for path in followed_paths(state.parts[name], folder, work_tree)]
-    found: list[Place] = []
+    found: list[EntryPlace] = []
     while pending:
         real = os.path.realpath(pending.pop())
-        target = _place_of(real, roots)
+        target = place_of(real, roots)
         if target is None or real == folder or target in found:
             continue
         found.append(target)
@@ -148,10 +166,10 @@ def _followed(place: Place, state: GitState, roots: Sequence[Root]) -> list[Plac
     return found
 
 
-def _place_of(real: str, roots: Sequence[Root]) -> Place | None:
+def place_of(real: str, roots: Sequence[ScanRoot]) -> EntryPlace | None:
     """The place of a real path below a root; None for a root itself and for what is elsewhere."""
     for number, root in enumerate(roots):
         top = root.real_path()
         if real != top and is_below(real, top):
-            return Place(number, real[len(top) + 1 :])
+            return EntryPlace(number, real[len(top) + 1 :])
     return None

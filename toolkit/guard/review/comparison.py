@@ -5,16 +5,17 @@ Each entry by itself: one that cannot be put back is a problem that is reported,
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import Baseline, HeldPart, is_held, pointer_target, read_entry, real_path
-from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state
+from toolkit.guard.review.baseline import Baseline, HeldPart, is_held, place_of, pointer_target, read_entry, real_path
+from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state, work_tree_settings
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.put_back import Change, put_back
-from toolkit.guard.review.scan import Identity, Place, Root, Scan, Scanner
+from toolkit.guard.review.scan import EntryPlace, Identity, Scan, Scanner, ScanRoot
 
 _MAX_ROUNDS: Final = 100  # one for each level of directories that a command made unreadable
 
@@ -27,7 +28,7 @@ class Comparison:
 
     def __init__(
         self,
-        roots: Sequence[Root],
+        roots: Sequence[ScanRoot],
         baseline: Baseline,
         store: PutBackStore,
         held: Collection[HeldPart],
@@ -38,7 +39,8 @@ class Comparison:
         self._store = store
         self._held = held
         self._workspace = workspace
-        self._failed: set[Place] = set()
+        self._failed: set[EntryPlace] = set()
+        self._work_trees: dict[str, set[str]] = {}  # git directory -> directories whose .git file leads to it
         self.git: Final[list[Change]] = []
         self.kept: Final[list[Change]] = []
         self.problems: Final[list[str]] = []
@@ -78,6 +80,11 @@ class Comparison:
         return scan
 
     def _compare_repositories(self, scan: Scan) -> None:
+        if scan.left_out:
+            self._add_known(scan)
+        for place in scan.pointers:
+            target = pointer_target(place, read_entry(place, self._roots, NodeReader(1)), self._roots)
+            self._work_trees.setdefault(target or "", set()).add(real_path(place.parent, self._roots))
         for place, identity in scan.git_folders.items():
             self._collect(self.git, place, self._compare_folder(place, identity))
         checked = [place for place in scan.git_folders if place not in self._failed]
@@ -90,7 +97,17 @@ class Comparison:
             if not is_held(place, before, self._held):
                 self._collect(self.git, place, self._compare_pointer(place, before, valid))
 
-    def _collect(self, changes: list[Change], place: Place, found: Iterable[Change]) -> None:
+    def _add_known(self, scan: Scan) -> None:
+        """Add what was there before to a scan that did not come that far."""
+        for place in self._baseline.places:
+            with contextlib.suppress(OSError):
+                folder = self._roots[place.root].open_folder(place.path)
+                info = os.fstat(folder)
+                os.close(folder)
+                scan.git_folders[place] = (info.st_dev, info.st_ino)
+        scan.pointers += [place for place in self._baseline.pointers if place not in scan.pointers]
+
+    def _collect(self, changes: list[Change], place: EntryPlace, found: Iterable[Change]) -> None:
         try:
             for change in found:
                 changes.append(change)
@@ -98,12 +115,13 @@ class Comparison:
             self._failed.add(place)
             self.problems.append(f"{self._shown(place)}: {_reason(error)}")
 
-    def _compare_folder(self, place: Place, identity: Identity) -> Iterable[Change]:
+    def _compare_folder(self, place: EntryPlace, identity: Identity) -> Iterable[Change]:
         folder = self._roots[place.root].open_folder(place.path)
         try:
             now = read_state(folder)
             before = self._baseline.state_of(place, identity)
-            review = StateReview(folder, place, self._shown(place), self._store)
+            work_trees = self._work_trees.get(real_path(place, self._roots), ())
+            review = StateReview(folder, place, self._shown(place), self._store, work_trees)
             if before is not None:
                 held = [name for name in PARTS if is_held((identity, name), before.parts[name], self._held)]
                 yield from review.restore(before, now, held)
@@ -114,31 +132,45 @@ class Comparison:
         finally:
             os.close(folder)
 
-    def _was_there(self, place: Place, identity: Identity) -> bool:
+    def _was_there(self, place: EntryPlace, identity: Identity) -> bool:
         return self._baseline.seen is not None and self._baseline.seen.contains(place, identity)
 
-    def _compare_pointer(self, place: Place, before: Node | None, valid: Collection[str]) -> Iterable[Change]:
+    def _compare_pointer(self, place: EntryPlace, before: Node | None, valid: Collection[str]) -> Iterable[Change]:
         now = read_entry(place, self._roots, NodeReader(1))
-        if now is not None and pointer_target(place, now, self._roots) not in valid:
+        if now is None or now.matches(before):
+            return
+        target = pointer_target(place, now, self._roots)
+        if target is None or target not in valid or not self._is_work_tree_of(place, target):
             yield from self._put_back(place, before, now)
 
-    def _compare_entry(self, place: Place, before: Node | None, reader: NodeReader) -> Iterable[Change]:
+    def _is_work_tree_of(self, pointer: EntryPlace, git_folder: str) -> bool:
+        """Whether the repository that a ``.git`` file leads to has the directory around that file as its work tree, or
+        leaves that open: another one could be anywhere."""
+        place = place_of(git_folder, self._roots)
+        config = None if place is None else read_entry(place.child("config"), self._roots, NodeReader(1))
+        own = real_path(pointer.parent, self._roots)
+        return pointer.name == COMMON or all(
+            os.path.normpath(os.path.join(git_folder, os.fsdecode(setting.value or b""))) == own
+            for setting in work_tree_settings(config)
+        )
+
+    def _compare_entry(self, place: EntryPlace, before: Node | None, reader: NodeReader) -> Iterable[Change]:
         now = read_entry(place, self._roots, reader)
-        if before == now:
+        if before is now or (now is not None and now.matches(before)):
             return
         try:
             yield from self._put_back(place, before, now)
         except (FileNotFoundError, NotADirectoryError):
             return  # it went with the directory it was in
 
-    def _put_back(self, place: Place, before: Node | None, now: Node | None) -> Iterable[Change]:
+    def _put_back(self, place: EntryPlace, before: Node | None, now: Node | None) -> Iterable[Change]:
         folder = self._roots[place.root].open_folder(place.parent.path)
         try:
             yield from put_back(folder, place.name, before, now, self._shown(place), self._store)
         finally:
             os.close(folder)
 
-    def _shown(self, place: Place) -> str:
+    def _shown(self, place: EntryPlace) -> str:
         root = self._roots[place.root].path
         full = os.path.join(root, place.path) if place.path else root
         return os.path.relpath(full, self._workspace) if is_below(full, self._workspace) else full

@@ -9,7 +9,7 @@ is of settings, not of what they are used for. A harmless setting can still be w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 MAX_CONFIG: Final = 1 << 20
@@ -49,7 +49,6 @@ _STRATEGIES: Final = re.compile(rb"ort|recursive|resolve|octopus|ours|subtree")
 # Where git fetches from: no helper (``ext::...``) and nothing that a program would take for an option.
 _ADDRESS: Final = re.compile(rb"(?!-)(?!(?s:.*)::)(?!(?s:.*)//-)(?s:.+)")
 _UPDATE: Final = re.compile(rb"checkout|rebase|merge|none")
-_WORKTREE_OF_SUBMODULE: Final = re.compile(rb"(?:\.\./){3,}(?!\.\./)(?:(?!\.\.?/)[^/\0]+/)*(?!\.\.?$)[^/\0]+")
 
 
 def _words(text: str) -> dict[bytes, re.Pattern[bytes]]:
@@ -156,12 +155,10 @@ def _read_value(text: bytes) -> bytes:
     return value[:kept] + value[kept:].rstrip(b" \t")
 
 
-def is_harmless(setting: Setting, *, of_submodule: bool = False) -> bool:
-    """Whether git runs, sends and overwrites nothing because of it. ``of_submodule``: in ``.git/modules``."""
+def is_harmless(setting: Setting) -> bool:
+    """Whether git runs, sends and overwrites nothing because of it."""
     if setting.section in _HARMLESS_SECTIONS:
         return True
-    if of_submodule and setting.name == b"core.worktree":
-        return setting.value is not None and _WORKTREE_OF_SUBMODULE.fullmatch(setting.value) is not None
     table = _HARMLESS if setting.subsection is None else _HARMLESS_IN_SUBSECTION
     values = table.get(setting.section, {}).get(setting.key)
     if values is None:
@@ -170,7 +167,7 @@ def is_harmless(setting: Setting, *, of_submodule: bool = False) -> bool:
     return values.fullmatch(value) is not None or (values is _ADDRESS and bool(_NO_ADDRESS_NEEDED.fullmatch(value)))
 
 
-def risky_settings(text: bytes, *, of_submodule: bool = False) -> list[Setting]:
+def risky_settings(text: bytes) -> list[Setting]:
     """The settings that are not harmless; for a text that cannot be read, the text itself as one setting.
 
     >>> [setting.name for setting in risky_settings(b"[core]\\n\\tbare = false\\n\\tpager = less\\n")]
@@ -180,17 +177,18 @@ def risky_settings(text: bytes, *, of_submodule: bool = False) -> list[Setting]:
         settings = parse_config(text)
     except UnreadableConfig:
         return [Setting(b"", None, b"unreadable", text)]
-    return [setting for setting in settings if not is_harmless(setting, of_submodule=of_submodule)]
+    return [setting for setting in settings if not is_harmless(setting)]
 
 
-def harmless_text(text: bytes, *, bare: bool, of_submodule: bool = False) -> bytes:
-    """The harmless settings of ``text`` and nothing else; the settings of an empty repository if it cannot be read."""
+def harmless_text(text: bytes, *, bare: bool, besides: Collection[Setting] = ()) -> bytes:
+    """The harmless settings of ``text``, those in ``besides``, and nothing else; the settings of an empty repository if it
+    cannot be read."""
     try:
         settings = parse_config(text)
     except UnreadableConfig:
         words = (b"repositoryformatversion", b"0"), (b"filemode", b"true"), (b"bare", b"true" if bare else b"false")
         return write_config(Setting(b"core", None, key, value) for key, value in words)
-    return write_config(setting for setting in settings if is_harmless(setting, of_submodule=of_submodule))
+    return write_config(setting for setting in settings if setting in besides or is_harmless(setting))
 
 
 def write_config(settings: Iterable[Setting]) -> bytes:

@@ -27,7 +27,7 @@ from toolkit.guard.review.git_config import (
 )
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore, replace_file
 from toolkit.guard.review.put_back import Change, put_back
-from toolkit.guard.review.scan import Place
+from toolkit.guard.review.scan import EntryPlace
 
 CONFIGS: Final = ("config", "config.worktree")
 COMMON: Final = "commondir"
@@ -71,14 +71,19 @@ def _read_todo(folder: int) -> bytes:
 
 
 class StateReview:
-    """The review of one git directory, which ``folder`` is a descriptor of."""
+    """The review of one git directory, which ``folder`` is a descriptor of.
 
-    def __init__(self, folder: int, place: Place, shown: str, store: PutBackStore) -> None:
+    ``work_trees`` are the directories whose ``.git`` file leads to it: a submodule names its own in ``core.worktree``.
+    """
+
+    def __init__(
+        self, folder: int, place: EntryPlace, shown: str, store: PutBackStore, work_trees: Collection[str]
+    ) -> None:
         self._folder = folder
         self._shown = shown
         self._store = store
-        self._of_submodule = _IN_MODULES.search(place.path) is not None
-        self._bare = place.name.lower() != ".git" and not self._of_submodule
+        self._work_trees = work_trees
+        self._bare = place.name.lower() != ".git" and _IN_MODULES.search(place.path) is None
 
     def restore(self, before: GitState, now: GitState, held: Collection[str]) -> Iterator[Change]:
         """Make it what it was, but for harmless settings. ``held`` parts were read-only: what differs is the user's."""
@@ -115,7 +120,7 @@ class StateReview:
                 continue
             if node.kind == "file" and node.whole:
                 self._store.copy(node, path)
-                text = harmless_text(node.data, bare=self._bare, of_submodule=self._of_submodule)
+                text = harmless_text(node.data, bare=self._bare, besides=self._own_work_trees(node))
                 replace_file(self._folder, name, text, node.mode & ~_OTHERS_WRITE)
             else:
                 self._store.take(self._folder, name, path)
@@ -133,15 +138,29 @@ class StateReview:
         content = node.content
         if content.kind != "file" or not content.whole:
             return [Setting(b"", None, b"unreadable", content.data)]
-        return risky_settings(content.data, of_submodule=self._of_submodule)
+        own = self._own_work_trees(node)
+        return [setting for setting in risky_settings(content.data) if setting not in own]
+
+    def _own_work_trees(self, node: Node | None) -> list[Setting]:
+        """The settings that name a directory as work tree which belongs to this repository."""
+        here = os.readlink(f"/proc/self/fd/{self._folder}")
+        return [
+            setting
+            for setting in work_tree_settings(node)
+            if os.path.normpath(os.path.join(here, os.fsdecode(setting.value or b""))) in self._work_trees
+        ]
 
     def _is_same_risk(self, old: Node | None, new: Node | None) -> bool:
         if new is None or new.kind == "other":
-            return old == new
+            return old is new or (old is not None and old.matches(new))
         if new.kind == "link" and (old is None or old.kind != "link" or old.data != new.data):
             return False
         opened = new.mode & ~(old.mode if old is not None else 0) & _OTHERS_WRITE
-        return not opened and self._risk(old) == self._risk(new)
+        if old is not None and work_tree_settings(old) and not work_tree_settings(new):
+            return False
+        # A submodule that was moved has another work tree now, and the old one is not its own any more.
+        moved = [] if self._own_work_trees(new) == [] else work_tree_settings(old)
+        return not opened and [one for one in self._risk(old) if one not in moved] == self._risk(new)
 
     def _stop_programs(self, known: Collection[bytes]) -> Iterator[Change]:
         """Take what runs programs out of an unfinished rebase or cherry-pick."""
@@ -192,6 +211,13 @@ def _are_fine_options(data: bytes) -> bool:
     except UnreadableConfig:
         return False
     return all(is_known_strategy(setting.value or b"") for setting in settings if setting.key == b"strategy")
+
+
+def work_tree_settings(config: Node | None) -> list[Setting]:
+    """The settings of a configuration that name a work tree."""
+    if config is None or config.content.kind != "file":
+        return []
+    return [setting for setting in risky_settings(config.content.data) if setting.name == b"core.worktree"]
 
 
 def followed_paths(config: Node | None, git_folder: str, work_tree: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from toolkit.guard.review.baseline import HeldPart, pointer_target, read_entry, real_path
 from toolkit.guard.review.git_state import COMMON, PARTS
 from toolkit.guard.review.node import NodeReader
-from toolkit.guard.review.scan import Identity, Place, Root, Scan
+from toolkit.guard.review.scan import EntryPlace, Identity, Scan, ScanRoot
 
 _HELD: Final = ("config", "hooks", "config.worktree", COMMON)
 _ITSELF: Final = "."  # a git directory that cannot be moved, whatever is changed in it
@@ -25,7 +25,7 @@ MAX_MOUNTS: Final = 500
 class HeldMount(NamedTuple):
     """An entry to mount onto itself, with the identity it must have. ``part`` is what it means to the review."""
 
-    place: Place
+    place: EntryPlace
     identity: Identity
     read_only: bool
     part: HeldPart
@@ -36,15 +36,15 @@ def held_parts(mounts: Iterable[HeldMount]) -> frozenset[HeldPart]:
     found: set[HeldPart] = set()
     for mount in mounts:
         found.add(mount.part)
-        if not isinstance(mount.part, Place) and mount.part[1] == "":
+        if not isinstance(mount.part, EntryPlace) and mount.part[1] == "":
             found.update((mount.identity, name) for name in (*PARTS, _ITSELF))
     return frozenset(found)
 
 
-def mounts_of_roots(scan: Scan, roots: Sequence[Root], tops: Iterable[Place]) -> list[HeldMount]:
+def mounts_of_roots(scan: Scan, roots: Sequence[ScanRoot], tops: Iterable[EntryPlace]) -> list[HeldMount]:
     """For a command: what holds the settings and hooks of the repositories at ``tops``."""
-    found: dict[Place, HeldMount] = {}
-    seen: set[Place] = set()
+    found: dict[EntryPlace, HeldMount] = {}
+    seen: set[EntryPlace] = set()
     for top in tops:
         pending = [top] if top in scan.git_folders else []
         pending += _repository_at(top.child(".git"), scan, roots, found)
@@ -62,9 +62,9 @@ def mounts_of_roots(scan: Scan, roots: Sequence[Root], tops: Iterable[Place]) ->
     return list(found.values())
 
 
-def mounts_of_everything(scan: Scan, roots: Sequence[Root]) -> list[HeldMount]:
+def mounts_of_everything(scan: Scan, roots: Sequence[ScanRoot]) -> list[HeldMount]:
     """For ``git="read-only"`` and programs that run for long: whole repositories, pointers and kept entries."""
-    found: dict[Place, HeldMount] = {}
+    found: dict[EntryPlace, HeldMount] = {}
     for place, identity in sorted(scan.git_folders.items()):
         found[place] = HeldMount(place, identity, True, (identity, ""))
     for place in (*scan.pointers, *scan.kept):
@@ -72,7 +72,9 @@ def mounts_of_everything(scan: Scan, roots: Sequence[Root]) -> list[HeldMount]:
     return list(found.values())
 
 
-def _repository_at(place: Place, scan: Scan, roots: Sequence[Root], found: dict[Place, HeldMount]) -> list[Place]:
+def _repository_at(
+    place: EntryPlace, scan: Scan, roots: Sequence[ScanRoot], found: dict[EntryPlace, HeldMount]
+) -> list[EntryPlace]:
     if place in scan.git_folders:
         return [place]
     if place in scan.pointers:
@@ -80,13 +82,13 @@ def _repository_at(place: Place, scan: Scan, roots: Sequence[Root], found: dict[
     return _follow(place, scan, roots)
 
 
-def _follow(place: Place, scan: Scan, roots: Sequence[Root]) -> list[Place]:
+def _follow(place: EntryPlace, scan: Scan, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
     """The git directory that a pointer leads to, if it is below a root."""
     target = pointer_target(place, read_entry(place, roots, NodeReader(1)), roots)
     return [] if target is None else [one for one in scan.git_folders if real_path(one, roots) == target]
 
 
-def _add(found: dict[Place, HeldMount], place: Place, roots: Sequence[Root], part: HeldPart) -> None:
+def _add(found: dict[EntryPlace, HeldMount], place: EntryPlace, roots: Sequence[ScanRoot], part: HeldPart) -> None:
     """Add a read-only mount of an entry. A link cannot be one; what it leads to is compared after the command."""
     try:
         info = os.stat(place.path, dir_fd=roots[place.root].fd, follow_symlinks=False)

@@ -2,7 +2,8 @@
 
 Promise: nothing here follows a link when it writes or removes. A link is remembered with what it leads to, so that a
 change behind it is a difference as well. What is too large to remember is known by its size, inode and times: a change is
-seen, but cannot be undone. Limit: owners and times are not remembered.
+seen, but cannot be undone. Limit: owners and times are not remembered; what root puts back belongs to the owner of the
+directory.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from toolkit.guard.process.private_home import remove_tree
 
 MAX_FILE: Final = 1 << 20
 MAX_FILES: Final = 2_000
+MAX_BYTES: Final = 32 << 20
 MAX_DEPTH: Final = 32
 
 Kind: TypeAlias = Literal["file", "link", "directory", "other"]
@@ -35,8 +37,8 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 class Node:
     """One entry. ``data`` is the content of a file or the target of a link; ``target`` is what a link leads to.
 
-    ``whole`` is False if ``data`` only identifies what was too large to remember. ``has_other_names``: a file with hard
-    links.
+    ``whole`` is False if it was too large to remember; ``facts`` identify a file then. ``has_other_names``: a file with
+    hard links.
     """
 
     kind: Kind
@@ -46,6 +48,17 @@ class Node:
     children: Mapping[str, Node] = field(default_factory=dict)
     target: Node | None = None
     has_other_names: bool = field(default=False, compare=False)
+    facts: tuple[int, ...] = field(default=(), compare=False)
+
+    def matches(self, other: Node | None) -> bool:
+        """Whether nothing was changed. What was too large to remember in one of them is compared by size and times."""
+        if other is None or (self.kind, self.mode) != (other.kind, other.mode):
+            return False
+        if self.children.keys() != other.children.keys():
+            return False
+        same = self.data == other.data if self.whole and other.whole else self.facts == other.facts
+        targets = other.target is None if self.target is None else self.target.matches(other.target)
+        return same and targets and all(child.matches(other.children[name]) for name, child in self.children.items())
 
     @property
     def content(self) -> Node:
@@ -68,7 +81,8 @@ class NodeReader:
     ``ignored_ending`` do not count."""
 
     def __init__(self, files: int = MAX_FILES, ignored_ending: str = "") -> None:
-        self._left = files
+        self._files = files
+        self._bytes = MAX_BYTES
         self._ignored_ending = ignored_ending
 
     def read(self, folder: int, name: str, *, depth: int = 0, follow: bool = True) -> Node | None:
@@ -119,13 +133,15 @@ class NodeReader:
 
     def _read_file(self, folder: int, name: str, info: os.stat_result, flags: int) -> Node:
         mode = stat.S_IMODE(info.st_mode)
-        self._left -= 1
-        if info.st_size > MAX_FILE or self._left < 0:
-            facts = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-            return Node("file", mode, repr(facts).encode(), whole=False, has_other_names=info.st_nlink > 1)
+        self._files -= 1
+        self._bytes -= info.st_size
+        facts = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+        linked = info.st_nlink > 1
+        if info.st_size > MAX_FILE or self._files < 0 or self._bytes < 0:
+            return Node("file", mode, whole=False, has_other_names=linked, facts=facts)
         fd = os.open(name, flags, dir_fd=folder)
         try:
-            return Node("file", mode, os.read(fd, info.st_size + 1), has_other_names=info.st_nlink > 1)
+            return Node("file", mode, os.read(fd, info.st_size + 1), has_other_names=linked, facts=facts)
         finally:
             os.close(fd)
 
@@ -135,6 +151,13 @@ def _make_writable(folder: int) -> None:
     info = os.fstat(folder)
     if info.st_mode & stat.S_IRWXU != stat.S_IRWXU and info.st_uid == os.geteuid():
         os.fchmod(folder, stat.S_IMODE(info.st_mode) | stat.S_IRWXU)
+
+
+def _give_to_owner_of(folder: int, fd: int) -> None:
+    """As root, in a directory of somebody else: what is put back is theirs."""
+    if os.geteuid() == 0:
+        info = os.fstat(folder)
+        os.fchown(fd, info.st_uid, info.st_gid)
 
 
 def write_node(folder: int, name: str, node: Node) -> None:
@@ -148,12 +171,14 @@ def write_node(folder: int, name: str, node: Node) -> None:
         try:
             for child, below in node.children.items():
                 write_node(fd, child, below)
+            _give_to_owner_of(folder, fd)
             os.fchmod(fd, node.mode)
         finally:
             os.close(fd)
     elif node.kind == "file" and node.whole:
         with open(os.open(name, _NEW, 0o600, dir_fd=folder), "wb") as file:
             file.write(node.data)
+            _give_to_owner_of(folder, file.fileno())
             os.fchmod(file.fileno(), node.mode & 0o777)
 
 

@@ -9,6 +9,7 @@ from toolkit.guard.fs.path import display
 from toolkit.guard.review.put_back import Change
 
 _SHOWN: Final = 10
+_MAX_TEXT: Final = 250
 
 
 def describe(git: Sequence[Change], kept: Sequence[Change], problems: Sequence[str], batch: str) -> list[str]:
@@ -26,16 +27,22 @@ def describe(git: Sequence[Change], kept: Sequence[Change], problems: Sequence[s
             "Use write_file, edit or apply_patch, which ask for approval, or ToolkitContext(ask_before_writing=[...])"
         )
     if problems:
+        where = "; ".join(map(_shorten, problems[:_SHOWN]))
         notes.append(
-            f"not checked: the review of repositories after the command did not finish ({'; '.join(problems)}). "
+            f"not checked: the review of repositories after the command did not finish ({where}). "
             "Look at .git directories and hooks before you run git"
         )
     return notes
 
 
+def _shorten(text: str) -> str:
+    shown = display(text)
+    return shown if len(shown) <= _MAX_TEXT else f"{shown[:50]}…{shown[-_MAX_TEXT + 50 :]}"
+
+
 def _list(changes: Sequence[Change]) -> str:
     shown = [
-        f"{display(change.path)} was {change.act} by the command"
+        f"{_shorten(change.path)} was {change.act} by the command"
         + ("" if change.undone else " and taken away, because it was too large to be put back")
         for change in changes[:_SHOWN]
     ]

@@ -26,7 +26,7 @@ def put_back(
     folder: int, name: str, before: Node | None, now: Node | None, path: str, store: PutBackStore
 ) -> Iterator[Change]:
     """Make the entry ``name`` of a directory what it was ``before``; ``path`` is its path for people."""
-    if before == now:
+    if before is now or (before is not None and before.matches(now)):
         return
     if before is not None and now is not None and before.kind == now.kind == "directory":
         fd = os.open(name, _FOLDER, dir_fd=folder)

@@ -24,12 +24,12 @@ from toolkit.errors import ToolNotAllowed
 from toolkit.guard.fs.deny_globs import Globs
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import Baseline, HeldPart, take_baseline
+from toolkit.guard.review.baseline import Baseline, HeldPart, place_of, read_entry, take_baseline
 from toolkit.guard.review.comparison import Comparison
 from toolkit.guard.review.mounts import MAX_MOUNTS, HeldMount, held_parts, mounts_of_everything, mounts_of_roots
-from toolkit.guard.review.node import PutBackStore
+from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.notes import describe
-from toolkit.guard.review.scan import Place, Root, Scan, Scanner
+from toolkit.guard.review.scan import EntryPlace, Scan, Scanner, ScanRoot
 
 
 @dataclass(eq=False, slots=True)
@@ -65,7 +65,7 @@ class Review:
         self._keep: Final = Globs(keep)
         self._store: Final = PutBackStore(state_dir)
         self._lock: Final = threading.Lock()
-        self._roots = [Root(path) for path in self._paths] if self.is_needed else []
+        self._roots = [ScanRoot(path) for path in self._paths] if self.is_needed else []
         self._scanner = Scanner(self._roots, self._keep, skip)
         self._running: set[RunningReview] = set()
         self._baseline = Baseline()
@@ -108,7 +108,21 @@ class Review:
                     self._close_roots()
             return describe(comparison.git, comparison.kept, comparison.problems, self._store.batch)
 
-    def root_path(self, place: Place) -> str:
+    def accept_change(self, path: str, data: bytes | None) -> None:
+        """A kept file was written, or removed if ``data`` is None, by somebody who may: the running commands found it so.
+
+        The content is given, because a command may have changed the file since.
+        """
+        with self._lock:
+            place = place_of(os.path.realpath(path), self._roots) if self._running else None
+            top = None if place is None else self._scanner.kept_around(place)
+            if place is None or top is None:
+                return
+            now = read_entry(place, self._roots, NodeReader(1))
+            mode = now.mode if now is not None and now.kind == "file" else 0o644
+            self._baseline.accept(top, place, None if data is None else Node("file", mode, data))
+
+    def root_path(self, place: EntryPlace) -> str:
         """The path of the root that a place is below, as commands see it."""
         return self._paths[place.root]
 
@@ -143,13 +157,13 @@ class Review:
             mounts = mounts[:MAX_MOUNTS]
         return RunningReview(mounts, held_parts(mounts))
 
-    def _tops(self) -> list[Place]:
+    def _tops(self) -> list[EntryPlace]:
         """The place of every root; one may be inside another."""
         tops = []
         for path in self._all_paths:
             for number, outer in enumerate(self._paths):
                 if is_below(path, outer):
-                    tops.append(Place(number, path[len(outer) + 1 :]))
+                    tops.append(EntryPlace(number, path[len(outer) + 1 :]))
                     break
         return tops
 

@@ -11,6 +11,7 @@ there. Directories that cannot be read, and how many were more than ``MAX_FOLDER
 
 from __future__ import annotations
 
+import collections
 import os
 import stat
 import time
@@ -30,18 +31,18 @@ _RACY_NS: Final = 20_000_000  # more than the coarsest clock that file systems t
 _BULK: Final = frozenset(["objects", "refs", "logs", "lfs"])
 
 
-class Place(NamedTuple):
+class EntryPlace(NamedTuple):
     """An entry: the number of its root, and its path below that; empty for the root itself."""
 
     root: int
     path: str
 
-    def child(self, name: str) -> Place:
-        return Place(self.root, f"{self.path}/{name}" if self.path else name)
+    def child(self, name: str) -> EntryPlace:
+        return EntryPlace(self.root, f"{self.path}/{name}" if self.path else name)
 
     @property
-    def parent(self) -> Place:
-        return Place(self.root, self.path.rpartition("/")[0])
+    def parent(self) -> EntryPlace:
+        return EntryPlace(self.root, self.path.rpartition("/")[0])
 
     @property
     def name(self) -> str:
@@ -54,10 +55,10 @@ class Scan:
     that are not directories. ``kept``: entries that a pattern covers; what is below one is not listed. ``unreadable``:
     directories that could not be read; ``left_out``: how many were too many."""
 
-    git_folders: dict[Place, Identity] = field(default_factory=dict)
-    pointers: list[Place] = field(default_factory=list)
-    kept: list[Place] = field(default_factory=list)
-    unreadable: list[Place] = field(default_factory=list)
+    git_folders: dict[EntryPlace, Identity] = field(default_factory=dict)
+    pointers: list[EntryPlace] = field(default_factory=list)
+    kept: list[EntryPlace] = field(default_factory=list)
+    unreadable: list[EntryPlace] = field(default_factory=list)
     left_out: int = 0
 
 
@@ -79,13 +80,13 @@ class Seen:
     def __init__(self, known: Sequence[dict[str, _Folder]]) -> None:
         self._known = tuple(known)  # a scan makes new ones
 
-    def contains(self, place: Place, identity: Identity) -> bool:
+    def contains(self, place: EntryPlace, identity: Identity) -> bool:
         """Whether it found this directory in this place."""
         folder = self._known[place.root].get(place.path)
         return folder is not None and folder.identity == identity
 
 
-class Root:
+class ScanRoot:
     """A directory that commands may write, held open: it stays the same one, whatever its name leads to."""
 
     def __init__(self, path: str) -> None:
@@ -124,7 +125,7 @@ class Scanner:
     ``keep`` are the patterns of kept entries, ``skip`` directories that no command can write, by absolute path.
     """
 
-    def __init__(self, roots: Sequence[Root], keep: Globs, skip: Collection[str]) -> None:
+    def __init__(self, roots: Sequence[ScanRoot], keep: Globs, skip: Collection[str]) -> None:
         self._roots = roots
         self._keep = keep if keep.globs else None
         # By identity: a directory around one of them could be moved, and another be made in its place.
@@ -142,12 +143,21 @@ class Scanner:
         """The directories that the last scan found."""
         return Seen(self._known)
 
+    def kept_around(self, place: EntryPlace) -> EntryPlace | None:
+        """The outermost entry that a pattern covers: the place itself, or a directory around it."""
+        names = place.path.split("/")
+        for count in range(len(names)):
+            folder = "/".join(names[:count])
+            if self._keep is not None and self._covered(self._roots[place.root], folder, [names[count]]):
+                return EntryPlace(place.root, "/".join(names[: count + 1]))
+        return None
+
     def _scan_root(self, number: int, found: Scan) -> dict[str, _Folder]:
         root, known = self._roots[number], self._known[number]
         fresh: dict[str, _Folder] = {}
-        pending = [("", False)]
+        pending = collections.deque([("", False)])
         while pending:
-            path, covered = pending.pop()
+            path, covered = pending.popleft()  # nearest first: a great many directories do not hide those at the top
             if len(fresh) >= MAX_FOLDERS:
                 found.left_out += 1
                 continue
@@ -166,21 +176,21 @@ class Scanner:
             except FileNotFoundError:
                 continue
             except OSError:
-                found.unreadable.append(Place(number, path))
+                found.unreadable.append(EntryPlace(number, path))
                 continue
             fresh[path] = folder
             prefix = f"{path}/" if path else ""
             for name in folder.folders:
                 pending.append((prefix + name, covered or name in folder.kept))
             if folder.is_git:
-                found.git_folders[Place(number, path)] = folder.identity
+                found.git_folders[EntryPlace(number, path)] = folder.identity
             if folder.pointers:
-                found.pointers += [Place(number, prefix + name) for name in folder.pointers]
+                found.pointers += [EntryPlace(number, prefix + name) for name in folder.pointers]
             if folder.kept:
-                found.kept += [Place(number, prefix + name) for name in folder.kept]
+                found.kept += [EntryPlace(number, prefix + name) for name in folder.kept]
         return fresh
 
-    def _read(self, root: Root, path: str, *, covered: bool) -> _Folder:
+    def _read(self, root: ScanRoot, path: str, *, covered: bool) -> _Folder:
         now = time.time_ns()
         fd = root.open_folder(path)
         try:
@@ -207,7 +217,7 @@ class Scanner:
             () if covered or self._keep is None else self._covered(root, path, [*folders, *others]),
         )
 
-    def _covered(self, root: Root, path: str, names: Sequence[str]) -> tuple[str, ...]:
+    def _covered(self, root: ScanRoot, path: str, names: Sequence[str]) -> tuple[str, ...]:
         assert self._keep is not None
         relative = fold_all(path.split("/")) if path else ()
         here = Forms([relative], [fold_all(root.path.strip("/").split("/")) + relative])
