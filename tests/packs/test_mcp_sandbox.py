@@ -12,6 +12,7 @@ from tests.guard.ways import Way, needs
 from tests.packs.conftest import Doors
 from tests.packs.test_mcp_endings import odd, told
 from toolkit.errors import ToolFailed
+from toolkit.guard import CommandLimits
 
 
 def audited(log: Path) -> list[tuple[Any, Any]]:
@@ -61,3 +62,9 @@ def test_in_a_read_only_context_it_writes_nothing(make_sync: Doors, workspace: P
     with pytest.raises(ToolFailed, match="SERVER_DIED"):  # it dies of the file it wants to write
         door.tool("odd")
     assert not (workspace / "asked").exists()
+
+
+def test_one_that_a_limit_ends_is_reported_with_that_limit(make_sync: Doors) -> None:
+    door = make_sync(odd("obeys"), limits=CommandLimits(memory=1 << 20))  # less than any program of Python needs
+    with pytest.raises(ToolFailed, match=r"SERVER_DIED.*more than 1 MiB of memory; the limit is CommandLimits.memory"):
+        told(door, "wait x")
