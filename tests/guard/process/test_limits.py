@@ -7,6 +7,7 @@ watchdogs.
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
+from tests.guard import nobody
+from tests.guard.ways import FULL, SANDBOXED, Way, guard_in, needs
 from toolkit.errors import SetupError
 from toolkit.guard import CommandLimits, ProcessResult
 
@@ -229,6 +231,45 @@ def test_without_a_sandbox_it_gets_to_its_end(workspace: Path, row: Excess) -> N
     result = run("unsafe-none", workspace, row.code)
 
     assert (result.stdout, result.ended_by) == (b"THROUGH\n", None), result.stderr.decode()
+
+
+AS_NOBODY = """
+import json, sys, tempfile
+from toolkit.guard import CommandLimits, ProcessGuard
+workspace, sandbox, carrier, limits, programs = sys.argv[1:]
+ended = {}
+for name, code in json.load(open(programs)).items():
+    with (
+        tempfile.TemporaryDirectory(dir=workspace) as folder,
+        ProcessGuard(folder, sandbox=sandbox, carrier=carrier, limits=CommandLimits(**json.loads(limits))) as guard,
+    ):
+        if guard.tier == "none":
+            print(json.dumps(guard.choice.reason))
+            raise SystemExit
+        result = guard.run([sys.executable, "-c", code], timeout=60)
+        ended[name] = [result.ended_by, result.exit_code]
+print(json.dumps(ended))
+"""
+
+
+@nobody.only_root
+@pytest.mark.parametrize(("sandbox", "carrier"), [("full", "own"), ("full", "bubblewrap"), ("reduced", "auto")])
+def test_the_limits_as_another_user(sandbox: str, carrier: str) -> None:
+    """What a process may learn about others depends on its user: root may read more of /proc."""
+    if carrier == "bubblewrap":
+        needs("bubblewrap")
+    rows = {f"{row.limit} {row.name}": row for row in ATTACKS if len(row.ways) == 3 or sandbox == "full"}
+    programs = {name: program(row.code)[2] for name, row in rows.items()}
+    programs |= {name: program(f"{NEIGHBOUR_ACTS}\n{code}")[2] for name, code in NEIGHBOURS.items()}
+    limits = json.dumps(dataclasses.asdict(LIMITS))
+    with nobody.folder("ws") as base:
+        (base / "programs").write_text(json.dumps(programs))
+        answer = nobody.run(AS_NOBODY, str(base / "ws"), sandbox, carrier, limits, str(base / "programs"))
+    ended = json.loads(answer)
+    if isinstance(ended, str):
+        pytest.skip(f"this machine gives another user no {sandbox} tier: {ended}")
+    expected = {name: [row.limit, None] for name, row in rows.items()} | {name: [None, 0] for name in NEIGHBOURS}
+    assert ended == expected
 
 
 # Each uses less than the limits, but would seem to use more to somebody who counts carelessly.
