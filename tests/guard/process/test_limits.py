@@ -379,11 +379,19 @@ def test_a_server_is_ended_for_memory_but_may_write_as_long_as_it_lives(workspac
         assert greedy.outcome().ended_by == "memory" and "CommandLimits.memory" in greedy.outcome().note
 
 
-@pytest.mark.parametrize("value", [0, -1, True, 1.5, "4G", None])
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, "4G", None, 1 << 63])
 @pytest.mark.parametrize("name", ["memory", "processes", "file_size", "disk"])
 def test_a_limit_is_a_whole_number(name: str, value: object) -> None:
-    with pytest.raises(SetupError, match=f"limits: {name} must be a whole number greater than 0"):
+    with pytest.raises(SetupError, match=f"limits: {name} must be a whole number from 1 to"):
         CommandLimits(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_the_largest_limits_are_none_at_all(workspace: Path, way: Way) -> None:
+    most = (1 << 63) - 1
+    with guard_in(way, workspace, limits=CommandLimits(most, most, most, most)) as guard:
+        result = guard.shell("head -c 100000 /dev/zero > f; ulimit -f; sleep 0.1")
+    assert (result.exit_code, result.ended_by) == (0, None), result.stderr
 
 
 def test_the_memory_limit_leaves_half_of_the_machine() -> None:
