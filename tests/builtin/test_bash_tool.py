@@ -20,6 +20,7 @@ from toolkit.errors import (
     ToolTimeout,
 )
 from toolkit.generated import BashArgs, SecurityPolicy, Toolkit
+from toolkit.guard import CommandLimits
 from toolkit.guard.process.kernel import tier
 
 
@@ -48,6 +49,15 @@ def test_the_model_reads_what_was_put_back(tmp_path: Path, toolkit: Toolkit) -> 
     assert message.content.exit_code == 0 and not (tmp_path / ".git/commondir").exists()
     for text in (message.text(), message.content.stderr):
         assert "[put back: .git/commondir was added by the command. Git would run it" in text
+
+
+def test_a_limit_that_ended_the_command_is_in_the_text(tmp_path: Path) -> None:
+    with offline(tmp_path, limits=CommandLimits(processes=4)) as toolkit:
+        text = toolkit.invoke("bash", {"command": "for i in 1 2 3 4 5 6; do sleep 10000 & done; wait"}).text()
+    assert text.splitlines()[0] == "[ended by SIGKILL]"
+    assert (
+        "[killed: the command had more than 4 processes at the same time; the limit is CommandLimits.processes]" in text
+    )
 
 
 def test_says_everything_about_text_that_succeeds(tmp_path: Path, toolkit: Toolkit) -> None:

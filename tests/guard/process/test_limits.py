@@ -7,6 +7,7 @@ watchdogs.
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
+from tests.guard import nobody
+from tests.guard.ways import FULL, SANDBOXED, Way, guard_in, needs
 from toolkit.errors import SetupError
 from toolkit.guard import CommandLimits, ProcessResult
 
@@ -231,6 +233,45 @@ def test_without_a_sandbox_it_gets_to_its_end(workspace: Path, row: Excess) -> N
     assert (result.stdout, result.ended_by) == (b"THROUGH\n", None), result.stderr.decode()
 
 
+AS_NOBODY = """
+import json, sys, tempfile
+from toolkit.guard import CommandLimits, ProcessGuard
+workspace, sandbox, carrier, limits, programs = sys.argv[1:]
+ended = {}
+for name, code in json.load(open(programs)).items():
+    with (
+        tempfile.TemporaryDirectory(dir=workspace) as folder,
+        ProcessGuard(folder, sandbox=sandbox, carrier=carrier, limits=CommandLimits(**json.loads(limits))) as guard,
+    ):
+        if guard.tier == "none":
+            print(json.dumps(guard.choice.reason))
+            raise SystemExit
+        result = guard.run([sys.executable, "-c", code], timeout=60)
+        ended[name] = [result.ended_by, result.exit_code]
+print(json.dumps(ended))
+"""
+
+
+@nobody.only_root
+@pytest.mark.parametrize(("sandbox", "carrier"), [("full", "own"), ("full", "bubblewrap"), ("reduced", "auto")])
+def test_the_limits_as_another_user(sandbox: str, carrier: str) -> None:
+    """What a process may learn about others depends on its user: root may read more of /proc."""
+    if carrier == "bubblewrap":
+        needs("bubblewrap")
+    rows = {f"{row.limit} {row.name}": row for row in ATTACKS if len(row.ways) == 3 or sandbox == "full"}
+    programs = {name: program(row.code)[2] for name, row in rows.items()}
+    programs |= {name: program(f"{NEIGHBOUR_ACTS}\n{code}")[2] for name, code in NEIGHBOURS.items()}
+    limits = json.dumps(dataclasses.asdict(LIMITS))
+    with nobody.folder("ws") as base:
+        (base / "programs").write_text(json.dumps(programs))
+        answer = nobody.run(AS_NOBODY, str(base / "ws"), sandbox, carrier, limits, str(base / "programs"))
+    ended = json.loads(answer)
+    if isinstance(ended, str):
+        pytest.skip(f"this machine gives another user no {sandbox} tier: {ended}")
+    expected = {name: [row.limit, None] for name, row in rows.items()} | {name: [None, 0] for name in NEIGHBOURS}
+    assert ended == expected
+
+
 # Each uses less than the limits, but would seem to use more to somebody who counts carelessly.
 NEIGHBOURS = {
     "workers that share what they were forked with": "kept = fill(35 * MIB); pids = [child(time.sleep, 0.5) for _ in range(8)]; [os.waitpid(pid, 0) for pid in pids]",
@@ -338,11 +379,19 @@ def test_a_server_is_ended_for_memory_but_may_write_as_long_as_it_lives(workspac
         assert greedy.outcome().ended_by == "memory" and "CommandLimits.memory" in greedy.outcome().note
 
 
-@pytest.mark.parametrize("value", [0, -1, True, 1.5, "4G", None])
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, "4G", None, 1 << 63])
 @pytest.mark.parametrize("name", ["memory", "processes", "file_size", "disk"])
 def test_a_limit_is_a_whole_number(name: str, value: object) -> None:
-    with pytest.raises(SetupError, match=f"limits: {name} must be a whole number greater than 0"):
+    with pytest.raises(SetupError, match=f"limits: {name} must be a whole number from 1 to"):
         CommandLimits(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_the_largest_limits_are_none_at_all(workspace: Path, way: Way) -> None:
+    most = (1 << 63) - 1
+    with guard_in(way, workspace, limits=CommandLimits(most, most, most, most)) as guard:
+        result = guard.shell("head -c 100000 /dev/zero > f; ulimit -f; sleep 0.1")
+    assert (result.exit_code, result.ended_by) == (0, None), result.stderr
 
 
 def test_the_memory_limit_leaves_half_of_the_machine() -> None:

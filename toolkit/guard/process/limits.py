@@ -12,6 +12,7 @@ EndedBy: TypeAlias = Literal["memory", "processes", "file_size", "disk"]
 """The limit that ended a command: a field of ``CommandLimits``."""
 
 _GIB: Final = 1 << 30
+_MOST: Final = (1 << 63) - 1  # the kernel's own largest limit
 _UNITS: Final = {"GiB": _GIB, "MiB": 1 << 20, "KiB": 1 << 10}
 
 
@@ -44,8 +45,8 @@ class CommandLimits:
     def __post_init__(self) -> None:
         for limit in fields(self):
             value = getattr(self, limit.name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise SetupError(f"limits: {limit.name} must be a whole number greater than 0, not {value!r}")
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= _MOST:
+                raise SetupError(f"limits: {limit.name} must be a whole number from 1 to {_MOST}, not {value!r}")
 
     def explain(self, ended_by: EndedBy) -> str:
         """What to tell about a command that this limit ended.

@@ -44,6 +44,7 @@ _RESOURCE_LIMITS: Final = (
     (resource.RLIMIT_AS, 64 << 30),
 )
 _CPU_SECONDS: Final = 6 * 3600
+_MOST_TASKS: Final = 1 << 22  # the kernel numbers no more
 
 # Signals that Python or this module handles; they are reset, or a program would inherit that.
 _HANDLED_SIGNALS: Final = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
@@ -270,7 +271,7 @@ class Supervisor:
 
 def most_tasks(processes: int) -> int:
     """How many tasks the kernel itself allows a command that may have so many processes: threads count, too."""
-    return max(1024, 16 * processes)
+    return min(max(1024, 16 * processes), _MOST_TASKS)
 
 
 def send_report(client: int, kind: str, number: int = 0, text: str = "") -> None:

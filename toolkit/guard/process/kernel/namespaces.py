@@ -11,6 +11,7 @@ a root belongs to that root.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -70,6 +71,7 @@ _NOSUID: Final = 2
 _NODEV: Final = 4
 _NOEXEC: Final = 8
 
+_OWN_PID_MAX: Final = (6, 14)  # the first kernel where it belongs to the namespace
 _TMPFS: Final = f"mode=1777,size={TMP_BYTES},nr_inodes=200k".encode()
 
 
@@ -174,11 +176,11 @@ def _make_links() -> None:
 
 
 def _limit_tasks(most: int) -> None:
-    try:
-        with open("/proc/sys/kernel/pid_max", "w") as file:
+    """Older kernels have one such switch, for the whole machine, and uid 0 could turn it: there the supervisor counts."""
+    version = tuple(int(part) for part in os.uname().release.replace("-", ".").split(".")[:2] if part.isdigit())
+    if version >= _OWN_PID_MAX:
+        with contextlib.suppress(OSError), open("/proc/sys/kernel/pid_max", "w") as file:
             file.write(str(most))
-    except OSError:
-        return  # an older kernel: the supervisor counts
 
 
 def _hold(entry: HeldEntry) -> None:
