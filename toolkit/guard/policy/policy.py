@@ -131,7 +131,10 @@ class SecurityPolicy(Generic[NameT]):
                     return _verdict(rule)
         allowing = [rule for rule in rules if rule.decision == "allow"]
         covering = next((rule for rule in allowing if not rule.is_conditional), None) or touched.covered_by(allowing)
-        return _verdict(covering) if covering is not None else self._fallback(name)
+        if covering is not None:
+            return _verdict(covering)
+        fallback, reason = self._fallback(name), touched.why_uncovered(allowing)
+        return Verdict(fallback.decision, f"{fallback.because} ({reason})") if reason else fallback
 
     def explain(self, name: NameT, args: Mapping[str, Any]) -> Verdict:
         """Which rule decides a call with these arguments. A toolkit must have been built with the policy."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The paths of a call as it names them, the program or shell text it would run, the URL it would request, and the diff
-    it would make.
+    """The paths of a call as it names them, the program or shell text it would run, where and with which variables, the
+    URL it would request, and the diff it would make.
 
     >>> Preview(reads=("a.py",)).paths
     ('a.py',)
@@ -20,6 +20,10 @@ class Preview:
     shell: str | None = None
     url: str | None = None
     diff: str | None = None
+    cwd: str = "."
+    """The directory in which the program or shell text would start, relative to the workspace."""
+    variables: tuple[str, ...] = ()
+    """The names of environment variables that the call adds."""
 
     @property
     def paths(self) -> tuple[str, ...]:

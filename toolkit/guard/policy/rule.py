@@ -12,10 +12,13 @@ from toolkit.guard.fs.path import split_names
 from toolkit.guard.net.hosts import Host, HostPattern, Url
 from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
 from toolkit.guard.policy.allow_globs import compile_exact
-from toolkit.guard.policy.command_rules import RUNNERS, begins_with, is_risky, mentions
+from toolkit.guard.policy.commands.allowed_arguments import find_uncovered, never_allowed
+from toolkit.guard.policy.commands.look_through import NOTHING, UNREADABLE, RunCommands, find_run_commands
+from toolkit.guard.policy.commands.matching import begins_with, matches_any
+from toolkit.guard.policy.commands.shell_words import plain_commands
 from toolkit.guard.policy.hints import HINTS, Hint
 from toolkit.guard.policy.preview import Preview
-from toolkit.guard.policy.shell_words import plain_commands
+from toolkit.guard.process.environment import is_harmless
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
@@ -92,7 +95,7 @@ class Rule(Generic[NameT]):
         if self._matches_path is not None:
             return any(map(self._matches_path, touched.paths))
         if self._words:
-            return touched.opaque_shell or any(mentions(argv, self._words) for argv in touched.commands)
+            return matches_any(touched.run, self._words)
         if self._host is not None:
             return touched.opaque_url or any(map(self._host.matches, touched.hosts))
         return True
@@ -100,8 +103,11 @@ class Rule(Generic[NameT]):
     def allows_path(self, path: str) -> bool:
         return self._matches_path is not None and self._matches_path(path)
 
-    def allows_command(self, argv: Sequence[str]) -> bool:
-        return bool(self._words) and begins_with(argv, self._words) and not is_risky(argv, self._words)
+    def find_uncovered(self, argv: Sequence[str], *, in_workspace: bool) -> str | None:
+        """For allow: why the rule does not cover a command; None if it does, an empty text if it is about another one."""
+        if not self._words or not begins_with(argv, self._words):
+            return ""
+        return find_uncovered(argv, len(self._words), in_workspace=in_workspace)
 
     def allows_host(self, host: Host) -> bool:
         return self._host is not None and self._host.matches(host)
@@ -142,8 +148,15 @@ class Touched:
 
     paths: tuple[str, ...]
     commands: tuple[tuple[str, ...], ...]
+    """What the call itself runs, in this order."""
     opaque_shell: bool
     """Whether there is shell text that is not plain words."""
+    run: RunCommands
+    """Everything that these commands run; nothing if no rule is about commands."""
+    in_workspace: bool
+    """Whether the commands start in the workspace's own directory."""
+    variables: tuple[str, ...]
+    """Names of environment variables that the call sets."""
     hosts: tuple[Host, ...]
     opaque_url: bool
     """Whether there is a URL that cannot be read."""
@@ -157,11 +170,17 @@ class Touched:
             plain = plain_commands(preview.shell) if need_commands else None
             opaque = plain is None
             commands += tuple(plain or ())
+        run = NOTHING
+        if need_commands and (commands or opaque):
+            run = UNREADABLE if opaque else find_run_commands(commands)
         host = None if preview.url is None else _host_of(preview.url)
         return Touched(
             paths=preview.paths,
             commands=commands,
             opaque_shell=opaque,
+            run=run,
+            in_workspace=_is_workspace(preview.cwd),
+            variables=preview.variables,
             hosts=() if host is None else (host,),
             opaque_url=preview.url is not None and host is None,
         )
@@ -171,9 +190,41 @@ class Touched:
         if self.opaque_shell or self.opaque_url:
             return None
         found = [next((rule for rule in rules if rule.allows_path(path)), None) for path in self.paths]
-        found += [next((rule for rule in rules if rule.allows_command(argv)), None) for argv in self.commands]
         found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
+        if self.commands:
+            found.append(self._judge_commands(rules)[0])
         return found[0] if found and all(rule is not None for rule in found) else None
+
+    def why_uncovered(self, rules: Sequence[Rule[Any]]) -> str:
+        """Why allow rules on commands, which begin like a command of the call, do not cover it; empty if none does."""
+        if not any(rule.command is not None for rule in rules):
+            return ""
+        if self.opaque_shell:
+            return "allow rules on commands cover only plain words joined by && || ; |"
+        return self._judge_commands(rules)[1] if self.commands else ""
+
+    def _judge_commands(self, rules: Sequence[Rule[Any]]) -> tuple[Rule[Any] | None, str]:
+        """A rule that covers the first command, if all are covered; otherwise why one is not, where a rule comes close."""
+        odd = next((name for name in self.variables if not is_harmless(name)), None)
+        in_workspace, first = self.in_workspace, None
+        for argv in self.commands:
+            reason = ""
+            for rule in rules:
+                why = rule.find_uncovered(argv, in_workspace=in_workspace)
+                if why is None and odd is not None:
+                    why = f"it does not cover a call that sets the environment variable {odd[:40]!r}"
+                if why is None:
+                    first = first or rule
+                    break
+                reason = reason or (f"{rule!r}: {why}" if why else "")
+            else:
+                return None, reason
+            in_workspace = in_workspace and argv[0] != "cd"
+        return first, ""
+
+
+def _is_workspace(cwd: str) -> bool:
+    return not cwd.startswith("/") and {"", "."}.issuperset(cwd.split("/"))
 
 
 def _check_hint(hint: object, decision: Decision) -> None:
@@ -239,8 +290,7 @@ def _command_words(command: str, decision: Decision) -> tuple[str, ...]:
     plain = plain_commands(command)
     if plain is None or len(plain) != 1:
         raise PolicyError(f"a rule's command must be one or more plain words such as 'git log', not {command!r}")
-    if decision == "allow" and plain[0][0] in RUNNERS:
-        raise PolicyError(
-            f"no rule can allow {plain[0][0]!r}: it can run any other program; use 'ask', or name that program"
-        )
+    reason = never_allowed(plain[0][0]) if decision == "allow" else None
+    if reason is not None:
+        raise PolicyError(f"no rule can allow {plain[0][0]!r}: {reason}; use 'ask', or name the program that it runs")
     return plain[0]
