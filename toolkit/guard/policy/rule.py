@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from toolkit.errors import PolicyError, SetupError, ToolkitError
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
@@ -12,13 +12,11 @@ from toolkit.guard.fs.path import split_names
 from toolkit.guard.net.hosts import Host, HostPattern, Url
 from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
 from toolkit.guard.policy.allow_globs import compile_exact
-from toolkit.guard.policy.commands.allowed_arguments import find_uncovered, never_allowed
-from toolkit.guard.policy.commands.look_through import NOTHING, UNREADABLE, RunCommands, find_run_commands
-from toolkit.guard.policy.commands.matching import begins_with, matches_any
-from toolkit.guard.policy.commands.shell_words import plain_commands
 from toolkit.guard.policy.hints import HINTS, Hint
 from toolkit.guard.policy.preview import Preview
-from toolkit.guard.process.environment import is_harmless
+
+if TYPE_CHECKING:
+    from toolkit.guard.policy.commands.touched_commands import TouchedCommands
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
@@ -95,7 +93,7 @@ class Rule(Generic[NameT]):
         if self._matches_path is not None:
             return any(map(self._matches_path, touched.paths))
         if self._words:
-            return matches_any(touched.run, self._words)
+            return touched.commands is not None and touched.commands.match(self._words)
         if self._host is not None:
             return touched.opaque_url or any(map(self._host.matches, touched.hosts))
         return True
@@ -103,11 +101,10 @@ class Rule(Generic[NameT]):
     def allows_path(self, path: str) -> bool:
         return self._matches_path is not None and self._matches_path(path)
 
-    def find_uncovered(self, argv: Sequence[str], *, in_workspace: bool) -> str | None:
-        """For allow: why the rule does not cover a command; None if it does, an empty text if it is about another one."""
-        if not self._words or not begins_with(argv, self._words):
-            return ""
-        return find_uncovered(argv, len(self._words), in_workspace=in_workspace)
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of ``command``; empty without one."""
+        return self._words
 
     def allows_host(self, host: Host) -> bool:
         return self._host is not None and self._host.matches(host)
@@ -147,84 +144,43 @@ class Touched:
     """A preview in the form that rules compare: commands as words, URLs as hosts."""
 
     paths: tuple[str, ...]
-    commands: tuple[tuple[str, ...], ...]
-    """What the call itself runs, in this order."""
-    opaque_shell: bool
-    """Whether there is shell text that is not plain words."""
-    run: RunCommands
-    """Everything that these commands run; nothing if no rule is about commands."""
-    in_workspace: bool
-    """Whether the commands start in the workspace's own directory."""
-    variables: tuple[str, ...]
-    """Names of environment variables that the call sets."""
+    commands: TouchedCommands | None
+    """What is run; None if nothing is, or if no rule is about commands."""
+    runs_something: bool
     hosts: tuple[Host, ...]
     opaque_url: bool
     """Whether there is a URL that cannot be read."""
 
     @staticmethod
     def from_preview(preview: Preview, *, need_commands: bool) -> Touched:
-        """Shell text is parsed only if a command rule covers the tool."""
-        commands: tuple[tuple[str, ...], ...] = () if preview.argv is None else (preview.argv,)
-        opaque = False
-        if preview.shell is not None:
-            plain = plain_commands(preview.shell) if need_commands else None
-            opaque = plain is None
-            commands += tuple(plain or ())
-        run = NOTHING
-        if need_commands and (commands or opaque):
-            run = UNREADABLE if opaque else find_run_commands(commands)
+        """Commands are read only if a command rule covers the tool."""
+        runs_something = preview.argv is not None or preview.shell is not None
         host = None if preview.url is None else _host_of(preview.url)
         return Touched(
             paths=preview.paths,
-            commands=commands,
-            opaque_shell=opaque,
-            run=run,
-            in_workspace=_is_workspace(preview.cwd),
-            variables=preview.variables,
+            commands=_touched_commands(preview) if runs_something and need_commands else None,
+            runs_something=runs_something,
             hosts=() if host is None else (host,),
             opaque_url=preview.url is not None and host is None,
         )
 
     def covered_by(self, rules: Sequence[Rule[Any]]) -> Rule[Any] | None:
         """One of the rules that together cover everything the call touches; None if they do not cover everything."""
-        if self.opaque_shell or self.opaque_url:
+        if self.opaque_url or (self.runs_something and self.commands is None):
             return None
         found = [next((rule for rule in rules if rule.allows_path(path)), None) for path in self.paths]
         found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
-        if self.commands:
-            found.append(self._judge_commands(rules)[0])
+        if self.commands is not None:
+            cover = self.commands.find_cover([rule.words for rule in rules])
+            found.append(None if cover.rule is None or cover.reason else rules[cover.rule])
         return found[0] if found and all(rule is not None for rule in found) else None
 
     def why_uncovered(self, rules: Sequence[Rule[Any]]) -> str:
-        """Why allow rules on commands, which begin like a command of the call, do not cover it; empty if none does."""
-        if not any(rule.command is not None for rule in rules):
+        """Why allow rules on commands do not cover the call, if one of them begins like a command of it; else empty."""
+        if self.commands is None:
             return ""
-        if self.opaque_shell:
-            return "allow rules on commands cover only plain words joined by && || ; |"
-        return self._judge_commands(rules)[1] if self.commands else ""
-
-    def _judge_commands(self, rules: Sequence[Rule[Any]]) -> tuple[Rule[Any] | None, str]:
-        """A rule that covers the first command, if all are covered; otherwise why one is not, where a rule comes close."""
-        odd = next((name for name in self.variables if not is_harmless(name)), None)
-        in_workspace, first = self.in_workspace, None
-        for argv in self.commands:
-            reason = ""
-            for rule in rules:
-                why = rule.find_uncovered(argv, in_workspace=in_workspace)
-                if why is None and odd is not None:
-                    why = f"it does not cover a call that sets the environment variable {odd[:40]!r}"
-                if why is None:
-                    first = first or rule
-                    break
-                reason = reason or (f"{rule!r}: {why}" if why else "")
-            else:
-                return None, reason
-            in_workspace = in_workspace and argv[0] != "cd"
-        return first, ""
-
-
-def _is_workspace(cwd: str) -> bool:
-    return not cwd.startswith("/") and {"", "."}.issuperset(cwd.split("/"))
+        cover = self.commands.find_cover([rule.words for rule in rules])
+        return cover.reason if cover.rule is None else f"{rules[cover.rule]!r}: {cover.reason}" if cover.reason else ""
 
 
 def _check_hint(hint: object, decision: Decision) -> None:
@@ -287,10 +243,12 @@ def _host_pattern(text: str) -> HostPattern:
 
 
 def _command_words(command: str, decision: Decision) -> tuple[str, ...]:
-    plain = plain_commands(command)
-    if plain is None or len(plain) != 1:
-        raise PolicyError(f"a rule's command must be one or more plain words such as 'git log', not {command!r}")
-    reason = never_allowed(plain[0][0]) if decision == "allow" else None
-    if reason is not None:
-        raise PolicyError(f"no rule can allow {plain[0][0]!r}: {reason}; use 'ask', or name the program that it runs")
-    return plain[0]
+    from toolkit.guard.policy.commands.touched_commands import read_rule
+
+    return read_rule(command, decision)
+
+
+def _touched_commands(preview: Preview) -> TouchedCommands:
+    from toolkit.guard.policy.commands.touched_commands import TouchedCommands
+
+    return TouchedCommands.from_preview(preview)

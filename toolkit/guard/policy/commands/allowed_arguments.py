@@ -51,14 +51,20 @@ _INTERPRETERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "ruby": ("w", ("-v", "--version")),
 }
 _PROGRAM_TEXT: Final = frozenset({"-", "-c", "-e", "-E", "-p", "-r", "--eval", "--print"})
+
+
 # The only sed scripts that certainly do nothing but print: `p`, `d`, `q` and `=` with addresses, and substitutions without
-# the flags e and w. Backslashes are skipped as sed skips them.
-_ADDRESS: Final = r"(?:\+?[0-9]+|\$|/(?:[^/\\\n]|\\[^\n])*/I?)"
+# the flags e and w.
+def _sed_pattern(mark: str) -> str:
+    """A pattern up to ``mark``, which must not be inside brackets: whether it ends the pattern there depends on the sed."""
+    return rf"(?:[^{mark}\[\\\n]|\\[^\n]|\[\^?(?:\[:[a-z]+:\]|[^{mark}\[\]\\\n])+\])*{mark}"
+
+
+_ADDRESS: Final = rf"(?:\+?[0-9]+|\$|/{_sed_pattern('/')}I?)"
 _SUBSTITUTION: Final = "|".join(
-    rf"s{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}(?:[^{mark}\\\n]|\\[^\n])*{mark}[gpiI0-9]*"
-    for mark in ("/", r"\|", "#", ",")
+    rf"s{mark}{_sed_pattern(mark)}(?:[^{mark}\\\n]|\\[^\n])*{mark}[gpiI0-9]*" for mark in ("/", r"\|", "#", ",")
 )
-_SED_COMMAND: Final = rf"(?:{_ADDRESS}(?:,{_ADDRESS})?)? *!? *(?:[pdq=]|{_SUBSTITUTION})"
+_SED_COMMAND: Final = rf"(?:{_ADDRESS}(?:,{_ADDRESS})?)?!?(?:[pdq=]|{_SUBSTITUTION})"
 _HARMLESS_SED: Final = re.compile(rf"{_SED_COMMAND}(?: *; *{_SED_COMMAND})*")
 
 
@@ -98,13 +104,9 @@ def _common_name(program: str) -> str:
 def _shown(word: str) -> str:
     """An option by its name alone. Other arguments are not repeated: they may be anything."""
     name = word.partition("=")[0][:40]
-    return (
-        f"'{name}'"
-        if re.fullmatch(r"-[A-Za-z0-9-]+", name)
-        else "one of its arguments"
-        if word
-        else "a missing argument"
-    )
+    if re.fullmatch(r"-[A-Za-z0-9-]+", name):
+        return f"'{name}'"
+    return "one of its arguments" if word else "a missing argument"
 
 
 def _find_unknown(program: str, argv: Sequence[str], own: int) -> str | None:

@@ -19,7 +19,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolkit.guard.policy.commands.shell_words import MAX_TEXT, plain_commands
-from toolkit.guard.policy.commands.wrapper_options import OTHER_RUNNERS, PERMUTING, RUNNERS, SHELLS, WRAPPERS, unwrap
+from toolkit.guard.policy.commands.wrapper_options import (
+    OTHER_RUNNERS,
+    PERMUTING,
+    PROJECT_RUNNERS,
+    RUNNERS,
+    SHELLS,
+    UNREADABLE_RUNNERS,
+    WRAPPERS,
+    unwrap,
+)
 from toolkit.guard.process.environment import runs_other_code
 
 UNKNOWN_WORDS: Final = "\0"
@@ -29,6 +38,7 @@ _MAX_ARGV: Final = 1 << 20  # the process guard refuses a longer command
 _MAX_DEPTH: Final = 8
 _MAX_WRAPPED_WORDS: Final = 20_000  # of all wrappers in a call together
 
+_LOADERS: Final = ("ld-linux", "ld-musl", "ld.so")
 _FIND_EXEC: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 # Shell builtins that run text, or change what later words mean.
 _OPAQUE_BUILTINS: Final = frozenset(
@@ -40,9 +50,16 @@ _OPAQUE_BUILTINS: Final = frozenset(
 # Shell builtins that evaluate what is in the brackets of `name[...]`.
 _EVALUATES_BRACKETS: Final = frozenset({"[", "export", "read", "readonly", "test", "unset", "wait"})
 _SHELL_LETTERS: Final = frozenset("BCEHOPTabcefhiklmnoprstuvx")
+_OTHER_SHELL_LETTERS: Final = frozenset("ciln")  # of shells whose other letters may have values
+_OTHER_SHELLS: Final = frozenset({"csh", "fish", "tcsh"})
 _SHELL_LONG: Final = frozenset(
     {"--login", "--noediting", "--noprofile", "--norc", "--posix", "--restricted", "--verbose"}
 )
+# Subcommands and options of git that run a program of the caller's choice in ways that are not looked into.
+_OPAQUE_GIT: Final = frozenset(
+    {"difftool", "filter-branch", "hook", "instaweb", "mergetool", "remote-ext", "send-email"}
+)
+_OPAQUE_GIT_OPTIONS: Final = ("--exec", "--extcmd", "--open-files-in-pager", "--receive-pack", "--upload-pack")
 _HARMLESS_GIT_SETTING: Final = re.compile(
     r"(user\.(name|email)|color\.[a-z.]+|advice\.[a-z]+|core\.(quotepath|autocrlf|filemode)|commit\.gpgsign|"
     r"init\.defaultbranch|log\.date|safe\.directory|protocol\.version|pull\.(ff|rebase)|push\.default)(=.*)?",
@@ -109,18 +126,19 @@ class _Search:
         if not argv:
             return
         name = name_of(argv[0])
-        if not name or any(sign in name for sign in "\0{}"):
+        # An option where a program should be was not understood; the rest stands for names that are not known here.
+        if not name or name.startswith("-") or any(sign in name for sign in "\0{}"):
             raise _Unreadable
         if depth == 0 and (sum(map(len, argv)) + len(argv) > _MAX_ARGV or max(map(len, argv)) > MAX_TEXT):
             raise _Unreadable
         self.by_name[name].append(argv)
-        reader = _READERS.get(name)
+        reader = _READERS.get(name) or (_read_loosely if name.startswith(_LOADERS) else None)
         if reader is None:
             return
         self._wrapped_words += len(argv)
         if depth == _MAX_DEPTH or self._wrapped_words > _MAX_WRAPPED_WORDS:
             raise _Unreadable
-        if name in RUNNERS:
+        if name in RUNNERS or reader is _read_loosely:
             self.behind_runners.append(argv)
         reader(self, (name, *argv[1:]), depth + 1)
 
@@ -194,7 +212,7 @@ def _read_shell(search: _Search, argv: tuple[str, ...], depth: int) -> None:
             letters = ""
             if word not in _SHELL_LONG:
                 raise _Unreadable
-        elif not _SHELL_LETTERS.issuperset(letters):
+        elif not (_OTHER_SHELL_LETTERS if argv[0] in _OTHER_SHELLS else _SHELL_LETTERS).issuperset(letters):
             raise _Unreadable
         has_text |= "c" in letters
         reads_input |= "s" in letters
@@ -273,22 +291,33 @@ def _read_git(search: _Search, argv: tuple[str, ...], depth: int) -> None:
 
 def _read_git_subcommand(search: _Search, words: tuple[str, ...], depth: int) -> None:
     """The subcommands that run what their arguments say."""
-    if words[:1] in (("bisect",), ("rebase",), ("submodule",)) and _has_unknown_words(words):
+    name = words[0] if words else ""
+    if name in _OPAQUE_GIT or (name in ("bisect", "rebase", "submodule") and _has_unknown_words(words)):
         raise _Unreadable
     if words[:2] == ("bisect", "run"):
         search.read_argv(words[2:], depth)
-    elif words[:1] == ("submodule",) and "foreach" in words:
+    elif name == "submodule" and "foreach" in words:
         command = [word for word in words[words.index("foreach") + 1 :] if word not in ("--recursive", "--quiet", "-q")]
         search.read_text(" ".join(command), depth)
-    elif words[:1] == ("rebase",):
+    elif name == "rebase":
         for word, following in zip(words, [*words[1:], ""], strict=True):
             found = re.fullmatch(r"--e(?:x|xe|xec)?(?:=(.*))?|-[A-Za-wyz]*x(.*)", word, re.DOTALL)
             if found is not None:
                 search.read_text(found[1] or found[2] or following, depth)
+    elif (name == "grep" and any(word.startswith("-O") for word in words)) or any(map(_runs_program_of_git, words)):
+        raise _Unreadable
+
+
+def _runs_program_of_git(word: str) -> bool:
+    """Whether an option of git, which may be abbreviated, names a program."""
+    option = word.partition("=")[0]
+    return len(option) > 3 and any(full.startswith(option) for full in _OPAQUE_GIT_OPTIONS)
 
 
 def _read_loosely(search: _Search, argv: tuple[str, ...], depth: int) -> None:
     """A program that runs others, with options that are not known: whatever can be a command is taken for one."""
+    if len(argv) == 1:
+        raise _Unreadable
     for word in argv[1:]:
         if word.startswith("-"):
             value = word.partition("=")[2] if word.startswith("--") else word[2:]
@@ -296,6 +325,15 @@ def _read_loosely(search: _Search, argv: tuple[str, ...], depth: int) -> None:
                 search.read_text(value, depth)
         elif not word.replace("=", "").isalnum():
             search.read_text(word, depth)
+
+
+def _read_project_runner(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    """``uv run touch x``: options before the program may have values, so any word behind ``run`` may be the program."""
+    start = next((place for place, word in enumerate(argv) if word in ("run", "exec", "x", "npx")), len(argv))
+    words = argv[start + 1 :]
+    search.behind_runners.append(words)
+    wrapped = next((place for place, word in enumerate(words) if name_of(word) in _READERS), len(words))
+    search.read_argv(words[wrapped:], depth)
 
 
 def _read_trap(search: _Search, argv: tuple[str, ...], depth: int) -> None:
@@ -332,6 +370,8 @@ _READERS: Final[dict[str, _Reader]] = {
     **_readers(WRAPPERS, _read_wrapper),
     **_readers(SHELLS, _read_shell),
     **_readers(OTHER_RUNNERS, _read_loosely),
+    **_readers(UNREADABLE_RUNNERS, _refuse),
+    **_readers(PROJECT_RUNNERS, _read_project_runner),
     **_readers(_OPAQUE_BUILTINS, _refuse_arguments),
     **_readers(_EVALUATES_BRACKETS, _read_evaluating),
     **_readers((".", "source"), _read_source),
@@ -339,7 +379,6 @@ _READERS: Final[dict[str, _Reader]] = {
     **_readers(("fd", "fdfind"), _read_fd),
     "find": _read_find,
     "git": _read_git,
-    "parallel": _refuse,
     "printf": _read_printf,
     "trap": _read_trap,
 }

@@ -151,14 +151,21 @@ PERMUTING: Final = frozenset({"script", "su"})
 # Programs that run others in ways that are not looked into: any later word counts as a program, quoted text as shell text.
 OTHER_RUNNERS: Final = frozenset(
     {
-        "at", "batch", "bwrap", "capsh", "catchsegv", "chrt", "dumb-init", "entr", "expect", "fakeroot", "faketime",
-        "firejail", "gdb", "hyperfine", "ltrace", "newgrp", "nsenter", "numactl", "perf", "pkexec", "prlimit", "proot",
-        "rlwrap", "run-parts", "runuser", "screen", "setarch", "setpriv", "sg", "socat", "start-stop-daemon",
-        "systemd-run", "taskset", "tini", "tmux", "unbuffer", "valgrind",
+        "bwrap", "catchsegv", "chrt", "dumb-init", "eatmydata", "entr", "fakeroot", "faketime", "firejail", "gdb",
+        "hyperfine", "ltrace", "numactl", "perf", "pkexec", "prlimit", "proot", "rlwrap", "run-parts", "setarch", "setpriv",
+        "start-stop-daemon", "systemd-run", "taskset", "tini", "tmux", "unbuffer", "valgrind", "watchexec", "xvfb-run",
     }
 )  # fmt: skip
+# Programs that run what they read from their input, or from arguments in a form of their own.
+UNREADABLE_RUNNERS: Final = frozenset(
+    {"at", "batch", "capsh", "expect", "newgrp", "nsenter", "parallel", "runuser", "screen", "sg", "socat"}
+)  # fmt: skip
+# Project tools that run a program behind the word `run` or `exec`. Allow rules may name them.
+PROJECT_RUNNERS: Final = frozenset(
+    {"bundle", "conda", "direnv", "hatch", "mamba", "npm", "npx", "pdm", "pipenv", "pnpm", "poetry", "uv", "yarn"}
+)  # fmt: skip
 RUNNERS: Final = (
-    SHELLS | WRAPPERS.keys() | OTHER_RUNNERS | {".", "busybox", "parallel", "source", "toybox"}
+    SHELLS | WRAPPERS.keys() | OTHER_RUNNERS | UNREADABLE_RUNNERS | {".", "busybox", "source", "toybox"}
 )  # fmt: skip
 """No allow rule covers them."""
 
