@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -336,3 +337,20 @@ def test_a_rule_that_matches_a_command_matches_it_behind_a_runner(words: list[st
 def test_what_is_unreadable_names_nothing() -> None:
     run = find_run_commands([["sh", "-c", "$x"]])
     assert (run.is_unreadable, run.by_name, run.behind_runners) == (True, {}, ())
+
+
+def test_what_rules_on_commands_need_is_loaded_with_the_first_of_them() -> None:
+    """Not before, and nothing when a call is judged: tools may have changed the files by then."""
+    code = (
+        "import sys\n"
+        "from toolkit.guard import Preview, Rule, SecurityPolicy\n"
+        "loaded = lambda: {name for name in sys.modules if name.startswith('toolkit.guard.policy.commands')}\n"
+        "SecurityPolicy('allow', rules=[Rule('deny', path='x')]).judge('bash', ['execute'], Preview(shell='ls'))\n"
+        "assert not loaded()\n"
+        "policy = SecurityPolicy('deny', rules=[Rule('deny', command='rm'), Rule('allow', command='ls')])\n"
+        "assert loaded()\n"
+        "before = set(sys.modules)\n"
+        "policy.judge('bash', ['execute'], Preview(shell='env ls -l | git log'))\n"
+        "assert set(sys.modules) == before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
