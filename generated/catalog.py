@@ -27,7 +27,7 @@ CATALOG: Final = Catalog(
             prefix="Bash",
             required=("execute",),
             optional=("network",),
-            resources=(("command", "shell"),),
+            resources=(("command", "shell"), ("cwd", "cwd")),
         ),
         ToolInfo(
             name="done",
@@ -52,7 +52,7 @@ CATALOG: Final = Catalog(
             prefix="ExecCommand",
             required=("execute",),
             optional=("network",),
-            resources=(("command", "argv"),),
+            resources=(("command", "argv"), ("cwd", "cwd"), ("env", "env")),
         ),
         ToolInfo(
             name="git_status_summary",

@@ -14,7 +14,7 @@ from toolkit.codegen.schema.document import Document
 from toolkit.errors import SpecError
 from toolkit.spec.model import ToolSpec
 
-RESOURCES: Final = ("read-path", "write-path", "argv", "shell", "url")
+RESOURCES: Final = ("read-path", "write-path", "argv", "shell", "url", "cwd", "env")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkit.errors import PolicyError
 from toolkit.guard import Permission, Preview, Rule, SecurityPolicy
-from toolkit.guard.policy.shell_words import plain_commands
+from toolkit.guard.policy.commands.shell_words import plain_commands
 
 EXECUTE: tuple[Permission, ...] = ("execute",)
 READ: tuple[Permission, ...] = ("read",)
@@ -316,9 +316,11 @@ def test_text_that_is_taken_for_plain_is_read_as_a_shell_reads_it(text: str) -> 
 def _parts(text: str) -> list[str]:
     """The text split at its operators outside quotes; a real shell prints each part word by word."""
     parts, quote, current = [], "", ""
-    for letter in text:
+    for before, letter in zip(" " + text, text, strict=False):
         if quote:
             quote = "" if letter == quote else quote
+        elif before == "\\":
+            pass
         elif letter in "'\"":
             quote = letter
         elif letter in ";&|":

@@ -144,7 +144,8 @@ def test_variables_given_are_there(guard: ProcessGuard) -> None:
     [
         "BASH_ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PERL5OPT", "PERL5LIB",
         "NODE_OPTIONS", "GIT_SSH_COMMAND", "GIT_DIR", "GIT_CONFIG_COUNT", "IFS", "PS4", "ENV", "PATH", "HOME", "RUBYOPT",
-        "ld_preload", "Bash_Env", "SHELLOPTS", "PROMPT_COMMAND", "PAGER", "EDITOR", "BASH_FUNC_x",
+        "ld_preload", "Bash_Env", "SHELLOPTS", "PROMPT_COMMAND", "PAGER", "EDITOR", "BASH_FUNC_x", "TAR_OPTIONS",
+        "RIPGREP_CONFIG_PATH", "XDG_CONFIG_HOME", "xdg_config_dirs", "GREP_OPTIONS", "LESS", "ZIPOPT", "RUSTC_WRAPPER",
     ],
 )  # fmt: skip
 def test_101_variables_that_run_code_are_refused_by_name(guard: ProcessGuard, name: str) -> None:

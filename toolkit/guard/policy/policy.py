@@ -144,7 +144,10 @@ class SecurityPolicy(Generic[NameT]):
                     return _verdict(rule)
         allowing = [rule for rule in rules if rule.decision == "allow"]
         covering = next((rule for rule in allowing if not rule.is_conditional), None) or touched.covered_by(allowing)
-        return _verdict(covering) if covering is not None else self._fallback(name)
+        if covering is not None:
+            return _verdict(covering)
+        fallback, reason = self._fallback(name), touched.why_uncovered(allowing)
+        return Verdict(fallback.decision, f"{fallback.because} ({reason})") if reason else fallback
 
     def judge_command_request(self, name: str, permissions: Collection[Permission], url: str) -> Verdict | None:
         """The deny or ask rule that a request of a running command meets, by its host; None if it meets none.

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The paths of a call as it names them, the program or shell text it would run, the URL it would request, and the diff
-    it would make. Where making the diff takes time, give ``make_diff``: it is called only if somebody will see it.
+    """The paths of a call as it names them, the program or shell text it would run, where and with which variables, the
+    URL it would request, and the diff it would make. Where making the diff takes time, give ``make_diff``: it is called
+    only if somebody will see it.
 
     >>> Preview(reads=("a.py",)).paths
     ('a.py',)
@@ -22,6 +23,10 @@ class Preview:
     url: str | None = None
     diff: str | None = None
     make_diff: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    cwd: str = "."
+    """The directory in which the program or shell text would start, relative to the workspace."""
+    variables: tuple[str, ...] = ()
+    """The names of environment variables that the call adds."""
 
     @property
     def paths(self) -> tuple[str, ...]:

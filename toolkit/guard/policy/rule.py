@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from toolkit.errors import PolicyError, SetupError, ToolkitError
 from toolkit.guard.fs.consent import AskRule, LocatedPath, RealPath
@@ -13,10 +13,11 @@ from toolkit.guard.fs.path import split_names
 from toolkit.guard.net.hosts import Host, HostPattern, Url
 from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
 from toolkit.guard.policy.allow_globs import compile_exact
-from toolkit.guard.policy.command_rules import RUNNERS, begins_with, is_risky, mentions
 from toolkit.guard.policy.hints import HINTS, Hint
 from toolkit.guard.policy.preview import Preview
-from toolkit.guard.policy.shell_words import plain_commands
+
+if TYPE_CHECKING:
+    from toolkit.guard.policy.commands.touched_commands import TouchedCommands
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
@@ -102,7 +103,7 @@ class Rule(Generic[NameT]):
             found = asks is not None and any(map(asks.concerns, touched.places or ()))
             return found or any(map(self._matches_path, touched.paths))
         if self._words:
-            return touched.opaque_shell or any(mentions(argv, self._words) for argv in touched.commands)
+            return touched.commands is not None and touched.commands.match(self._words)
         if self._host is not None:
             return touched.opaque_url or any(map(self._host.matches, touched.hosts))
         return True
@@ -120,8 +121,10 @@ class Rule(Generic[NameT]):
             names += real.absolute
         return any(self._matches_path("/".join(one)) for one in names)
 
-    def allows_command(self, argv: Sequence[str]) -> bool:
-        return bool(self._words) and begins_with(argv, self._words) and not is_risky(argv, self._words)
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of ``command``; empty without one."""
+        return self._words
 
     def allows_host(self, host: Host) -> bool:
         return self._host is not None and self._host.matches(host)
@@ -163,9 +166,9 @@ class Touched:
     paths: tuple[str, ...]
     places: tuple[LocatedPath, ...] | None
     """Where the paths lead; None for a tool whose files only it can find. Then their text is compared."""
-    commands: tuple[tuple[str, ...], ...]
-    opaque_shell: bool
-    """Whether there is shell text that is not plain words."""
+    commands: TouchedCommands | None
+    """What is run; None if nothing is, or if no rule is about commands."""
+    runs_something: bool
     hosts: tuple[Host, ...]
     opaque_url: bool
     """Whether there is a URL that cannot be read."""
@@ -174,26 +177,21 @@ class Touched:
     def from_preview(
         preview: Preview, *, need_commands: bool, places: tuple[LocatedPath, ...] | None = None
     ) -> Touched:
-        """Shell text is parsed only if a command rule covers the tool."""
-        commands: tuple[tuple[str, ...], ...] = () if preview.argv is None else (preview.argv,)
-        opaque = False
-        if preview.shell is not None:
-            plain = plain_commands(preview.shell) if need_commands else None
-            opaque = plain is None
-            commands += tuple(plain or ())
+        """Commands are read only if a command rule covers the tool."""
+        runs_something = preview.argv is not None or preview.shell is not None
         host = None if preview.url is None else _host_of(preview.url)
         return Touched(
             paths=preview.paths,
             places=places,
-            commands=commands,
-            opaque_shell=opaque,
+            commands=_touched_commands(preview) if runs_something and need_commands else None,
+            runs_something=runs_something,
             hosts=() if host is None else (host,),
             opaque_url=preview.url is not None and host is None,
         )
 
     def covered_by(self, rules: Sequence[Rule[Any]]) -> Rule[Any] | None:
         """One of the rules that together cover everything the call touches; None if they do not cover everything."""
-        if self.opaque_shell or self.opaque_url:
+        if self.opaque_url or (self.runs_something and self.commands is None):
             return None
         if self.places is None:
             found = [next((rule for rule in rules if rule.allows_path(path)), None) for path in self.paths]
@@ -202,9 +200,18 @@ class Touched:
             found = [
                 next((rule for rule in rules if real is not None and rule.allows_real(real)), None) for real in reals
             ]
-        found += [next((rule for rule in rules if rule.allows_command(argv)), None) for argv in self.commands]
         found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
+        if self.commands is not None:
+            cover = self.commands.find_cover([rule.words for rule in rules])
+            found.append(None if cover.rule is None or cover.reason else rules[cover.rule])
         return found[0] if found and all(rule is not None for rule in found) else None
+
+    def why_uncovered(self, rules: Sequence[Rule[Any]]) -> str:
+        """Why allow rules on commands do not cover the call, if one of them begins like a command of it; else empty."""
+        if self.commands is None:
+            return ""
+        cover = self.commands.find_cover([rule.words for rule in rules])
+        return cover.reason if cover.rule is None else f"{rules[cover.rule]!r}: {cover.reason}" if cover.reason else ""
 
 
 def _check_hint(hint: object, decision: Decision) -> None:
@@ -267,11 +274,12 @@ def _host_pattern(text: str) -> HostPattern:
 
 
 def _command_words(command: str, decision: Decision) -> tuple[str, ...]:
-    plain = plain_commands(command)
-    if plain is None or len(plain) != 1:
-        raise PolicyError(f"a rule's command must be one or more plain words such as 'git log', not {command!r}")
-    if decision == "allow" and plain[0][0] in RUNNERS:
-        raise PolicyError(
-            f"no rule can allow {plain[0][0]!r}: it can run any other program; use 'ask', or name that program"
-        )
-    return plain[0]
+    from toolkit.guard.policy.commands.touched_commands import read_rule
+
+    return read_rule(command, decision)
+
+
+def _touched_commands(preview: Preview) -> TouchedCommands:
+    from toolkit.guard.policy.commands.touched_commands import TouchedCommands
+
+    return TouchedCommands.from_preview(preview)

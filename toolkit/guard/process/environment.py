@@ -1,8 +1,9 @@
 """The environment of a command: built from nothing, never copied from this process.
 
 Promise: a command sees only the names below and what its caller added, so it inherits no secret of the host. Variables
-that make a loader, shell or interpreter run other code are refused by name, in upper or lower case. Limit: the list
-covers common programs; a program in the workspace may use variables of its own.
+that make a loader, shell, interpreter or common tool run other code are refused by name, in upper or lower case. Limit: the
+list covers common programs; a program in the workspace may use variables of its own. What builds need (``CC``,
+``CARGO_*``, ``PIP_*``, ``npm_config_*``) may be set; no allow rule on commands covers a call that sets it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ _REFUSED: Final = frozenset(
         "CLASSPATH", "LUA_INIT", "LUA_PATH", "LUA_CPATH", "TCLLIBPATH", "R_PROFILE", "R_ENVIRON", "PHPRC",
         "PHP_INI_SCAN_DIR", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS",
         # programs that other programs start
-        "EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER",
+        "EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER", "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        # options and settings of common tools, some of which name programs
+        "TAR_OPTIONS", "GREP_OPTIONS", "RIPGREP_CONFIG_PATH", "LESS", "LESSKEY", "LESSKEYIN", "LESSKEY_CONTENT", "MORE",
+        "MANOPT", "GZIP", "ZIPOPT", "UNZIP", "ZIPINFO", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS",
         # what the C library and OpenSSL load or write
         "GCONV_PATH", "LOCPATH", "NLSPATH", "GETCONF_DIR", "HOSTALIASES", "RES_OPTIONS",
         "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "SSLKEYLOGFILE",
@@ -48,9 +53,34 @@ _REFUSED_PREFIXES: Final = (
     "SSH_",
     "SUDO_",
 )
-_HARMLESS: Final = frozenset(
+_HARMLESS_PYTHON: Final = frozenset(
     ["PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8"]
 )
+_HARMLESS: Final = _HARMLESS_PYTHON | {
+    "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LANG", "LINES", "NO_COLOR", "RUST_BACKTRACE",
+    "SOURCE_DATE_EPOCH", "TZ",
+    "LC_ADDRESS", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES",
+    "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME",
+}  # fmt: skip
+
+
+def runs_other_code(name: str) -> bool:
+    """Whether a variable of this name can make common programs run other code: no command may get it from a tool.
+
+    >>> runs_other_code("LD_PRELOAD"), runs_other_code("CC")
+    (True, False)
+    """
+    folded = name.upper()
+    return name not in _HARMLESS_PYTHON and (folded in _REFUSED or folded.startswith(_REFUSED_PREFIXES))
+
+
+def is_harmless(name: str) -> bool:
+    """Whether a variable of this name is known not to change what common programs run: allow rules cover only these.
+
+    >>> is_harmless("LC_ALL"), is_harmless("CC")
+    (True, False)
+    """
+    return name in _HARMLESS
 
 
 # How programs find the proxy of the guarded network; some read only one of the two spellings.
@@ -91,8 +121,7 @@ def _check(name: object, value: object, *, trusted: bool) -> None:
         raise InvalidArguments("the names and values of environment variables must be strings")
     if not _NAME.fullmatch(name):
         raise InvalidArguments(f"'{display(name[:80])}' is not a valid name for an environment variable")
-    folded = name.upper()
-    if not trusted and name not in _HARMLESS and (folded in _REFUSED or folded.startswith(_REFUSED_PREFIXES)):
+    if not trusted and runs_other_code(name):
         raise SandboxViolation(f"the environment variable {name} may not be set: it can make programs run other code")
     try:
         data = value.encode()

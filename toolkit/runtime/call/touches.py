@@ -24,7 +24,8 @@ from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
-RESOURCE_KINDS: Final = tuple(_CONDITIONS)
+# "cwd" and "env" belong to a command and are not conditions of their own.
+RESOURCE_KINDS: Final = (*_CONDITIONS, "cwd", "env")
 _NAMED_BY: Final = "ToolkitContext(ask_before_writing=[...]) names such files"
 
 
@@ -32,7 +33,7 @@ def touched_kinds(info: ToolInfo, handler: HandlerParts[..., Any] | None) -> fro
     """Which conditions of rules can apply to a tool; a handler with a ``preview`` may report anything."""
     if handler is not None and handler.preview is not None:
         return frozenset(_CONDITIONS.values())
-    return frozenset(_CONDITIONS[kind] for _, kind in info.resources)
+    return frozenset(_CONDITIONS[kind] for _, kind in info.resources if kind in _CONDITIONS)
 
 
 def find_consent(
@@ -107,7 +108,7 @@ def _with_files(tool: Tool, fs: SandboxFS | None) -> Tool:
 def preview_call(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
     """The preview of one call, before it runs."""
     if tool.preview is None:
-        return _preview_from_marks(tool.info, args)
+        return _preview_from_marks(tool.info, args, ctx._core.context.workspace)
     try:
         made = tool.preview(args, ctx)
     finally:
@@ -118,14 +119,22 @@ def preview_call(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
     return made
 
 
-def _preview_from_marks(info: ToolInfo, args: BaseModel) -> Preview:
+def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Preview:
     found: dict[str, list[str]] = {kind: [] for kind in _CONDITIONS}
     argv: tuple[str, ...] | None = None
+    cwd = "."
+    variables: tuple[str, ...] = ()
     for field, kind in info.resources:
         value = getattr(args, field)
-        if kind == "argv" and value is not None:
+        if value is None:
+            continue
+        if kind == "argv":
             argv = tuple(value)
-        elif value is not None:
+        elif kind == "cwd":
+            cwd = "." if value == workspace else str(value)
+        elif kind == "env":
+            variables = tuple(map(str, value))
+        else:
             found[kind] += value if isinstance(value, list) else [value]
     return Preview(
         reads=tuple(found["read-path"]),
@@ -134,4 +143,6 @@ def _preview_from_marks(info: ToolInfo, args: BaseModel) -> Preview:
         # Two shell texts are judged as one that runs both.
         shell="; ".join(found["shell"]) if found["shell"] else None,
         url=found["url"][0] if found["url"] else None,
+        cwd=cwd,
+        variables=variables,
     )

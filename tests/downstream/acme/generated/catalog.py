@@ -34,7 +34,7 @@ CATALOG: Final = Catalog(
             prefix="Bash",
             required=("execute",),
             optional=("network",),
-            resources=(("command", "shell"),),
+            resources=(("command", "shell"), ("cwd", "cwd")),
         ),
         ToolInfo(
             name="count-words",
@@ -66,7 +66,7 @@ CATALOG: Final = Catalog(
             prefix="ExecCommand",
             required=("execute",),
             optional=("network",),
-            resources=(("command", "argv"),),
+            resources=(("command", "argv"), ("cwd", "cwd"), ("env", "env")),
         ),
         ToolInfo(
             name="fail",

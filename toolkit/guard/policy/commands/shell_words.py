@@ -1,8 +1,9 @@
 """Reads shell text for rules: which commands it would run, as far as plain words show that.
 
-Promise: ``plain_commands`` returns commands only for text that a shell reads in exactly the same way: plain words, joined
-by ``&&``, ``||``, ``;`` and ``|``. For everything else (substitutions, redirections, variables, globs, escapes, comments,
-keywords, assignments, line breaks, look-alike spaces) it returns None, which no allow rule covers.
+Promise: ``plain_commands`` returns commands only for text that a shell reads in exactly the same way: plain or quoted words,
+joined by ``&&``, ``||``, ``;`` and ``|``. For everything else (substitutions, redirections, variables, globs, escapes,
+comments, keywords, assignments, line breaks, look-alike spaces) it returns None: no allow rule covers such text, and every
+deny and ask rule on commands matches it. Text that is longer than a command may be is not parsed. Time is linear.
 
 Limit: what the commands do with their arguments is not judged. Rules on text are a convenience; the process sandbox is the
 boundary.
@@ -13,13 +14,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# A word without characters that are special to a shell, or a word that is quoted as a whole.
-_WORD: Final = re.compile(
-    r"""(?P<plain>[A-Za-z0-9_./:@%+,=-]+)"""
-    r"""|'(?P<single>[^'\x00-\x1f\x7f]*)'"""
-    r"""|"(?P<double>[^"$`\\!\x00-\x1f\x7f]*)\"""",
-    re.ASCII,
+MAX_TEXT: Final = 128 * 1024 - 1  # the process guard refuses a longer argument
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]+", re.ASCII)
+# Characters that are not special to a shell, or a quoted text in which nothing is special. `{}` and `\;` are in every
+# `find -exec`.
+_PART: Final = re.compile(
+    r"""((?:[A-Za-z0-9_./:@%+,=-]|\{\})+)|'([^'\x00-\x1f\x7f]*)'|"([^"$`\\!\x00-\x1f\x7f]*)\"""", re.ASCII
 )
+# One or more such parts without a space.
+_WORD: Final = re.compile(rf"(?:{_PART.pattern})+|\\;", re.ASCII)
 _OPERATOR: Final = re.compile(r"&&|\|\||;|\|(?!&)")
 _KEYWORDS: Final = frozenset(
     {
@@ -37,6 +41,8 @@ def plain_commands(text: str) -> list[tuple[str, ...]] | None:
     >>> plain_commands("git log $(id)") is None
     True
     """
+    if len(text) > MAX_TEXT:
+        return None
     commands: list[tuple[str, ...]] = []
     words: list[str] = []
     place = 0
@@ -72,8 +78,11 @@ def _read_word(text: str, place: int, *, first: bool) -> tuple[str, int] | None:
     end = found.end()
     if end < len(text) and text[end] != " " and _OPERATOR.match(text, end) is None:
         return None
-    value = next(part for part in found.groups() if part is not None)
-    # A plain command does not start with a quoted program, an assignment or a keyword.
-    if first and (found["plain"] is None or "=" in value or value in _KEYWORDS):
-        return None
-    return value, end
+    text_of_word = found[0]
+    if first:
+        # A plain command does not start with a quoted program, an assignment or a keyword.
+        is_program = _PLAIN.fullmatch(text_of_word) and "=" not in text_of_word and text_of_word not in _KEYWORDS
+        return (text_of_word, end) if is_program else None
+    if text_of_word == r"\;":
+        return ";", end
+    return "".join("".join(parts) for parts in _PART.findall(text_of_word)), end

@@ -1,0 +1,352 @@
+"""Allow rules on commands: what they cover behind their own words, and what they do not.
+
+Each escape begins with the words of a harmless rule and makes the file ``pwned``. Without a guard it must succeed, or the row
+proves nothing. The neighbours are what authors of such rules expect to work.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from toolkit.errors import PolicyError
+from toolkit.guard import Permission, Preview, Rule, SecurityPolicy, Verdict
+
+EXECUTE: tuple[Permission, ...] = ("execute",)
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def judge(rule: str, command: str | list[str], cwd: str = ".", variables: tuple[str, ...] = ()) -> Verdict:
+    text, argv = (command, None) if isinstance(command, str) else (None, tuple(command))
+    rules: list[Rule[str]] = [Rule("allow", command=words) for words in rule.split(" | ")]
+    preview = Preview(shell=text, argv=argv, cwd=cwd, variables=variables)
+    return SecurityPolicy("deny", rules=rules).judge("bash", EXECUTE, preview)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    files = {
+        "f": "b\na\n",
+        "Makefile": "test:\n\t@true\ndeploy:\n\ttouch pwned\n",
+        "evil.mk": "test:\n\ttouch pwned\n",
+        "evil/Makefile": "test:\n\ttouch ../pwned\n",
+        "ok.sh": "#!/bin/sh\n",
+        "evil/ok.sh": "#!/bin/sh\ntouch ../pwned\n",
+        "script.py": "",
+        "evil/script.py": "open('../pwned', 'w')\n",
+        "code.py": "open('pwned', 'w')\n",
+        "touch.sh": "#!/bin/sh\ntouch pwned\n",
+        "package.json": '{"scripts": {"test": "true"}}',
+        "code.js": "require('fs').writeFileSync('pwned', '')\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "evil/b").mkdir()
+    (tmp_path / "evil/b/g").symlink_to("../../pwned")
+    for command in (
+        "git init -q",
+        "git add f",
+        "git -c user.name=n -c user.email=e@example.org commit -qm first",
+        "tar cf x.tar f",
+    ):
+        subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+ESCAPES: list[tuple[str, str | list[str]]] = [
+    ("printf", "printf -v 'a[$(touch pwned)]' x"),
+    ("test", "test -v 'a[$(touch pwned)]'"),
+    ("sort", "sort -o pwned f"),
+    ("sort", "sort -uo pwned f"),
+    ("sort", "sort -uopwned f"),
+    ("sort", "sort --output=pwned f"),
+    ("sort", "sort --outp=pwned f"),
+    ("sort", "sort f --out pwned"),
+    ("sort -u", "sort -u -o pwned f"),
+    ("/usr/bin/sort", "/usr/bin/sort -o pwned f"),
+    ("uniq", "uniq f pwned"),
+    ("uniq", "uniq -c -- f pwned"),
+    ("shuf", "shuf -o pwned f"),
+    ("xxd", "xxd f pwned"),
+    ("git log", "git log --output=pwned"),
+    ("git diff", "git diff --output pwned HEAD"),
+    ("git show", "git show -p --output=pwned"),
+    ("git", "git log --output=pwned"),
+    ("git", "git archive -o pwned HEAD"),
+    ("git archive", "git archive -o pwned HEAD"),
+    ("git", "git -c 'alias.x=!touch pwned' x"),
+    ("git", "git -c core.fsmonitor=./touch.sh status"),
+    ("git status", ["git", "-c", "core.fsmonitor=./touch.sh", "status"]),
+    ("git grep", "git grep -O./touch.sh b"),
+    ("git grep", "git grep --open-files=./touch.sh b"),
+    ("git", "git config x.y z && git bundle create pwned HEAD"),
+    ("tar", "tar cf pwned f"),
+    ("tar", "tar -cf pwned f"),
+    ("tar", "tar --creat --file=pwned f"),
+    ("tar", "tar --to-comm='touch pwned' -xf x.tar"),
+    ("tar tf", "tar tf x.tar -I ./touch.sh"),
+    ("tar tf", "tar tf x.tar --use-comp=./touch.sh"),
+    ("tar tf", "tar tf x.tar --checkpoint=1 '--checkpoint-action=exec=touch pwned'"),
+    ("find", "find . -maxdepth 0 -exec touch pwned ';'"),
+    ("find", "find . -maxdepth 0 -fprint pwned"),
+    ("find . -name f", "find . -name f -fprintf pwned x"),
+    ("sed", "sed -n 'w pwned' f"),
+    ("sed", "sed '1e touch pwned' f"),
+    ("sed", "sed 's/b/touch pwned/e' f"),
+    ("sed", "sed 's|b|x|w pwned' f"),
+    ("sed", "sed -n '1p;w pwned' f"),
+    ("sed", "sed -ne p -e 'w pwned' f"),
+    ("sed", "sed --expr='w pwned' f"),
+    ("sed", "sed -- 'w pwned' f"),
+    ("sed", "sed 's/[/]/;s/w evil/b/g' f"),
+    ("awk", "awk 'BEGIN{system(\"touch pwned\")}'"),
+    ("echo | tee", "echo x | tee pwned"),
+    ("echo | python3", "echo 'open(\"pwned\",\"w\")' | python3"),
+    ("echo | python3", "echo 'open(\"pwned\",\"w\")' | python3 -"),
+    ("echo | python3", "echo 'open(\"pwned\",\"w\")' | python3 -u"),
+    ("echo | python3", "echo 'open(\"pwned\",\"w\")' | python3 /dev/stdin"),
+    ("echo | python3", "echo 'open(\"pwned\",\"w\")' | python3 /usr/../dev/stdin"),
+    ("python3", ["python3", "-c", "open('pwned', 'w')"]),
+    ("python3", ["python3", "-Bc", "open('pwned', 'w')"]),
+    ("python3", "python3 -m code && touch pwned"),
+    ("cat | node", "cat code.js | node"),
+    ("cat | node", "cat code.js | node -"),
+    ("node", ["node", "-e", "require('fs').writeFileSync('pwned', '')"]),
+    ("node", "node -r ./code.js script.py"),
+    ("perl", ["perl", "-e", "open(F, '>pwned')"]),
+    ("make test", "make test deploy"),
+    ("make test", "make test -f evil.mk"),
+    ("make test", "make test -C evil"),
+    ("make test", ["make", "test", "--eval=$(shell touch pwned)"]),
+    ("make test", ["make", "test", "--ev=$(shell touch pwned)"]),
+    ("make", ["make", "test", "SHELL=./touch.sh"]),
+    ("npm test", "npm test --script-shell=./touch.sh"),
+    ("ls", "ls; touch pwned"),
+    ("ls", "ls > pwned"),
+    ("cd | ./ok.sh", "cd evil && ./ok.sh"),
+    ("cd | make test", "cd evil; make test"),
+    ("cd | python3 script.py", "cd evil && python3 script.py"),
+    ("zip", ["zip", "-q", "out.zip", "f", "-T", "-TT", "touch pwned;"]),
+]  # fmt: skip
+
+
+def name(row: object) -> str:
+    return row if isinstance(row, str) else " ".join(map(str, row)) if isinstance(row, list) else ""
+
+
+@pytest.mark.parametrize(("rule", "command"), ESCAPES, ids=name)
+def test_options_that_write_or_run_are_not_covered(rule: str, command: str | list[str]) -> None:
+    assert judge(rule, command).decision == "deny"
+
+
+@pytest.mark.parametrize(("rule", "command"), ESCAPES, ids=name)
+def test_and_would_have_written_or_run(workspace: Path, rule: str, command: str | list[str]) -> None:
+    program = rule.split(" | ")[-1].split()[0]
+    if program != "./ok.sh" and shutil.which(program, path=PATH) is None:
+        pytest.skip(f"this machine has no {program}")
+    argv = ["bash", "--noprofile", "--norc", "-c", command] if isinstance(command, str) else command
+    subprocess.run(
+        argv,
+        cwd=workspace,
+        capture_output=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        env={"PATH": PATH, "HOME": str(workspace)},
+    )
+    assert (workspace / "pwned").exists()
+
+
+# Not run here: these need a program, a version of it or a host that a machine may lack.
+OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
+    ("git log", "git log --outpu=pwned"),
+    ("git archive", "git archive --outp=pwned HEAD"),
+    ("git diff", "git diff --ext-diff"),
+    ("git diff", "git diff --no-index /etc/passwd f"),
+    ("git log", "git log --show-signature"),
+    ("git fetch", "git fetch --upload-pack=./touch.sh ."),
+    ("git push", "git push --receive-pack=./touch.sh . HEAD"),
+    ("git push", "git push --force"),
+    ("git", "git submodule foreach ./touch.sh"),
+    ("git submodule", "git submodule foreach ./touch.sh"),
+    ("git", "git bisect run ./touch.sh"),
+    ("git", "git config core.pager ./touch.sh"),
+    ("git", "git remote-ext x ./touch.sh"),
+    ("git", "git -C evil status"),
+    ("git", "git --git-dir=evil log"),
+    ("git", "git --exec-path=evil log"),
+    ("rg", "rg --pre ./touch.sh b"),
+    ("rg", "rg --hostname-bin=./touch.sh b"),
+    ("rg", "rg -z b"),
+    ("rg", "rg -nz b"),
+    ("fd", "fd -x ./touch.sh"),
+    ("fd", "fd -Hx ./touch.sh"),
+    ("fd", "fd --exec-batch ./touch.sh"),
+    ("tar tf", "tar tf host:x.tar"),
+    ("tar tf", "tar tf x.tar --rsh-command=./touch.sh"),
+    ("tree", "tree -o pwned"),
+    ("tree", "tree -afo pwned"),
+    ("curl", "curl -o pwned https://example.org"),
+    ("curl", "curl -so pwned https://example.org"),
+    ("curl", "curl --outp pwned https://example.org"),
+    ("curl", "curl -K evil https://example.org"),
+    ("curl", "curl file:///etc/passwd"),
+    ("curl", "curl -d @f https://example.org"),
+    ("wget", "wget https://example.org"),
+    ("less", "less '+!touch pwned' f"),
+    ("less", "less -opwned f"),
+    ("man", "man -P ./touch.sh ls"),
+    ("ruby", "ruby -e 'x'"),
+    ("ruby", "ruby"),
+    ("python3", "python3"),
+    ("python3", "python3 -i script.py"),
+    ("python3", "python3 -X importtime=1 script.py"),
+    ("python3.12", "python3.12 -c x"),
+    ("python3 -m pytest", "python3 -m pytest -p evil"),
+    ("pytest", "pytest -p evil"),
+    ("pytest", "pytest -c evil.ini"),
+    ("pytest", "pytest --rootdir evil"),
+    ("pytest", "pytest -o python_files=evil.py"),
+    ("pytest", "pytest --junitxml=pwned"),
+    ("pytest", "pytest @evil.txt"),
+    ("cargo test", "cargo test --config 'target.x.runner=\"./touch.sh\"'"),
+    ("cargo test", "cargo test --manifest-path evil/Cargo.toml"),
+    ("cargo test", "cargo test -- --logfile pwned"),
+    ("cargo", "cargo +evil test"),
+    ("go test", "go test -exec ./touch.sh ./..."),
+    ("go test", "go test --exec=./touch.sh ./..."),
+    ("go vet", "go vet -vettool=./touch.sh"),
+    ("go build", "go build -o pwned"),
+    ("go build", "go build -toolexec ./touch.sh"),
+    ("npm test", "npm test -- --config=evil.js"),
+    ("npm run build", "npm run build --script-sh=./touch.sh"),
+    ("file", "file -C -m pwned"),
+    ("./git", "./git log --output=pwned"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "command"), OTHER_ESCAPES, ids=name)
+def test_other_options_that_write_or_run_are_not_covered(rule: str, command: str | list[str]) -> None:
+    assert judge(rule, command).decision == "deny"
+
+
+NEIGHBOURS: list[tuple[str, str | list[str]]] = [
+    ("git log", "git log"), ("git log", "git log -1"), ("git log", "git log --oneline -n 5"), ("git log", "git log --stat -- src"),
+    ("git log", "git log -p -U3 --since=yesterday --author 'A B' main..dev"), ("git log", "git log --format='%h %s' -- -odd-name"),
+    ("git", "git --no-pager log --graph --all"), ("git -C sub log", "git -C sub log -1"), ("/usr/bin/git log", "/usr/bin/git log -1"),
+    ("git diff", "git diff --cached"), ("git diff", "git diff 'HEAD~1' --name-only"), ("git diff", "git diff -w --stat=80"),
+    ("git status", "git status --short"), ("git status", "git status -sb"), ("git status", "git status --porcelain=v1 -uno"),
+    ("git show", "git show HEAD:f"), ("git branch", "git branch -vv"), ("git blame", "git blame -L 1,5 f"), ("git grep", "git grep -n 'a b'"),
+    ("git add", "git add -A"), ("git commit", "git commit -am 'a message'"), ("git push", "git push -u origin main"),
+    ("git stash", "git stash push -m x"), ("git rev-parse", "git rev-parse --abbrev-ref HEAD"), ("git remote", "git remote -v"),
+    ("git archive -o a.zip HEAD", "git archive -o a.zip HEAD"), ("git submodule status", "git submodule status"),
+    ("ls", "ls -la"), ("ls", "ls --color=never -R src"), ("cat", "cat a b"), ("cat", "cat -A -- -odd"), ("grep", "grep -rn x src"),
+    ("grep", "grep -E '^(a|b)$' --include='*.py' -r ."), ("rg", "rg -n x"), ("rg", "rg -g '*.py' -A3 --type py 'def x' src"),
+    ("pytest", "pytest -q tests"), ("pytest", "pytest -x -k 'a and not b' --tb=short tests/a.py::test_b"), ("pytest", "pytest -rA -n 4"),
+    ("python3 -m pytest", "python3 -m pytest -q tests"), ("npm test", "npm test"), ("npm run", "npm run build --silent"),
+    ("cargo test", "cargo test --lib"), ("cargo test", "cargo test -p core -- --nocapture"), ("cargo", "cargo build --release"),
+    ("make test", "make test"), ("make test", "make test -j4"), ("make test", "make test -j 4 -k"), ("make", "make lint docs/x.html"),
+    ("go test", "go test -v -run TestX -count=1 ./..."), ("head", "head -n 5 f"), ("head", "head -n -5 f"), ("tail", "tail -20 f"),
+    ("wc", "wc -l"), ("sort", "sort -u"), ("sort", "sort -t, -k2,2n -k 3 --reverse f"), ("uniq", "uniq -c"), ("find", "find . -name '*.py' -type f"),
+    ("find", "find src -mtime -1 -size +5k -not -path './x/*' -print0"), ("find", ["find", ".", "(", "-name", "a", "-o", "-name", "b", ")"]),
+    ("sed", "sed -n 1,5p f"), ("sed", "sed -n '/start/,/end/p' f"), ("sed", "sed 's/a/b/g; s#x/y#z#' f"), ("sed", "sed -n '$='"), ("sed", "sed '1d;$d' f"),
+    ("sed", "sed 's/[[:space:]]*$//; s|[^a-z]/|x|g' f"), ("sed", "sed -E 's/(a|b)\\./x/2p' f"), ("awk '{print $1}'", "awk '{print $1}' f"), ("tar", "tar tf x.tar"), ("tar", "tar -tvzf x.tgz src"),
+    ("tar xf", "tar xf x.tar"), ("python3", "python3 script.py"), ("python3", "python3 -u script.py -c --output=x"), ("python3", "python3 --version"),
+    ("python3 script.py", "python3 script.py --any option"), ("python3 -c 'print(1)'", "python3 -c 'print(1)'"), ("node", "node app.js --port 1"),
+    ("perl", "perl -w script.pl"), ("echo", "echo -n 'a b'"), ("printf", "printf '%s\\n' -v x"), ("test", "test -f f -a 3 -gt 2"), ("jq", "jq -r .a f.json"),
+    ("curl", "curl -sSfL https://example.org/x"), ("curl", "curl localhost:8080/x"), ("date", "date -u +%F"), ("tree", "tree -L 2 -a --gitignore"),
+    ("fd", "fd -e py -t f x"), ("./ok.sh", "./ok.sh --any option"), ("mytool", "mytool --any --option=x -y"), ("eslint", "eslint --fix src"),
+    ("ls | wc", "ls -a | wc -l"), ("cd | ls | cat", "cd src && ls -l && cat f"), ("du", "du -sh ."), ("diff", "diff -u a b"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "command"), NEIGHBOURS, ids=name)
+def test_what_authors_of_rules_expect_is_covered(rule: str, command: str | list[str]) -> None:
+    verdict = judge(rule, command)
+    assert verdict.decision == "allow", verdict.because
+
+
+PLACES: list[tuple[str, str | list[str], str, bool]] = [
+    ("./ok.sh", "./ok.sh", ".", True),
+    ("./ok.sh", "./ok.sh", "", True),
+    ("./ok.sh", "./ok.sh", "././", True),
+    ("./ok.sh", "./ok.sh", "evil", False),
+    ("./ok.sh", "./ok.sh", "./evil", False),
+    ("./ok.sh", "./ok.sh", "evil/..", False),
+    ("./ok.sh", "./ok.sh", "/evil", False),
+    ("./ok.sh", ["./ok.sh"], "evil", False),
+    ("bin/ls", "bin/ls", "evil", False),
+    ("make test", "make test", "evil", False),
+    ("python3 script.py", "python3 script.py", "evil", False),
+    ("git log", "git log", "evil", False),
+    ("mytool", "mytool", "evil", False),
+    ("ls", "ls -la", "src", True),
+    ("/bin/ls", "/bin/ls", "src", True),
+    ("grep", ["grep", "-rn", "x"], "src", True),
+]
+
+
+@pytest.mark.parametrize(("rule", "command", "cwd", "covered"), PLACES)
+def test_only_harmless_programs_are_covered_elsewhere(
+    rule: str, command: str | list[str], cwd: str, covered: bool
+) -> None:
+    assert judge(rule, command, cwd).decision == ("allow" if covered else "deny")
+
+
+@pytest.mark.parametrize(
+    ("variable", "covered"),
+    [
+        *((name, True) for name in ("LANG", "LC_ALL", "TZ", "CI", "NO_COLOR", "PYTHONUNBUFFERED", "COLUMNS")),
+        *((name, False) for name in ("TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "XDG_CONFIG_HOME", "CC", "PIP_INDEX_URL")),
+        *((name, False) for name in ("npm_config_script_shell", "GOFLAGS", "RUSTC", "LANGUAGE", "lang", "LC_", "")),
+    ],
+)  # fmt: skip
+def test_only_harmless_variables_are_covered(variable: str, covered: bool) -> None:
+    verdict = judge("tar", ["tar", "tf", "x.tar"], variables=("TZ", variable))
+    assert verdict.decision == ("allow" if covered else "deny")
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "reason"),
+    [
+        ("git log", "git log --output=secret", "Rule('allow', command='git log'): it does not cover '--output'"),
+        ("sort", "sort -uo secret", "Rule('allow', command='sort'): it does not cover '-uo'"),
+        ("uniq", "uniq f secret", "Rule('allow', command='uniq'): it does not cover one of its arguments"),
+        ("python3", "python3", "Rule('allow', command='python3'): it does not cover a missing argument"),
+        ("ls", "ls $(secret)", "allow rules on commands cover only plain words joined by && || ; |"),
+        ("cd | ./ok.sh", "cd x; ./ok.sh", "Rule('allow', command='./ok.sh'): it covers this program only in the workspace's own"),
+    ],
+)  # fmt: skip
+def test_the_verdict_says_what_is_not_covered(rule: str, command: str, reason: str) -> None:
+    because = judge(rule, command).because
+    assert because.startswith(f"the policy's default is deny ({reason}")
+    assert "secret" not in because
+    # A rule about something else is no reason.
+    assert judge("wc", command.replace("$(secret)", "x")).because == "the policy's default is deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["sed", " " * 100_000 + "w"],
+        ["sed", "p" + " " * 50_000 + ";" + " " * 50_000 + "w"],
+        ["sed", "s/" + "[a]" * 40_000],
+        ["sort", *["-u"] * 300_000, "-o", "x"],
+        ["git", *["--no-pager"] * 90_000, "log", "--output=x"],
+        ["python3" + "1" * 100_000 + "x"],
+    ],
+    ids=lambda command: command[0][:8],
+)
+def test_long_commands_are_judged_in_linear_time(command: list[str]) -> None:
+    """With quadratic time these would take minutes."""
+    assert judge("sed | sort | git", command).decision == "deny"
+
+
+def test_every_program_of_a_rule_that_runs_others_is_refused() -> None:
+    for words in ("env", "/usr/bin/env", "sh", "xargs", "sudo", "flock", "export", "alias", "read", "set", "."):
+        with pytest.raises(PolicyError, match="no rule can allow"):
+            Rule("allow", command=words)

@@ -1,0 +1,356 @@
+"""Deny and ask rules on commands: what is behind wrappers counts, and so does what cannot be read.
+
+Each attack runs ``touch pwned`` in a way that hides it from a rule on ``touch``. Without a guard it must succeed, or the row
+proves nothing. The neighbours use the same wrappers for something else, and go on working.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.guard import Permission, Preview, Rule, SecurityPolicy
+from toolkit.guard.policy.commands.look_through import find_run_commands
+from toolkit.guard.policy.commands.matching import mentions
+from toolkit.guard.policy.commands.shell_words import plain_commands
+
+EXECUTE: tuple[Permission, ...] = ("execute",)
+PATH = "/usr/sbin:/usr/bin:/bin"
+
+
+def judge(command: str | list[str], rule: Rule[str], default: Any = "allow") -> str:
+    preview = Preview(shell=command) if isinstance(command, str) else Preview(argv=tuple(command))
+    return SecurityPolicy(default, rules=[rule]).judge("bash", EXECUTE, preview).decision
+
+
+# Shell text. A list is an argument list, which no shell reads.
+ATTACKS: list[str | list[str]] = [
+    "sh -c 'touch pwned'",
+    "bash -lc 'touch pwned'",
+    "bash -c -- 'touch pwned'",
+    "bash -o pipefail -ec 'touch pwned'",
+    "bash --norc --noprofile -c 'touch pwned'",
+    "dash -c 'touch pwned'",
+    "zsh -c 'touch pwned'",
+    "/bin/sh -c 'touch pwned'",
+    "sh -c 'sh -c \"touch pwned\"'",
+    "echo 'touch pwned' | sh",
+    "echo 'touch pwned' | bash -s",
+    "echo 'touch pwned' | bash /dev/stdin",
+    "echo 'touch pwned' | bash -x",
+    "eval touch pwned",
+    "eval 'touch pwned'",
+    "eval 'to''uch' pwned",
+    "env touch pwned",
+    "env X=1 touch pwned",
+    "env -i X=1 /usr/bin/touch pwned",
+    "env -u X touch pwned",
+    "env -S 'touch pwned'",
+    "env '-Stouch pwned'",
+    "env -vS 'touch pwned'",
+    "env '--split-string=touch pwned'",
+    "env '--split=touch pwned'",
+    "env -S '-i touch' pwned",
+    "env sh -c 'touch pwned'",
+    "echo pwned | xargs touch",
+    "echo pwned | xargs -n 1 -- touch",
+    "echo touch pwned | xargs env",
+    "echo 'touch pwned' | xargs -I % sh -c %",
+    "echo touch | xargs -I % env % pwned",
+    "printf touch | xargs -0I% env % pwned",
+    "echo 5 touch pwned | xargs timeout",
+    "echo 'touch pwned' | xargs -d '\\n' sh -c",
+    r"find . -maxdepth 0 -exec touch pwned \;",
+    "find . -maxdepth 0 -execdir touch pwned ';'",
+    r"find . -maxdepth 0 -exec true \; -exec touch pwned \;",
+    "find . -maxdepth 0 -exec sh -c 'touch pwned' {} +",
+    "fd -x touch pwned",
+    "fd --exec=touch pwned",
+    "fd -Hxtouch pwned",
+    "flock lock touch pwned",
+    "flock -n lock -c 'touch pwned'",
+    "flock -w 5 lock sh -c 'touch pwned'",
+    "timeout 5 touch pwned",
+    "timeout -s KILL 5 touch pwned",
+    "timeout --signal=KILL 5 touch pwned",
+    "timeout --sig KILL 5 touch pwned",
+    "timeout -k 1 5 env touch pwned",
+    "nohup touch pwned",
+    "nice touch pwned",
+    "nice -n 5 touch pwned",
+    "nice -5 touch pwned",
+    "ionice -c 3 touch pwned",
+    "stdbuf -oL touch pwned",
+    "setsid -w touch pwned",
+    "sudo touch pwned",
+    "sudo -u root -E touch pwned",
+    "sudo -s touch pwned",
+    "sudo X=1 touch pwned",
+    "doas touch pwned",
+    "su -c 'touch pwned'",
+    "su root -c 'touch pwned'",
+    "su '--command=touch pwned' root",
+    "command touch pwned",
+    "command -p touch pwned",
+    "exec touch pwned",
+    "exec -a ls touch pwned",
+    "time touch pwned",
+    ["time", "-o", "x", "touch", "pwned"],
+    "watch -n 1 touch pwned",
+    "watch -g 'touch pwned'",
+    "parallel touch ::: pwned",
+    "parallel ::: 'touch pwned'",
+    "script -qc 'touch pwned' log",
+    "script -q log -c 'touch pwned'",
+    "ssh host touch pwned",
+    "ssh -o 'ProxyCommand=touch pwned' host",
+    "chroot / touch pwned",
+    "unshare -r touch pwned",
+    "strace -f touch pwned",
+    "strace -o '|touch pwned' true",
+    "busybox touch pwned",
+    "busybox sh -c 'touch pwned'",
+    "git -c 'alias.x=!touch pwned' x",
+    "git -c 'alias.x=!touch' x pwned",
+    "git -C . -c 'alias.x=!sh -c \"touch pwned\"' x",
+    "git -c 'core.fsmonitor=touch pwned' status",
+    "git -c 'core.sshCommand=touch pwned' fetch",
+    "git bisect run touch pwned",
+    "git rebase -x 'touch pwned' HEAD",
+    "git rebase '--exec=touch pwned' HEAD",
+    "git submodule foreach 'touch pwned'",
+    "trap 'touch pwned' EXIT",
+    "printf -v 'a[$(touch pwned)]' x",
+    "test -v 'a[$(touch pwned)]'",
+    "echo x | read 'a[$(touch pwned)]'",
+    "declare 'a[$(touch pwned)]=1'",
+    "let 'a[$(touch pwned)]'",
+    "hash -p /usr/bin/touch harmless; harmless pwned",
+    "compgen -C 'touch pwned'",
+    "env 'BASH_FUNC_ls%%=() { touch pwned; }' bash -c ls",
+    "taskset 1 touch pwned",
+    "setpriv --reuid=0 touch pwned",
+    "prlimit --nofile=100 touch pwned",
+    "runuser -u root -- touch pwned",
+    "uv run touch pwned",
+    "uv run --with x sh -c 'touch pwned'",
+    "poetry run touch pwned",
+    "npx touch pwned",
+    "/lib64/ld-linux-x86-64.so.2 /usr/bin/touch pwned",
+    "echo 'touch pwned' | fakeroot",
+    "echo 'touch pwned' | at now",
+    "fish -C 'touch pwned' x",
+    "ssh host -t 'touch pwned'",
+    "git difftool -yx 'touch pwned' HEAD",
+    "git grep '-Otouch pwned;' x",
+    "git grep '--open-files=touch pwned;' x",
+    "git fetch '--upload-pa=touch pwned;' .",
+    "git ls-remote '--upload-pack=touch pwned;' .",
+    "/usr/bin/touch pwned",
+    "/usr/bin/../bin/touch pwned",
+    "\\touch pwned",
+    "t\"\"ouch pwned",
+    "'touch' pwned",
+    "$(echo touch) pwned",
+    ["/usr/bin/touch", "pwned"],
+    ["sh", "-c", "t\\ouch pwned"],
+    ["bash", "-c", "$0 pwned", "touch"],
+    ["env", "-S", "${X}touch pwned"],
+]  # fmt: skip
+# What waits for a terminal, a password or another host, needs a repository with history, or acts outside its directory.
+NOT_RUN = (
+    "watch",
+    "su ",
+    "ssh",
+    "chroot",
+    "git bisect",
+    "git rebase",
+    "git submodule",
+    "git difftool",
+    "git grep",
+    "git -c 'core.ssh",
+)
+BUILTINS = ("command", "compgen", "declare", "eval", "exec", "hash", "let", "time", "trap", "unset")
+
+
+def name(command: str | list[str]) -> str:
+    return command if isinstance(command, str) else " ".join(command)
+
+
+@pytest.mark.parametrize("command", ATTACKS, ids=name)
+def test_a_wrapped_command_is_denied_and_asked_for(command: str | list[str]) -> None:
+    assert judge(command, Rule("deny", command="touch")) == "deny"
+    assert judge(command, Rule("ask", command="touch")) == "ask"
+
+
+@pytest.mark.parametrize("command", [row for row in ATTACKS if not name(row).startswith(NOT_RUN)], ids=name)
+def test_and_would_have_run(tmp_path: Path, command: str | list[str]) -> None:
+    argv = ["bash", "--noprofile", "--norc", "-c", command] if isinstance(command, str) else command
+    programs = [
+        words[0] for words in plain_commands(name(command)) or () if words[0] not in (*BUILTINS, "harmless", "read")
+    ]
+    missing = [program for program in programs if shutil.which(program, path=PATH) is None]
+    if missing:
+        pytest.skip(f"this machine has no {missing[0]}")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=30, env={"PATH": PATH, "HOME": str(tmp_path)})
+    assert (tmp_path / "pwned").exists()
+
+
+NEIGHBOURS: list[str | list[str]] = [
+    "sh -c 'ls src'", "bash -lc 'ls | wc -l && git status'", "bash script.sh touched", "bash -n script.sh", "source venv/bin/activate",
+    "env X=1 ls", "env -i -u HOME ls", "env -S 'ls -l'", "find . -name touch", r"find . -exec grep -n 'a(b|c)$' {} \;",
+    "find . -type f -exec wc -l {} +", "git ls-files | xargs wc -l", "xargs -0 -n 5 grep -l 'x y'", "xargs -I{} cp {} {}.bak",
+    "fd -e py -x wc -l", "flock lock make", "flock lock -c 'make all'", "timeout 60 pytest -k 'a and not b'", "timeout -s KILL 5 ls",
+    "nohup make", "nice -n 5 make", "ionice -c 3 make", "stdbuf -oL make", "setsid ls", "sudo -u root ls", "su -c 'ls -l' root",
+    "command -v python3", "exec ls", "watch -n 1 ls -l", "script -qc 'ls -l' log", "ssh host ls -l", "chroot / ls", "unshare -r ls",
+    "strace -f -e openat ls", "busybox ls", "git -c user.name=n -c user.email=e@example.org commit -m 'touch it'", "git commit -m touch",
+    "git -c alias.x=status x", "git rebase main", "printf '[%s]' touch", "test -f touch", "export X=1", "echo touch", "ls touch",
+    "python3 -c 'print(1)'", "make touch", "touchy x", ["grep", "$(touch x)", "f"], ["git", "commit", "-m", "don't touch `this`\n"],
+    ["timeout", "5", "grep", "a(b", "f"], "uv run pytest -q", "npm run build", "docker run --rm image touchy", "git fetch --prune",
+    "git push --recurse-submodules=no", "valgrind ./a.out", "tmux ls", "perf stat ./a.out",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", NEIGHBOURS, ids=name)
+def test_wrappers_of_other_commands_are_left_alone(command: str | list[str]) -> None:
+    assert judge(command, Rule("deny", command="touch")) == "allow"
+
+
+SAME_COMMAND: list[tuple[str, str, bool]] = [
+    ("git push", "git push origin", True),
+    ("git push", "git -C sub push", True),
+    ("git push", "git --git-dir=x --no-pager push", True),
+    ("git push", "git -c user.name=n push", True),
+    ("git push", "git -c alias.x=push x", True),
+    ("git push", "/usr/bin/git push", True),
+    ("git push", "echo push | xargs git", True),
+    ("git push", "find push -exec git {} ';'", True),
+    ("git push", "git stash push", False),
+    ("git push", "git log push", False),
+    ("git push", "git ls-files | xargs git add", False),
+    ("git push --force", "git push origin main --force", True),
+    ("git push --force", "git push origin main", False),
+    ("docker compose down", "docker compose -f x.yaml down", True),
+    ("npm publish", "npm --prefix pkg publish", True),
+    ("./deploy.sh", "bash deploy.sh", True),
+    ("./deploy.sh", "scripts/deploy.sh", True),
+    ("./deploy.sh", "cat deploy.sh", False),
+    ("/usr/bin/curl", "curl x", True),
+]
+
+
+@pytest.mark.parametrize(("rule", "text", "matches"), SAME_COMMAND)
+def test_other_spellings_of_a_command_of_several_words(rule: str, text: str, matches: bool) -> None:
+    assert judge(text, Rule("deny", command=rule)) == ("deny" if matches else "allow")
+
+
+ONE_COMMAND = [row for row in [*ATTACKS, *NEIGHBOURS] if isinstance(row, str) and len(plain_commands(row) or ()) == 1]
+
+
+@pytest.mark.parametrize("command", ONE_COMMAND)
+def test_an_argument_list_and_shell_text_get_the_same_verdict(command: str) -> None:
+    commands = plain_commands(command)
+    assert commands is not None
+    for rule in (Rule[str]("deny", command="touch"), Rule[str]("ask", command="ls")):
+        assert judge(list(commands[0]), rule) == judge(command, rule) == judge(shlex.join(commands[0]), rule)
+
+
+LONG: dict[str, tuple[list[str] | None, str | None]] = {
+    "one wrapper, many words": (["env", *["a"] * 520_000], None),
+    "one wrapper, many words, as text": (None, "env " + "a " * 64_000),
+    "wrappers in wrappers": (["env"] * 520_000, None),
+    "wrappers in wrappers, as text": (None, "watch " * 20_000),
+    "the denied program again and again": (["env", *["git"] * 260_000], None),
+    "options without end": (["git", *["-a"] * 340_000], None),
+    "more than a command may have": (["ls", *["a"] * 600_000], None),
+    "a longer word than a command may have": (["ls", "a" * 200_000], None),
+    "more text than a command may have": (None, "ls " + "a" * 200_000),
+}
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_long_commands_are_judged_in_bounded_memory_and_refused_rather_than_parsed(what: str) -> None:
+    argv, text = LONG[what]
+    rules = [Rule[str]("deny", command=f"git {word}") for word in "abcdefghij"]
+    preview = Preview(argv=None if argv is None else tuple(argv), shell=text)
+    tracemalloc.start()
+    try:
+        verdict = SecurityPolicy("allow", rules=rules).judge("bash", EXECUTE, preview)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert verdict.decision == "deny"
+    assert peak < 32 << 20
+
+
+def test_commands_below_the_bounds_are_read() -> None:
+    files = [f"src/module_{number}.py" for number in range(15_000)]
+    assert judge(["timeout", "60", "ruff", *files], Rule("deny", command="touch")) == "allow"
+    assert judge(["ls", *["a"] * 500_000], Rule("deny", command="touch")) == "allow"
+    assert judge("env " * 7 + "ls", Rule("deny", command="touch")) == "allow"
+    assert judge("env " * 9 + "ls", Rule("deny", command="touch")) == "deny"
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=12)
+PROGRAMS = st.text(st.sampled_from("abcxyz019_./-"), min_size=1, max_size=8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PROGRAMS, st.lists(WORDS, max_size=6))
+def test_quoted_words_are_read_back(program: str, words: list[str]) -> None:
+    assert plain_commands(shlex.join([program, *words])) == [(program, *words)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["env", "nice", "timeout 5", "sh -c", "xargs", "sudo", "eval", "nohup", "command"]), max_size=6
+    )
+)
+def test_a_command_behind_any_wrappers_is_found(wrappers: list[str]) -> None:
+    argv = ["touch", "x"]
+    for wrapper in wrappers:
+        first, *options = wrapper.split()
+        argv = [first, *options, shlex.join(argv)] if first in ("sh", "eval") else [first, *options, *argv]
+    assert judge(argv, Rule("deny", command="touch")) == "deny"
+    assert judge(shlex.join(argv), Rule("deny", command="touch")) == "deny"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(["git", "push", "-C", "x", "--force", "stash", "/bin/git", "\0"]), max_size=8))
+def test_a_rule_that_matches_a_command_matches_it_behind_a_runner(words: list[str]) -> None:
+    if mentions(words, ["git", "push"]):
+        assert mentions(["env", *words], ["git", "push"], anywhere=True)
+        assert judge(["env", *words], Rule("deny", command="git push")) == "deny"
+
+
+def test_what_is_unreadable_names_nothing() -> None:
+    run = find_run_commands([["sh", "-c", "$x"]])
+    assert (run.is_unreadable, run.by_name, run.behind_runners) == (True, {}, ())
+
+
+def test_what_rules_on_commands_need_is_loaded_with_the_first_of_them() -> None:
+    """Not before, and nothing when a call is judged: tools may have changed the files by then."""
+    code = (
+        "import sys\n"
+        "from toolkit.guard import Preview, Rule, SecurityPolicy\n"
+        "loaded = lambda: {name for name in sys.modules if name.startswith('toolkit.guard.policy.commands')}\n"
+        "SecurityPolicy('allow', rules=[Rule('deny', path='x')]).judge('bash', ['execute'], Preview(shell='ls'))\n"
+        "assert not loaded()\n"
+        "policy = SecurityPolicy('deny', rules=[Rule('deny', command='rm'), Rule('allow', command='ls')])\n"
+        "assert loaded()\n"
+        "before = set(sys.modules)\n"
+        "policy.judge('bash', ['execute'], Preview(shell='env ls -l | git log'))\n"
+        "assert set(sys.modules) == before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,384 @@
+"""Which commands a command runs, for deny and ask rules: looks through wrappers, as far as they can be read.
+
+Promise: a command behind a wrapper of ``wrapper_options`` (``sh -c``, ``env``, ``xargs``, ``find -exec``, ``sudo``,
+``git -c alias.x=!…`` and others, in each other as well) is found, or the whole counts as unreadable, which every deny and
+ask rule on commands matches. Unreadable are: shell text that is not plain words, options of a wrapper that are not known,
+shells that read their input, variables that make programs run other code, nesting deeper than 8 wrappers, and commands that
+are longer than the process guard accepts. Time is linear in the length of the command.
+
+Limit: what a program does by itself is not seen. A script, ``make``, ``awk``, ``python -c``, a link to a denied program under
+another name: the process sandbox decides what they can do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from toolkit.guard.policy.commands.shell_words import MAX_TEXT, plain_commands
+from toolkit.guard.policy.commands.wrapper_options import (
+    OTHER_RUNNERS,
+    PERMUTING,
+    PROJECT_RUNNERS,
+    RUNNERS,
+    SHELLS,
+    UNREADABLE_RUNNERS,
+    WRAPPERS,
+    unwrap,
+)
+from toolkit.guard.process.environment import runs_other_code
+
+UNKNOWN_WORDS: Final = "\0"
+"""Stands for any words, which a wrapper adds. No command that can be run contains it."""
+
+_MAX_ARGV: Final = 1 << 20  # the process guard refuses a longer command
+_MAX_DEPTH: Final = 8
+_MAX_WRAPPED_WORDS: Final = 20_000  # of all wrappers in a call together
+
+_LOADERS: Final = ("ld-linux", "ld-musl", "ld.so")
+_FIND_EXEC: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+# Shell builtins that run text, or change what later words mean.
+_OPAQUE_BUILTINS: Final = frozenset(
+    {
+        "alias", "bind", "compgen", "complete", "declare", "enable", "fc", "hash", "let", "local", "mapfile", "readarray",
+        "typeset",
+    }
+)  # fmt: skip
+# Shell builtins that evaluate what is in the brackets of `name[...]`.
+_EVALUATES_BRACKETS: Final = frozenset({"[", "export", "read", "readonly", "test", "unset", "wait"})
+_SHELL_LETTERS: Final = frozenset("BCEHOPTabcefhiklmnoprstuvx")
+_OTHER_SHELL_LETTERS: Final = frozenset("ciln")  # of shells whose other letters may have values
+_OTHER_SHELLS: Final = frozenset({"csh", "fish", "tcsh"})
+_SHELL_LONG: Final = frozenset(
+    {"--login", "--noediting", "--noprofile", "--norc", "--posix", "--restricted", "--verbose"}
+)
+# Subcommands and options of git that run a program of the caller's choice in ways that are not looked into.
+_OPAQUE_GIT: Final = frozenset(
+    {"difftool", "filter-branch", "hook", "instaweb", "mergetool", "remote-ext", "send-email"}
+)
+_OPAQUE_GIT_OPTIONS: Final = ("--exec", "--extcmd", "--open-files-in-pager", "--receive-pack", "--upload-pack")
+_HARMLESS_GIT_SETTING: Final = re.compile(
+    r"(user\.(name|email)|color\.[a-z.]+|advice\.[a-z]+|core\.(quotepath|autocrlf|filemode)|commit\.gpgsign|"
+    r"init\.defaultbranch|log\.date|safe\.directory|protocol\.version|pull\.(ff|rebase)|push\.default)(=.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class _Unreadable(Exception):
+    """Something of a command cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommands:
+    """All commands that a call would run, by the names of their programs."""
+
+    by_name: Mapping[str, Sequence[tuple[str, ...]]]
+    behind_runners: Sequence[tuple[str, ...]]
+    """Commands of programs that run others: any of their words may be a program."""
+    is_unreadable: bool
+
+
+NOTHING: Final = RunCommands({}, (), False)
+UNREADABLE: Final = RunCommands({}, (), True)
+
+
+def find_run_commands(commands: Iterable[Sequence[str]]) -> RunCommands:
+    """What the commands of a call run, themselves included.
+
+    >>> sorted(find_run_commands([["sudo", "sh", "-c", "rm x"]]).by_name)
+    ['rm', 'sh', 'sudo']
+    >>> find_run_commands([["bash", "-c", "$(id)"]]).is_unreadable
+    True
+    """
+    search = _Search()
+    try:
+        for argv in commands:
+            search.read_argv(tuple(argv), 0)
+    except _Unreadable:
+        return UNREADABLE
+    return RunCommands(search.by_name, search.behind_runners, False)
+
+
+def name_of(program: str) -> str:
+    """The last name of a path: ``/bin/rm`` is ``rm``."""
+    return program.rpartition("/")[2]
+
+
+class _Search:
+    """Collects the commands of one call."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+        self.behind_runners: list[tuple[str, ...]] = []
+        self._wrapped_words = 0
+
+    def read_text(self, text: str, depth: int) -> None:
+        commands = plain_commands(text)
+        if commands is None:
+            raise _Unreadable
+        for argv in commands:
+            self.read_argv(argv, depth)
+
+    def read_argv(self, argv: tuple[str, ...], depth: int) -> None:
+        if not argv:
+            return
+        name = name_of(argv[0])
+        # An option where a program should be was not understood; the rest stands for names that are not known here.
+        if not name or name.startswith("-") or any(sign in name for sign in "\0{}"):
+            raise _Unreadable
+        if depth == 0 and (sum(map(len, argv)) + len(argv) > _MAX_ARGV or max(map(len, argv)) > MAX_TEXT):
+            raise _Unreadable
+        self.by_name[name].append(argv)
+        reader = _READERS.get(name) or (_read_loosely if name.startswith(_LOADERS) else None)
+        if reader is None:
+            return
+        self._wrapped_words += len(argv)
+        if depth == _MAX_DEPTH or self._wrapped_words > _MAX_WRAPPED_WORDS:
+            raise _Unreadable
+        if name in RUNNERS or reader is _read_loosely:
+            self.behind_runners.append(argv)
+        reader(self, (name, *argv[1:]), depth + 1)
+
+
+_Reader = Callable[[_Search, tuple[str, ...], int], None]
+
+
+def _read_wrapper(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    wrapper = WRAPPERS[argv[0]]
+    behind = unwrap(wrapper, argv, permutes=argv[0] in PERMUTING)
+    if behind is None or any(map(runs_other_code, behind.assigned)):
+        raise _Unreadable
+    words, texts = behind.words, behind.texts
+    if argv[0] == "env" and texts:  # env -S: the text is split into words of its own command line
+        _read_split_text(search, texts, words, depth)
+        return
+    if argv[0] == "flock" and words[:1] in (("-c",), ("--command",)):
+        words, texts = (), words[1:2]
+    if not words and not texts and (wrapper.starts_shell or _has_unknown_words(argv)):
+        raise _Unreadable
+    for text in texts:
+        search.read_text(text, depth)
+    if wrapper.joins and words:
+        search.read_text(" ".join(words), depth)
+        if " " in words[0]:  # shell text as one word, not a program
+            return
+    search.read_argv(_with_unknown_words(argv, words) if wrapper.takes_more_words else words, depth)
+
+
+def _read_split_text(search: _Search, texts: Sequence[str], words: tuple[str, ...], depth: int) -> None:
+    for text in texts:
+        commands = plain_commands(text)
+        if commands is None or len(commands) != 1:
+            raise _Unreadable
+        search.read_argv(("env", *commands[0], *words), depth)
+
+
+def _has_unknown_words(words: Iterable[str]) -> bool:
+    return any(UNKNOWN_WORDS in word for word in words)
+
+
+def _with_unknown_words(argv: Sequence[str], words: tuple[str, ...]) -> tuple[str, ...]:
+    """The command of ``xargs`` with what it reads from its input: behind it, and wherever the text of ``-I`` is."""
+    if not words:
+        return ()
+    options = argv[1 : len(argv) - len(words)]
+    for option, following in zip(options, [*options[1:], ""], strict=False):
+        mark = None
+        if option.startswith("-I"):
+            mark = option[2:] or following
+        elif option.startswith("-i") or option.partition("=")[0] == "--replace":
+            mark = (option.partition("=")[2] if option.startswith("--") else option[2:]) or "{}"
+        elif option.startswith("-") and not option.startswith("--") and ("I" in option or "i" in option):
+            raise _Unreadable
+        if mark is not None:
+            words = tuple(word.replace(mark, UNKNOWN_WORDS) for word in words)
+    return (*words, UNKNOWN_WORDS)
+
+
+def _read_shell(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    place, has_text, reads_input = 1, False, False
+    while place < len(argv):
+        word = argv[place]
+        if word in ("-", "--"):
+            place += 1
+            break
+        if word[:1] not in ("-", "+"):
+            break
+        letters = word[1:]
+        if word.startswith("--"):
+            letters = ""
+            if word not in _SHELL_LONG:
+                raise _Unreadable
+        elif not (_OTHER_SHELL_LETTERS if argv[0] in _OTHER_SHELLS else _SHELL_LETTERS).issuperset(letters):
+            raise _Unreadable
+        has_text |= "c" in letters
+        reads_input |= "s" in letters
+        place += 1 + letters.count("o") + letters.count("O")
+    if has_text and place < len(argv):
+        search.read_text(argv[place], depth)
+    elif has_text or reads_input:
+        raise _Unreadable
+    else:
+        _read_script(search, argv[place:], depth)
+
+
+def _read_source(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    _read_script(search, argv[1:], depth)
+
+
+def _read_script(search: _Search, words: tuple[str, ...], depth: int) -> None:
+    """A file that a shell reads. What is in it is not seen, as for any program; but it must be a file."""
+    if not words or words[0].startswith(("-", "/dev/", "/proc/")):
+        raise _Unreadable
+    search.read_argv(words, depth)
+
+
+def _read_rest(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    search.read_argv(argv[1:], depth)
+
+
+def _read_find(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    if _has_unknown_words(argv):
+        raise _Unreadable
+    starts = [place for place, word in enumerate(argv) if word in _FIND_EXEC]
+    for start, end in zip(starts, [*starts[1:], len(argv)], strict=False):
+        words = tuple(UNKNOWN_WORDS if "{}" in word else word for word in argv[start + 1 : end])
+        search.read_argv(words[: words.index(";")] if ";" in words else words, depth)
+
+
+def _read_fd(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    if _has_unknown_words(argv):
+        raise _Unreadable
+    for place, word in enumerate(argv):
+        found = re.fullmatch(r"--exec(?:-batch)?(?:=(.*))?|-[A-Za-z0-9]*?[xX](.*)", word, re.DOTALL)
+        if found is None:
+            continue
+        first = found[1] or found[2]
+        words = (*([first] if first else []), *argv[place + 1 :])
+        command = (*(UNKNOWN_WORDS if "{" in part else part for part in words), UNKNOWN_WORDS)
+        search.read_argv(command, depth)
+        return
+
+
+def _read_git(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    place, aliases = 1, []
+    while place < len(argv) and argv[place].startswith("-"):
+        word = argv[place]
+        if word.startswith(("--config-env", "--exec-path=")):
+            raise _Unreadable
+        if word == "-c" and place + 1 < len(argv):
+            key, _, value = argv[place + 1].partition("=")
+            if key.lower().startswith("alias."):
+                aliases.append(value)
+            elif not _HARMLESS_GIT_SETTING.fullmatch(argv[place + 1]):
+                raise _Unreadable
+        place += 2 if word in ("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--attr-source") else 1
+    words = argv[place:]
+    if _has_unknown_words(words[:1]):
+        raise _Unreadable
+    for alias in aliases:
+        commands = plain_commands(alias.removeprefix("!"))
+        if commands is None:
+            raise _Unreadable
+        commands[-1] = (*commands[-1], *words[1:])
+        for command in commands:
+            search.read_argv(command if alias.startswith("!") else ("git", *command), depth)
+    _read_git_subcommand(search, words, depth)
+
+
+def _read_git_subcommand(search: _Search, words: tuple[str, ...], depth: int) -> None:
+    """The subcommands that run what their arguments say."""
+    name = words[0] if words else ""
+    if name in _OPAQUE_GIT or (name in ("bisect", "rebase", "submodule") and _has_unknown_words(words)):
+        raise _Unreadable
+    if words[:2] == ("bisect", "run"):
+        search.read_argv(words[2:], depth)
+    elif name == "submodule" and "foreach" in words:
+        command = [word for word in words[words.index("foreach") + 1 :] if word not in ("--recursive", "--quiet", "-q")]
+        search.read_text(" ".join(command), depth)
+    elif name == "rebase":
+        for word, following in zip(words, [*words[1:], ""], strict=True):
+            found = re.fullmatch(r"--e(?:x|xe|xec)?(?:=(.*))?|-[A-Za-wyz]*x(.*)", word, re.DOTALL)
+            if found is not None:
+                search.read_text(found[1] or found[2] or following, depth)
+    elif (name == "grep" and any(word.startswith("-O") for word in words)) or any(map(_runs_program_of_git, words)):
+        raise _Unreadable
+
+
+def _runs_program_of_git(word: str) -> bool:
+    """Whether an option of git, which may be abbreviated, names a program."""
+    option = word.partition("=")[0]
+    return len(option) > 3 and any(full.startswith(option) for full in _OPAQUE_GIT_OPTIONS)
+
+
+def _read_loosely(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    """A program that runs others, with options that are not known: whatever can be a command is taken for one."""
+    if len(argv) == 1:
+        raise _Unreadable
+    for word in argv[1:]:
+        if word.startswith("-"):
+            value = word.partition("=")[2] if word.startswith("--") else word[2:]
+            if value and not value.isdecimal():
+                search.read_text(value, depth)
+        elif not word.replace("=", "").isalnum():
+            search.read_text(word, depth)
+
+
+def _read_project_runner(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    """``uv run touch x``: options before the program may have values, so any word behind ``run`` may be the program."""
+    start = next((place for place, word in enumerate(argv) if word in ("run", "exec", "x", "npx")), len(argv))
+    words = argv[start + 1 :]
+    search.behind_runners.append(words)
+    wrapped = next((place for place, word in enumerate(words) if name_of(word) in _READERS), len(words))
+    search.read_argv(words[wrapped:], depth)
+
+
+def _read_trap(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    words = argv[2:] if argv[1:2] == ("--",) else argv[1:]
+    if len(words) > 1 and words[0] not in ("", "-", "-l", "-p"):
+        search.read_text(words[0], depth)
+
+
+def _read_evaluating(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    names = (word.partition("=")[0] for word in argv[1:]) if argv[0] in ("export", "readonly") else ()
+    if any("[" in word for word in argv[1:]) or any(map(runs_other_code, names)):
+        raise _Unreadable
+
+
+def _read_printf(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    if any(word.startswith("-v") for word in argv[1:2]):
+        raise _Unreadable
+
+
+def _refuse_arguments(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    if len(argv) > 1:
+        raise _Unreadable
+
+
+def _refuse(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    raise _Unreadable
+
+
+def _readers(names: Iterable[str], reader: _Reader) -> dict[str, _Reader]:
+    return dict.fromkeys(names, reader)
+
+
+_READERS: Final[dict[str, _Reader]] = {
+    **_readers(WRAPPERS, _read_wrapper),
+    **_readers(SHELLS, _read_shell),
+    **_readers(OTHER_RUNNERS, _read_loosely),
+    **_readers(UNREADABLE_RUNNERS, _refuse),
+    **_readers(PROJECT_RUNNERS, _read_project_runner),
+    **_readers(_OPAQUE_BUILTINS, _refuse_arguments),
+    **_readers(_EVALUATES_BRACKETS, _read_evaluating),
+    **_readers((".", "source"), _read_source),
+    **_readers(("busybox", "toybox"), _read_rest),
+    **_readers(("fd", "fdfind"), _read_fd),
+    "find": _read_find,
+    "git": _read_git,
+    "printf": _read_printf,
+    "trap": _read_trap,
+}
