@@ -25,13 +25,18 @@ def is_hidden_character(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN and character not in _JOINERS
 
 
-def escape_hidden(line: str) -> str:
-    """The line with every hidden character written as an escape; tabs stay. Backslashes stay, so it cannot be reversed.
+def escape_hidden(text: str, kept: str = "\t") -> str:
+    """The text with every hidden character written as an escape, except those in ``kept``.
+
+    Backslashes stay, so it cannot be reversed.
 
     >>> escape_hidden("red\\x1b[31m\\tkept\\r")
     'red\\\\x1b[31m\\tkept\\\\r'
     """
-    return line if line.replace("\t", "").isprintable() else hidden_pattern("\t").sub(_escape, line)
+    visible = text
+    for character in kept:
+        visible = visible.replace(character, "")
+    return text if visible.isprintable() else hidden_pattern(kept).sub(_escape, text)
 
 
 @cache
