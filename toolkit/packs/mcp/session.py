@@ -31,6 +31,7 @@ from toolkit.packs.mcp.incoming import IncomingStream
 from toolkit.packs.mcp.own_errors import OWN_ERROR, read_own_error
 from toolkit.packs.mcp.server_log import ServerLog
 from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams
+from toolkit.runtime.call.reader import first_errors
 from toolkit.runtime.workers import Workers
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ async def _transport(streams: TransportStreams) -> AsyncIterator[TransportStream
 
 def _first_error(error: ValidationError) -> str:
     """Where the first mistake is and what it is, without the value."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = first_errors(error, 1)[0]
     return f"{'/'.join(map(str, first['loc']))}: {first['msg']}"
 
 

@@ -17,7 +17,7 @@ from toolkit.packs.finite_json import find_not_json
 from toolkit.packs.hide_secrets import hide_secrets
 from toolkit.packs.media import block_type
 from toolkit.packs.openapi.body import is_json
-from toolkit.runtime.call.reader import Reader, describe_errors
+from toolkit.runtime.call.reader import Reader, describe_errors, first_errors
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _schema_error(owner: str, response: Response, error: ValidationError) -> Too
         "INVALID_OUTPUT",
         f"{owner} sent an answer that its OpenAPI document does not allow: {describe_errors(error)}",
         status=response.status,
-        errors=error.errors(include_input=False, include_url=False)[:_MAX_ERRORS],
+        errors=first_errors(error, _MAX_ERRORS),
         error_count=error.error_count(),
     )
 
