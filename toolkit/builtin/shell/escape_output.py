@@ -16,7 +16,9 @@ from typing import Final
 
 from toolkit.visible import hidden_pattern
 
-_VISIBLE: Final = bytes(code for code in range(0x80) if chr(code).isprintable() or chr(code) in "\t\n")
+_ASCII: Final = bytes(range(0x80))
+_VISIBLE: Final = bytes(code for code in _ASCII if chr(code).isprintable() or chr(code) in "\t\n")
+_CONTROLS: Final = bytes(set(_ASCII) - set(_VISIBLE))
 _SEPARATOR: Final = "\r"
 """Never in a text that is escaped here: carriage returns have become line feeds."""
 
@@ -101,10 +103,12 @@ def _escape_bytes(data: bytes) -> str:
 
 
 def _are_hidden_rare(text: str) -> bool:
-    data = text.encode("utf-8", "ignore")
-    not_utf8 = len(text.encode("utf-8", "surrogateescape")) - len(data)
-    ascii_controls = len(data) - len(data.translate(None, bytes(set(range(0x80)) - set(_VISIBLE))))
-    return (not_utf8 + ascii_controls) * _RARE < len(text)
+    """An estimate at little cost: hidden characters outside ASCII are not counted."""
+    data = text.encode("utf-8", "surrogateescape")
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    # A character of several bytes has at most twice as many as it has more than one; what exceeds that is not UTF-8.
+    not_utf8 = len(data.translate(None, _ASCII)) - 2 * (len(data) - len(text))
+    return (controls + not_utf8) * _RARE < len(data)
 
 
 def _escape_foreign(text: str) -> str:

@@ -47,7 +47,7 @@ class IncomingStream:
             if isinstance(item, Exception):
                 self._log.warn(f"a message that cannot be read is ignored ({type(item).__name__})")
             elif isinstance(item.message, JSONRPCResponse):
-                return _limit_answer(item, item.message)
+                return limit_answer(item, item.message)
             elif not isinstance(item.message, JSONRPCNotification) or self._is_useful(item.message):
                 return item
 
@@ -108,7 +108,7 @@ def _is_number(value: object) -> bool:
         return False
 
 
-def _limit_answer(item: SessionMessage, answer: JSONRPCResponse) -> SessionMessage:
+def limit_answer(item: SessionMessage, answer: JSONRPCResponse) -> SessionMessage:
     content = answer.result.get("content")
     if not isinstance(content, list) or len(content) <= MAX_ITEMS:
         return item

@@ -53,7 +53,7 @@ class JsonRpcReader:
     async def messages(self) -> AsyncIterator[JSONRPCMessage]:
         """The valid messages, until the end of the output or a fatal problem."""
         async for line in self._read_lines():
-            message = _parse_message(line)
+            message = parse_message(line)
             if message is not None:
                 self._bad_lines = 0
                 self._count_request(message)
@@ -110,7 +110,7 @@ class JsonRpcReader:
                 return
 
 
-def _parse_message(line: bytes) -> JSONRPCMessage | None:
+def parse_message(line: bytes) -> JSONRPCMessage | None:
     """The message in a line, or None. An invalid answer becomes an error message: a call is waiting for it."""
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
