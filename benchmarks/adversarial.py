@@ -15,7 +15,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
@@ -91,7 +91,7 @@ def _peak_megabytes(action: Callable[[], object]) -> float:
 
 
 def _cases(stack: ExitStack, folder: Path) -> Iterator[Case]:
-    rules: list[Rule[Any]] = [
+    rules = [
         Rule("deny", command="rm -rf"),
         Rule("deny", path="**/a*a*a*a*b/**"),
         Rule("ask", permission="network"),
