@@ -408,7 +408,7 @@ class AsyncTools:
 
         :param url: The http or https URL to fetch.
         :param format: Format for HTML pages; other text is returned as it is.
-        :param timeout_ms: Timeout in milliseconds, including redirects.
+        :param timeout_ms: Timeout in milliseconds, including redirects and the conversion of the page.
         :param max_bytes: Maximum number of bytes to read, and to return as text.
         """
         return await self._call("webfetch", {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-snapshots", action="store_true", help="rewrite the committed snapshots and generated documents"
     )
 
+
+MACHINE_LACKS = "this machine gives no"
+"""How the reason of a skip begins where a sandbox is not available; see ``tests/guard/ways.py``."""
 
 FOLDER_MARKS = {
     "tests/corpus": "corpus",
@@ -61,6 +65,14 @@ def _place(path: Path) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--everything"):
         settings.load_profile("default")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how many cases were skipped because this machine lacks a sandbox, and why; also with ``--quiet``."""
+    reasons = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    lacking = Counter(reason.removeprefix("Skipped: ") for reason in reasons if MACHINE_LACKS in reason)
+    for reason, count in sorted(lacking.items()):
+        terminalreporter.write_line(f"{count} cases are skipped: {reason}")
 
 
 @pytest.fixture(autouse=True, scope="session")

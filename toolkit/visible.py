@@ -6,7 +6,9 @@ separators.
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from functools import cache
 from typing import Final
 
 BOM: Final = "\ufeff"
@@ -15,26 +17,53 @@ BOM: Final = "\ufeff"
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 # Format characters too, but Persian, Indic scripts and emoji cannot be spelled without them.
 _JOINERS: Final = frozenset("\u200c\u200d")
-_KEPT: Final = _JOINERS | {"\t"}
+# Where Unicode puts hidden characters; elsewhere are ideographs, private use and nothing.
+_PLACES: Final = (range(0x20000), range(0xE0000, 0xE1000))
 
 
 def is_hidden_character(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN and character not in _JOINERS
 
 
-def escape_hidden(line: str) -> str:
-    """The line with every hidden character written as an escape; tabs stay. Backslashes stay, so it cannot be reversed.
+def escape_hidden(text: str, kept: str = "\t") -> str:
+    """The text with every hidden character written as an escape, except those in ``kept``.
+
+    Backslashes stay, so it cannot be reversed.
 
     >>> escape_hidden("red\\x1b[31m\\tkept\\r")
     'red\\\\x1b[31m\\tkept\\\\r'
     """
-    return line if line.replace("\t", "").isprintable() else "".join(map(_escape, line))
+    visible = text
+    for character in kept:
+        visible = visible.replace(character, "")
+    return text if visible.isprintable() else hidden_pattern(kept).sub(_escape, text)
 
 
-def _escape(character: str) -> str:
-    if character in _KEPT or unicodedata.category(character) not in _HIDDEN:
-        return character
-    return character.encode("unicode_escape").decode()
+@cache
+def hidden_pattern(kept: str) -> re.Pattern[str]:
+    """An expression that matches one hidden character that is not in ``kept``; made at its first use.
+
+    >>> hidden_pattern("\\n").sub("?", "a\\tb\\n")
+    'a?b\\n'
+    """
+    ranges: list[list[int]] = []
+    for code in _hidden_codes():
+        if chr(code) in kept:
+            continue
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return re.compile("[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges) + "]")
+
+
+@cache
+def _hidden_codes() -> tuple[int, ...]:
+    return tuple(code for place in _PLACES for code in place if is_hidden_character(chr(code)))
+
+
+def _escape(hidden: re.Match[str]) -> str:
+    return hidden[0].encode("unicode_escape").decode()
 
 
 def escape_hidden_lines(text: str) -> str:
@@ -69,7 +98,7 @@ def to_one_line(text: str) -> str:
     'a b [31mc'
     """
     line = " ".join(text.split())
-    return line if line.isprintable() else " ".join(_drop_hidden(line, " ").split())
+    return line if line.isprintable() else " ".join(hidden_pattern("").sub("", line).split())
 
 
 def drop_hidden(text: str) -> str:
@@ -80,10 +109,4 @@ def drop_hidden(text: str) -> str:
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if text.replace("\n", "").replace("\t", "").isprintable() else _drop_hidden(text, " \n\t")
-
-
-def _drop_hidden(text: str, kept: str) -> str:
-    return "".join(
-        letter for letter in text if letter in kept or letter in _JOINERS or unicodedata.category(letter) not in _HIDDEN
-    )
+    return text if text.replace("\n", "").replace("\t", "").isprintable() else hidden_pattern("\n\t").sub("", text)

@@ -14,7 +14,7 @@ class WebfetchInput(ToolModel, extra="forbid"):
     format: Literal["markdown", "text", "html"] = "markdown"
     """Format for HTML pages; other text is returned as it is."""
     timeout_ms: Annotated[int, Field(ge=1, le=120000)] = 30000
-    """Timeout in milliseconds, including redirects."""
+    """Timeout in milliseconds, including redirects and the conversion of the page."""
     max_bytes: Annotated[int, Field(ge=1, le=10485760)] = 5242880
     """Maximum number of bytes to read, and to return as text."""
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from toolkit.builtin.shell.escape_output import OutputEscaper
 from toolkit.builtin.shell.output_buffer import STREAMS, OutputCollector, Stream, shorten
+from toolkit.visible import drop_hidden, escape_hidden
 
 
 def escaped(*chunks: bytes) -> str:
@@ -120,3 +121,50 @@ def check_ends(shown: str, whole: str, limit: int) -> None:
     assert (found[2] == "…\n") == (not head.endswith("\n"))
     before = whole[: len(whole) - len(tail)]
     assert bool(mark) == (bool(tail) and not before.endswith("\n"))
+
+
+# -- the same as looking at every character --------------------------------------------------------------------------
+
+
+def escape_one_by_one(data: bytes) -> str:
+    """The definition: each character by itself."""
+    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(map(shown, text))
+
+
+def shown(character: str) -> str:
+    if 0xDC80 <= ord(character) <= 0xDCFF:
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    if character in "\t\n\u200c\u200d" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+KINDS_OF_TEXT = st.sampled_from(
+    [b"plain text ", b"\x1b[31mred\x1b[0m", b"\0", b"\0\x01\x02\x03\x04\x05", b"\b\b", b"\xff", b"\x80\xc3(", b"\r", b"\r\n",
+     b"\n", b"\t", "sch\u00f6n ".encode(), "\u6f22\u5b57\u3000".encode(), "\u00a0".encode(), "\u202e".encode(),
+     "\U000e0041".encode(), "\U0001f469\u200d\U0001f4bb".encode(), b"\\x1b", b"\xed\xa0\x80", b"\xc2\x9b", bytes(range(256))]
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(KINDS_OF_TEXT, st.integers(1, 100)), max_size=12))
+@settings(deadline=None)
+def test_escaping_equals_its_definition_whether_hidden_characters_are_rare_or_many(
+    parts: list[tuple[bytes, int]],
+) -> None:
+    data = b"".join(piece * times for piece, times in parts)
+    assert escaped(data) == escape_one_by_one(data)
+
+
+@given(st.binary(max_size=400))
+@settings(deadline=None)
+def test_escaping_of_any_bytes_equals_its_definition(data: bytes) -> None:
+    assert escaped(data) == escape_one_by_one(data)
+
+
+def test_every_character_of_unicode_is_shown_as_defined() -> None:
+    for first in range(0, 0x110000, 0x1000):
+        text = "".join(chr(code) for code in range(first, first + 0x1000) if not 0xD800 <= code <= 0xDFFF)
+        assert escaped(text.encode()) == escape_one_by_one(text.encode()), hex(first)
+        assert escape_hidden(text) == "".join(map(shown, text)).replace("\n", "\\n"), hex(first)
+        assert drop_hidden(text) == "".join(c for c in text.replace("\r", "\n") if shown(c) == c), hex(first)

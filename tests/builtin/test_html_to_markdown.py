@@ -417,6 +417,16 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "tall_cells": lambda n: "<table><tr>" + "<td rowspan=50>x" * n + "<tr><td>y" * n,
     "lines_of_code": lambda n: "<pre>" + "`\n" * n,
     "code_in_quotations": lambda n: "<blockquote>" * 50 + "<pre>" + "x\n" * n,
+    "rows": lambda n: "<table>" + "<tr><td>x<td>y" * n,
+    "cells": lambda n: "<table><tr>" + "<td>x" * n,
+    "wide_rows": lambda n: "<table><tr>" + "<td>x" * 50 + "<tr><td>y" * n,
+    "empty_rows": lambda n: "<table>" + "<tr>" * n,
+    "tables_in_tables": lambda n: "<table><tr><td>x" * n + "</table>" * n,
+    "items": lambda n: "<ol>" + "<li>x" * n,
+    "lists_in_lists": lambda n: "<ul><li>x" * n,
+    "images": lambda n: "<img alt=x src=y>" * n,
+    "breaks": lambda n: "x<br>" * n,
+    "ways_up": lambda n: f"<a href='{'../' * n}x'>x</a>",
     "drawings": lambda n: "<svg><path>" * n,
     "unseen_letters": lambda n: "\u202e\u200b\0x" * n,
 }
@@ -470,5 +480,23 @@ def test_what_is_nested_too_deep_keeps_its_text() -> None:
 
 def test_the_caller_is_asked_while_a_page_is_cleaned() -> None:
     asked: list[None] = []
-    list(Page("<p>x" * 5000, URL, check=lambda: asked.append(None)).events())
+    list(Page("<p>x" * 5120, URL, check=lambda: asked.append(None)).events())
     assert len(asked) == 10
+
+
+class Stopped(Exception):
+    """The caller does not want to wait any longer."""
+
+
+def stop() -> None:
+    raise Stopped
+
+
+@pytest.mark.parametrize("write", [to_markdown, to_text])
+@pytest.mark.parametrize("case", ["rows", "cells", "wide_rows", "code_in_quotations", "stars"])
+def test_the_caller_is_asked_also_when_all_events_are_read(case: str, write: Callable[..., str]) -> None:
+    events = list(Page(HOSTILE[case](5000), URL).events())
+    assert write(iter(events), 1 << 20)
+    if (case, write) != ("stars", to_text):  # nothing is escaped in plain text
+        with pytest.raises(Stopped):
+            write(iter(events), 1 << 20, stop)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import time
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -332,6 +333,30 @@ def test_132_a_silent_answer_is_ended_by_the_call_s_deadline(site: Site, web: To
 @pytest.mark.slow
 def test_the_shorter_of_the_two_limits_counts(site: Site, web: Toolkit) -> None:
     assert isinstance(failure(web.with_options(deadline=600), silent(site), timeout_ms=300), ToolFailed)
+
+
+@pytest.mark.parametrize("form", ["markdown", "text", "html"])
+def test_the_limit_also_holds_while_the_page_is_converted(
+    site: Site, web: Toolkit, form: Form, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the tool jumps when the page has come, as if its conversion took a minute."""
+    url = site.serve("<table>" + "<tr><td>x<td>y" * 1000)
+    assert web.tools.webfetch(url=url, format=form).content  # the control: in time it is converted
+    site.asked.clear()
+
+    class JumpingClock:
+        @staticmethod
+        def monotonic() -> float:
+            return time.monotonic() + 60 * len(site.asked)
+
+    monkeypatch.setattr("toolkit.builtin.web.webfetch.time", JumpingClock)
+    with pytest.raises(ToolFailed) as caught:
+        web.tools.webfetch(url=url, format=form, timeout_ms=50_000)
+    assert caught.value.reason == "NETWORK" and caught.value.details["timed_out"] is True
+    assert f"converting them to {form} took longer than the 50 s of this fetch" in caught.value.message
+    assert "ask for fewer max_bytes, or raise timeout_ms (up to 120000)" in caught.value.message
+    site.asked.clear()
+    assert web.tools.webfetch(url=url, format=form, timeout_ms=120_000).content
 
 
 def test_a_cancelled_call_asks_nobody(site: Site, web: Toolkit) -> None:

@@ -27,9 +27,16 @@ class OddHttp:
         self.url = ""
         self.sessions = 0
         self.released = threading.Event()
+        self.flood: dict[str, Any] = {}
+        self.flood_size = 0
+        self.has_flooded = threading.Event()
 
     def methods(self) -> list[str]:
         return [body["method"] for verb, _, _, body in self.requests if verb == "POST" and "method" in body]
+
+
+def _event(data: str) -> bytes:
+    return f"data: {data}\n\n".encode()
 
 
 @contextmanager
@@ -57,6 +64,10 @@ def odd_http(tls: ssl.SSLContext | None = None) -> Iterator[OddHttp]:
 
         def do_GET(self) -> None:
             odd.requests.append(("GET", self.path, self._headers(), None))
+            if odd.habit == "floods by itself":
+                self._send(200, _event("\x1b[31m no JSON" * 20) * odd.flood_size, {"content-type": "text/event-stream"})
+                odd.has_flooded.set()
+                return
             self._send(405, b"")
 
         def do_DELETE(self) -> None:
@@ -101,6 +112,10 @@ def odd_http(tls: ssl.SSLContext | None = None) -> Iterator[OddHttp]:
                     self.close_connection = True
                 case "ends the stream":
                     self._send(200, b": nothing\n\n", {"content-type": "text/event-stream"})
+                case "floods":
+                    answer = {"jsonrpc": "2.0", "id": body["id"], "result": number}
+                    flood = _event(json.dumps({"jsonrpc": "2.0", **odd.flood})) * odd.flood_size
+                    self._send(200, flood + _event(json.dumps(answer)), {"content-type": "text/event-stream"})
                 case "forgets once" if odd.sessions == 1:
                     self._send(404, b"")
                 case "always forgets":

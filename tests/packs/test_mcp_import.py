@@ -90,6 +90,7 @@ def test_all_pages_are_read_in_order() -> None:
     ("habit", "words"),
     [
         ("loop", "sends the same page of its tools again and again"),
+        ("crowd", "lists more than 10000 tools, or 64 MiB of them"),
         ("endless", "has more than 1000 pages of tools"),
         (
             "dies at once",

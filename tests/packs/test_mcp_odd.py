@@ -25,9 +25,9 @@ def test_text_that_says_more_than_the_structure_is_kept_beside_it(make_sync: Doo
     assert message.metadata["text"] == "y" * (8 << 20)
 
 
-def test_very_many_media_cost_no_more_than_their_number(make_sync: Doors) -> None:
+def test_very_many_media_are_read_up_to_a_limit(make_sync: Doors) -> None:
     message = make_sync(odd("many blocks")).invoke("odd", {})
-    assert message.content.n == len(message.attachments) == 60_000
+    assert message.content.n == len(message.attachments) == 10_000
 
 
 REFUSED = {
@@ -39,6 +39,7 @@ REFUSED = {
     "fails": ("TOOL_ERROR", "it is broken"),
     "fails telling": ("TOOL_ERROR", "the token is ${TOKEN}"),
     "forges": ("REMOTE", r"refused the request: the token is ${TOKEN}\x1b"),
+    "too many blocks": ("TOO_LARGE", "the server's answer has 400000 parts; at most 10000 are read"),
     "asks without listening": ("SERVER_DIED", "it sent more than 1000 requests without reading the answers"),
     "dies": ("SERVER_DIED", "the token is ${TOKEN}"),
     "text only": (

@@ -104,6 +104,13 @@ FAILURES: dict[str, tuple[Answer, str, str, bool]] = {
     "a page": (Answer(b"<p>hello", content_type="text/html"), "REMOTE", "the service 'shop' answered with text/html, but its OpenAPI document declares JSON: <p>hello", True),
     "the token as a type": (Answer(b"x", content_type=f"text/{SECRET}"), "REMOTE", "the service 'shop' answered with text/[secret], but its OpenAPI document declares JSON: x", True),
     "broken JSON": (Answer(b'{"id": 1'), "REMOTE", "the service 'shop' answered with text that is not JSON", True),
+    "NaN": (Answer(b'{"id": NaN}'), "REMOTE", "the service 'shop' answered with text that is not JSON", True),
+    "an infinite number": (
+        Answer(b'{"id": 1, "more": [1e999]}'),
+        "REMOTE",
+        "the service 'shop' sent an answer that has Infinity at 'more.0', which is not JSON",
+        True,
+    ),
     "JSON without end": (Answer(b"[" * 100_000), "REMOTE", "the service 'shop' answered with text that is not JSON", True),
     "a lie": (Answer(b'{"name": 7}'), "INVALID_OUTPUT", "the service 'shop' sent an answer that its OpenAPI document does not allow: id: Field required; name: Input should be a valid string", False),
     "nothing": (Answer(b"", content_type=None), "INVALID_OUTPUT", "the service 'shop' sent an answer that its OpenAPI document does not allow: the answer: ", False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -103,6 +104,39 @@ def test_names_the_rule_behind_a_decision(make_door: MakeDoor, log: Path) -> Non
     [record] = records(log)
     assert (record["decision"], record["outcome"]) == ("deny", "TOOL_NOT_ALLOWED")
     assert "not for models" in record["rule"]
+
+
+LONG = "long\x1b[31m\n\ud800" + "x" * 1_000_000
+
+
+@pytest.mark.parametrize("end", ["a", "b"])
+def test_what_a_model_chooses_is_bounded_in_the_log_and_the_chain_holds(
+    make_door: MakeDoor, log: Path, end: str
+) -> None:
+    justification = "because " * 100_000
+    rule: Any = Rule("deny", tools=["read_file"], path="secret/**", justification=justification)
+    door = make_door(SecurityPolicy(default="allow", rules=[rule]), audit=log, session_id="s" * 100_000)
+
+    error = door.call(ToolCall(LONG + end, LONG + end, {"a": 1}))
+    door.call(ToolCall(LONG + end, "add", {"a": 1, "b": 2}))
+    door.call(ToolCall("1", "read_file", {"path": "secret/key"}))
+
+    assert error.kind == "error"
+    assert log.stat().st_size < 4 * 5000
+    assert b"\x1b" not in log.read_bytes() and len(log.read_bytes().splitlines()) == 4
+    assert verify(log).problems == () and verify(log).open_calls == 0
+    unknown, start, *_, refused = records(log)
+    for shown in (unknown["tool"], unknown["call_id"], start["call_id"]):
+        assert shown.startswith("long\x1b[31m\n\ud800xxx") and len(shown) < 400
+        digest = hashlib.sha256((LONG + end).encode("utf-8", "surrogatepass")).hexdigest()
+        assert shown.endswith(f"… ({len(LONG) + 1} characters, sha256 {digest})")
+    assert (unknown["tool"], start["tool"]) == (unknown["call_id"], "add")
+    assert "because" in refused["rule"] and len(refused["rule"]) < 400
+
+
+def test_a_text_of_usual_length_is_whole_in_the_log(make_door: MakeDoor, log: Path) -> None:
+    make_door(audit=log, session_id="s" * 1000).call(ToolCall("c" * 1000, "add", {"a": 1, "b": 2}))
+    assert told(log, "session", "call_id") == [("s" * 1000, "c" * 1000)] * 2
 
 
 def test_names_the_sandbox_of_tools_that_may_run_commands(make_door: MakeDoor, log: Path) -> None:

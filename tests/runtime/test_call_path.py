@@ -286,3 +286,39 @@ with create_agent_toolkit(ToolkitContext(".", policy), packs=[pack]) as toolkit:
         "math.factorial data",
         "math_factorial error",
     ]
+
+
+def test_an_unknown_name_of_any_length_is_an_error_of_a_few_words(make_door: MakeDoor) -> None:
+    with pytest.raises(ToolNotFound) as caught:
+        make_door().invoke("x" * 1_000_000, {})
+    assert caught.value.tool_name == "x" * 100 + "…"
+    assert len(caught.value.message) < 200 and caught.value.details == {}
+
+
+WRONG_IN_MANY_PLACES: dict[str, tuple[str, dict[str, Any], int, str]] = {
+    "unknown arguments": ("add", {f"k{n}": n for n in range(100_000)}, 100_000, "k0: Extra inputs are not permitted"),
+    "some unknown arguments": (
+        "add",
+        {"a": 1, "b": 2, **{f"k{n}": n for n in range(900)}},
+        900,
+        "k0: Extra inputs are not permitted",
+    ),
+    "wrong items": ("maths_mean", {"numbers": ["x"] * 100_000}, 100_000, "numbers.0: Input should be a valid number"),
+    "long names": ("add", {"n" * 1_000_000: 1, "\x1b[31m" * 1000: 2}, 4, "a: Field required"),
+}
+
+
+@pytest.mark.parametrize("coerce", [False, True])
+@pytest.mark.parametrize("case", WRONG_IN_MANY_PLACES)
+def test_arguments_that_are_wrong_in_many_places_are_one_short_error(
+    make_door: MakeDoor, case: str, coerce: bool
+) -> None:
+    tool, arguments, count, words = WRONG_IN_MANY_PLACES[case]
+    with pytest.raises(InvalidArguments) as caught:
+        make_door(coerce=coerce).invoke(tool, arguments)
+    errors: Any = caught.value.details["errors"]
+    assert caught.value.details["error_count"] == count
+    assert len(errors) == min(count, 50) and set(errors[0]) <= {"type", "loc", "msg", "ctx"}
+    assert caught.value.message.startswith(words)
+    assert len(caught.value.message) < 2000 and len(repr(errors)) < 20_000
+    assert "\x1b" not in caught.value.message

@@ -298,6 +298,7 @@ def test_suggestions_stay_few_and_inside(fs: SandboxFS, root: Path) -> None:
         (root / f"report-{number}.txt").touch()
 
     assert len(fs.similar_paths("report.txt")) == 3
+    assert fs.similar_paths("report.txt/" + "a/" * 63) and fs.similar_paths("report.txt/" + "a/" * 64) == []
     assert len(fs.similar_paths("report.txt", limit=5)) == 5
     with pytest.raises(SandboxViolation):
         fs.similar_paths("../ws/README")

@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.request
 
-HABIT = sys.argv[1]
+HABIT, _, DETAIL = sys.argv[1].partition(": ")
 TOOL = {"name": "ask", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}
 OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -131,7 +131,30 @@ def asks_without_listening(request):
 
 def many_blocks(request):
     picture = {"type": "image", "data": "", "mimeType": "image/png"}
-    answer(request, content=[picture] * 60_000, structuredContent={"n": 60_000})
+    answer(request, content=[picture] * 10_000, structuredContent={"n": 10_000})
+
+
+def too_many_blocks(request):
+    answer(request, content=[{"type": "text", "text": "x"}] * 400_000, structuredContent={"n": 1})
+
+
+def floods(request):
+    """Sends the message in the second part of the habit, as often as the tool's text says, then answers."""
+    number = int(request["params"]["arguments"]["text"])
+    line = json.dumps({"jsonrpc": "2.0", **json.loads(DETAIL)}) + "\n"
+    sys.stdout.write(line * number)
+    answer(request, **text("6", structuredContent={"n": 6}))
+
+
+def many_keys(request):
+    answer(request, content=[], structuredContent={"n": 1, **{f"k{number}": number for number in range(100_000)}})
+
+
+def structured(request):
+    """Structured content as it is written in the second part of the habit, which need not be JSON."""
+    message = {"jsonrpc": "2.0", "id": request["id"], "result": {"content": [], "structuredContent": "HERE"}}
+    sys.stdout.write(json.dumps(message).replace('"HERE"', DETAIL) + "\n")
+    sys.stdout.flush()
 
 
 count = 0
@@ -181,6 +204,8 @@ def page(number):
         return {"tools": [TOOL], "nextCursor": "again"}
     if HABIT == "endless":
         return {"tools": [], "nextCursor": str(number + 1)}
+    if HABIT == "crowd":
+        return {"tools": [TOOL] * 4000, "nextCursor": str(number + 1)}
     if HABIT == "twins":
         return {"tools": [TOOL, {**TOOL, "name": "other"}, TOOL]}
     if number < 4:
@@ -208,6 +233,10 @@ HABITS = {
     "odd ids": odd_ids,
     "asks without listening": asks_without_listening,
     "many blocks": many_blocks,
+    "too many blocks": too_many_blocks,
+    "floods": floods,
+    "structured": structured,
+    "many keys": many_keys,
     "JSON as text": promised('{"n": 3}'),
     "text only": promised("three"),
     "wrong JSON as text": promised('{"n": "three"}'),
@@ -216,6 +245,7 @@ HABITS = {
     "loop": promised(""),
     "endless": promised(""),
     "twins": promised(""),
+    "crowd": promised(""),
     "dies at once": None,
     "never ready": None,
     "speaks nonsense": None,

@@ -4,30 +4,42 @@ Tabs and line feeds stay. A carriage return, with or without a line feed after i
 state of a progress bar gets its own line. Every other control character (escape codes, NUL), every invisible format
 character (bidi overrides, tags) and every byte that is not UTF-8 is written as an escape such as ``\\x1b`` or ``\\u202e``.
 Backslashes stay as they are, so the escaping cannot be reversed.
+
+A program may write gigabytes, so no step here handles characters one by one unless hidden ones are rare.
 """
 
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Final
 
-from toolkit.visible import escape_hidden
+from toolkit.visible import hidden_pattern
 
-_MAX_REMEMBERED: Final = 4096
+_ASCII: Final = bytes(range(0x80))
+_VISIBLE: Final = bytes(code for code in _ASCII if chr(code).isprintable() or chr(code) in "\t\n")
+_CONTROLS: Final = bytes(set(_ASCII) - set(_VISIBLE))
+_SEPARATOR: Final = "\r"
+"""Never in a text that is escaped here: carriage returns have become line feeds."""
+
+_MAX_REPLACED: Final = 4
+"""Number of different hidden bytes up to which replacing one after the other is faster than the tables."""
+_RARE: Final = 64
+"""Hidden characters are rare if there are fewer than one in so many."""
+
+# Visible characters outside ASCII, in a text whose other characters are ASCII or stand for bytes that are not UTF-8.
+_FOREIGN: Final = re.compile("([^\\x00-\\x7f\\udc80-\\udcff]+)")
+# Not printable for Python, yet visible or needed: no-break and ideographic spaces, joiners.
+_ALSO_PLAIN: Final = "\xa0\u202f\u3000\u200c\u200d"
 
 
-class _Escapes(dict[int, str]):
-    """For ``str.translate``: each character as it is shown, computed when it first comes."""
-
-    def __missing__(self, code: int) -> str:
-        # How Python represents a byte that is not UTF-8.
-        shown = f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else escape_hidden(chr(code))
-        if len(self) < _MAX_REMEMBERED:
-            self[code] = shown
-        return shown
+def _shown_byte(code: int) -> bytes:
+    return bytes([code]) if code in _VISIBLE or code == ord(_SEPARATOR) else b"\\x%02x" % code
 
 
-_ESCAPES: Final = _Escapes({ord("\t"): "\t", ord("\n"): "\n"})
+_SHOWN: Final = [_shown_byte(code) for code in range(0x100)]
+_COLUMNS: Final = [bytes(shown.ljust(4, b"\0")[column] for shown in _SHOWN) for column in range(4)]
+"""For ``bytes.translate``: the first, second, third and fourth byte of what is shown for a byte, NUL for none."""
 
 
 class OutputEscaper:
@@ -56,10 +68,64 @@ class OutputEscaper:
             text = self._held + text
             self._held = "" if is_end or not text.endswith("\r") else "\r"
             text = text.removesuffix(self._held).replace("\r\n", "\n").replace("\r", "\n")
-        # Colours are by far the most common escape; the table looks at every character.
+        # Colours are by far the most common escape.
         text = text.replace("\x1b", "\\x1b")
-        return text if _is_plain(text) else text.translate(_ESCAPES)
+        return text if _is_plain(text) else _escape_hidden(text)
 
 
 def _is_plain(text: str) -> bool:
-    return text.replace("\n", "").replace("\t", "").isprintable()
+    rest = text.replace("\n", "").replace("\t", "")
+    if rest.isprintable() or rest.isascii():
+        return rest.isprintable()
+    for character in _ALSO_PLAIN:
+        rest = rest.replace(character, "")
+    return rest.isprintable()
+
+
+def _escape_hidden(text: str) -> str:
+    try:
+        return _escape_bytes(text.encode("ascii", "surrogateescape"))
+    except UnicodeEncodeError:
+        return _escape_foreign(text) if _are_hidden_rare(text) else _escape_pieces(text)
+
+
+def _escape_bytes(data: bytes) -> str:
+    """Bytes of which each is a visible ASCII character or shown as an escape."""
+    hidden = set(data.translate(None, _VISIBLE + _SEPARATOR.encode()))
+    if len(hidden) <= _MAX_REPLACED:
+        for code in hidden:
+            data = data.replace(bytes([code]), _SHOWN[code])
+        return data.decode()
+    shown = bytearray(4 * len(data))
+    for column, table in enumerate(_COLUMNS):
+        shown[column::4] = data.translate(table)
+    return shown.translate(None, b"\0").decode()
+
+
+def _are_hidden_rare(text: str) -> bool:
+    """An estimate at little cost: hidden characters outside ASCII are not counted."""
+    data = text.encode("utf-8", "surrogateescape")
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    # A character of several bytes has at most twice as many as it has more than one; what exceeds that is not UTF-8.
+    not_utf8 = len(data.translate(None, _ASCII)) - 2 * (len(data) - len(text))
+    return (controls + not_utf8) * _RARE < len(data)
+
+
+def _escape_foreign(text: str) -> str:
+    return hidden_pattern("\t\n" + _SEPARATOR).sub(_escape_character, text)
+
+
+def _escape_character(hidden: re.Match[str]) -> str:
+    code = ord(hidden[0])
+    if 0xDC80 <= code <= 0xDCFF:  # how Python represents a byte that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    return hidden[0].encode("unicode_escape").decode()
+
+
+def _escape_pieces(text: str) -> str:
+    """A text with many hidden characters: all of its ASCII parts are escaped at once, and all of the others."""
+    pieces = _FOREIGN.split(text)
+    ascii_parts = _SEPARATOR.join(pieces[::2]).encode("ascii", "surrogateescape")
+    pieces[::2] = _escape_bytes(ascii_parts).split(_SEPARATOR)
+    pieces[1::2] = _escape_foreign(_SEPARATOR.join(pieces[1::2])).split(_SEPARATOR)
+    return "".join(pieces)

@@ -6,11 +6,12 @@ Text is escaped only where it would be read as a mark, because models read the s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from toolkit.builtin.web.elements import FORMATS
+from toolkit.builtin.web.pace import Pace
 from toolkit.builtin.web.page_events import End, Event, Start
 from toolkit.builtin.web.tables import Table
 
@@ -45,14 +46,17 @@ _LINE_START: Final = re.compile(
 _TICKS: Final = re.compile("`+")
 
 
-def to_markdown(events: Iterable[Event], room: int) -> str:
-    """The events as Markdown; stops when there are more than ``room`` characters."""
-    return _Writer(room, plain=False).write(events)
+def to_markdown(events: Iterable[Event], room: int, check: Callable[[], None] = lambda: None) -> str:
+    """The events as Markdown; stops when there are more than ``room`` characters.
+
+    ``check`` is called from time to time, also while no event is read, and may raise to cancel.
+    """
+    return _Writer(room, Pace(check), plain=False).write(events)
 
 
-def to_text(events: Iterable[Event], room: int) -> str:
-    """The events as plain text, with list marks only; stops when there are more than ``room`` characters."""
-    return _Writer(room, plain=True).write(events)
+def to_text(events: Iterable[Event], room: int, check: Callable[[], None] = lambda: None) -> str:
+    """The events as plain text, with list marks only; ``room`` and ``check`` are those of ``to_markdown``."""
+    return _Writer(room, Pace(check), plain=True).write(events)
 
 
 @dataclass(slots=True)
@@ -102,8 +106,9 @@ class _OpenFormat(NamedTuple):
 
 
 class _Writer:
-    def __init__(self, room: int, *, plain: bool) -> None:
+    def __init__(self, room: int, pace: Pace, *, plain: bool) -> None:
         self._room = room
+        self._pace = pace
         self._plain = plain
         self._sheets = [_Sheet()]
         self._tables: list[Table | None] = []
@@ -145,8 +150,8 @@ class _Writer:
         elif self._plain or self._is_code:
             self._line.append(text)
         else:
-            text = _SPECIAL.sub(_escape, text)
-            self._line.append(_BRACKETS.sub(_escape, text) if self._is_link else text)
+            text = _SPECIAL.sub(self._escape, text)
+            self._line.append(_BRACKETS.sub(self._escape, text) if self._is_link else text)
 
     def _begin(self, event: Start) -> None:
         name = event.name
@@ -181,7 +186,7 @@ class _Writer:
             self._write(["---"], is_paragraph=False)
         elif name == "table":
             is_separate = sum(table is not None for table in self._tables) < MAX_TABLES
-            self._tables.append(Table() if is_separate else None)
+            self._tables.append(Table(self._pace) if is_separate else None)
         elif name == "tr" and self._table is not None:
             self._table.begin_row()
         elif name in ("td", "th") and self._table is not None:
@@ -281,6 +286,7 @@ class _Writer:
             sheet.lines.append("".join(indent.rest for indent in sheet.indents[: sheet.shared]).rstrip())
         if sheet.indents:
             for line in lines:
+                self._pace.step()
                 before = "".join([indent.take() for indent in sheet.indents[:MAX_INDENTED]])
                 sheet.lines.append((before + line).rstrip())
                 self._room -= len(before)
@@ -364,10 +370,14 @@ class _Writer:
             self._line.append(f"[image: {alt}]" if alt else "")
         elif address:
             self._room -= len(address)
-            text = _BRACKETS.sub(_escape, _SPECIAL.sub(_escape, alt))
+            text = _BRACKETS.sub(self._escape, _SPECIAL.sub(self._escape, alt))
             self._line.append(f"![{text}]({_in_parentheses(address)})")
         else:
-            self._line.append(_SPECIAL.sub(_escape, alt))
+            self._line.append(_SPECIAL.sub(self._escape, alt))
+
+    def _escape(self, special: re.Match[str]) -> str:
+        self._pace.step()
+        return "\\" + "\\".join(special[0])
 
 
 def _quote_code(text: str) -> str:
@@ -380,10 +390,6 @@ def _quote_code(text: str) -> str:
 
 def _in_parentheses(address: str) -> str:
     return address.replace("(", "%28").replace(")", "%29")
-
-
-def _escape(special: re.Match[str]) -> str:
-    return "\\" + "\\".join(special[0])
 
 
 def _escape_start(start: re.Match[str]) -> str:

@@ -31,6 +31,7 @@ from toolkit.builtin.web.elements import (
     language_of,
 )
 from toolkit.builtin.web.links import BaseUrl
+from toolkit.builtin.web.pace import Pace
 from toolkit.builtin.web.tokens import Tag, tokens
 from toolkit.visible import drop_hidden, to_one_line
 
@@ -90,7 +91,7 @@ class Page:
         self._tokens = tokens(text, is_xml=is_xml)
         self._is_xml = is_xml
         self._base = BaseUrl(url)
-        self._check = check
+        self._pace = Pace(check)
         self._out: list[Event] = []
         self._open: list[_OpenElement] = []
         self._heights: dict[str, list[int]] = {}
@@ -109,9 +110,8 @@ class Page:
         self._space = False
 
     def events(self) -> Iterator[Event]:
-        for number, token in enumerate(self._tokens):
-            if not number % 1024:
-                self._check()
+        for token in self._tokens:
+            self._pace.step()
             if isinstance(token, str):
                 self._add_text(token)
             elif token.is_end:

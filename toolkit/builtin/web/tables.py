@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from toolkit.builtin.web.pace import Pace
+
 _MAX_SPAN: Final = 50
 _MAX_SPANNED: Final = 10_000
 # The escape of a mark at the start of a line; a backslash of the text itself is doubled.
@@ -29,7 +31,8 @@ class Cell:
 class Table:
     """Rows of cells. If ``is_in_cell``, the last cell of the last row is being read."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
         self._rows: list[list[Cell]] = []
         self._spanned = 0
         self.is_in_cell = False
@@ -69,7 +72,7 @@ class Table:
 
     def as_markdown(self) -> list[str]:
         """Rows between bars, the first of them the header; it is empty if the table has none."""
-        rows = [["<br>".join(map(_escape_cell, filter(None, lines))) for lines in row] for row in self._fill_spans()]
+        rows = [list(map(self._markdown_cell, row)) for row in self._fill_spans()]
         width = max(map(len, rows))
         if not all(cell.is_header for cell in self._rows[0]):
             rows.insert(0, [])
@@ -78,15 +81,25 @@ class Table:
         return [_format_row(head), "|" + " --- |" * width, *map(_format_row, body)]
 
     def as_text(self) -> list[str]:
-        return [" | ".join(" ".join(filter(None, lines)) for lines in row).rstrip() for row in self._fill_spans()]
+        return [" | ".join(map(self._text_cell, row)).rstrip() for row in self._fill_spans()]
+
+    def _markdown_cell(self, lines: list[str]) -> str:
+        self._pace.step()
+        return "<br>".join(map(_escape_cell, filter(None, lines)))
+
+    def _text_cell(self, lines: list[str]) -> str:
+        self._pace.step()
+        return " ".join(filter(None, lines))
 
     def _fill_spans(self) -> list[list[list[str]]]:
         """The lines of every cell, row by row, with empty cells for those that others span."""
         rows: list[list[list[str]]] = []
         spanned: dict[int, int] = {}  # column -> number of further rows that a cell above spans
         for cells in self._rows:
+            self._pace.step()
             row: list[list[str]] = []
             for cell in cells:
+                self._pace.step()
                 self._skip_taken(row, spanned)
                 if cell.rows > 1:
                     spanned.update(dict.fromkeys(range(len(row), len(row) + cell.columns), cell.rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +45,7 @@ _DECLARED_WITHIN: Final = 2048
 
 
 def run(args: WebfetchInput, ctx: ToolContext) -> WebfetchOutput:
+    end = time.monotonic() + args.timeout_ms / 1000
     response = _fetch(args, ctx)
     media = recognise_media(response.body[:_HEAD])
     if media is not None:
@@ -51,7 +53,7 @@ def run(args: WebfetchInput, ctx: ToolContext) -> WebfetchOutput:
     text = response.text(_declared_charset(response.body))
     title = None
     if _is_page(response, text):
-        title, content = _convert_page(response, text, args, ctx.signal.check)
+        title, content = _convert_page(response, text, args, _make_check(response, args, ctx, end))
     else:
         _refuse_binary(response, text)
         content = _escape_lines(text)
@@ -68,6 +70,24 @@ def _fetch(args: WebfetchInput, ctx: ToolContext) -> Response:
             raise
         message = f"{error.message}; timeout_ms may be up to {MAX_TIMEOUT_MS}"
         raise ToolFailed("NETWORK", message, timed_out=True) from None
+
+
+def _make_check(response: Response, args: WebfetchInput, ctx: ToolContext, end: float) -> Callable[[], None]:
+    """A function that raises if the call is over, or the time of this fetch is up."""
+
+    def check() -> None:
+        ctx.signal.check()
+        if time.monotonic() > end:
+            advice = "ask for fewer max_bytes"
+            if args.timeout_ms < MAX_TIMEOUT_MS:
+                advice += f", or raise timeout_ms (up to {MAX_TIMEOUT_MS})"
+            message = (
+                f"{response.final_url} has {len(response.body)} bytes, and converting them to {args.format} "
+                f"took longer than the {args.timeout_ms / 1000:g} s of this fetch; {advice}"
+            )
+            raise ToolFailed("NETWORK", message, timed_out=True)
+
+    return check
 
 
 def _media_type(response: Response) -> str:
@@ -125,9 +145,11 @@ def _convert_page(
     from toolkit.builtin.web.markdown import to_markdown, to_text
     from toolkit.builtin.web.page_events import Page
 
-    convert = {"markdown": to_markdown, "text": to_text, "html": to_html}[args.format]
     page = Page(text, response.final_url, is_xml=_media_type(response) == _XHTML, check=check)
-    content = convert(page.events(), args.max_bytes)
+    if args.format == "html":
+        content = to_html(page.events(), args.max_bytes)
+    else:
+        content = (to_text if args.format == "text" else to_markdown)(page.events(), args.max_bytes, check)
     return page.title, content
 
 
@@ -147,8 +169,7 @@ def _refuse_binary(response: Response, text: str) -> None:
 
 def _escape_lines(text: str) -> str:
     """Text as it was sent, with uniform line ends and everything invisible escaped."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join(map(escape_hidden, lines))
+    return escape_hidden(text.replace("\r\n", "\n").replace("\r", "\n"), kept="\t\n")
 
 
 def text(output: WebfetchOutput) -> str:

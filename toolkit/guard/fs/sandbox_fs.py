@@ -67,6 +67,7 @@ RootPaths: TypeAlias = Sequence[str | os.PathLike[str]]
 
 # Comparing names is slow, and a suggestion is not worth more.
 _MAX_COMPARED_NAMES: Final = 1000
+_MAX_COMPARED_DEPTH: Final = 64
 
 
 class SandboxFS(Handle[AccessRules]):
@@ -185,10 +186,13 @@ class SandboxFS(Handle[AccessRules]):
     def similar_paths(self, text: str, limit: int = 3) -> list[str]:
         """Paths similar to a missing ``text``: names like the first missing one, in the last directory that exists.
 
-        Limit: only the first thousand names of that directory are compared.
+        Limit: only the first thousand names of that directory are compared, and nothing is similar to a path of more than
+        64 names: each directory above it may be missing, and each is looked for by all of its names.
         """
         rules = self._begin()
         path = self.path(text)
+        if len(path.parts) > _MAX_COMPARED_DEPTH:
+            return []
         for depth in reversed(range(len(path.parts))):
             try:
                 with self._open_dir(SandboxPath(path.parts[:depth], root=path.root)) as folder:

@@ -19,6 +19,7 @@ session. Nothing starts one on its own, and calls that come at the same time sha
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -50,6 +51,10 @@ T = TypeVar("T")
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
 MAX_PAGES: Final = 1000
+MAX_TOOLS: Final = 10_000
+MAX_TOOL_BYTES: Final = 64 << 20
+"""Bounds of a server's list of tools, all pages together."""
+
 _WRITE_SECONDS: Final = 2.0
 """Seconds that sending a request, or its cancellation, may take in addition to the time for its answer."""
 
@@ -172,6 +177,7 @@ class McpConnection:
         tools: list[dict[str, Any]] = []
         seen: set[str] = set()
         cursor: str | None = None
+        size = 0
         for _ in range(MAX_PAGES):
             request = ListToolsRequest(params=PaginatedRequestParams(cursor=cursor))
 
@@ -180,6 +186,9 @@ class McpConnection:
 
             page = await self._request(send, access, self._server.timeout)
             tools += page.tools
+            size += len(json.dumps(page.tools))
+            if len(tools) > MAX_TOOLS or size > MAX_TOOL_BYTES:
+                raise self._remote_error(f"lists more than {MAX_TOOLS} tools, or {MAX_TOOL_BYTES >> 20} MiB of them")
             cursor = page.nextCursor
             if cursor is None:
                 return await self._identity(access), tools

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ValidationError
 
 from toolkit.errors import ToolFailed
+from toolkit.packs.finite_json import find_not_json
 from toolkit.packs.media import block_type
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.wire.content import ContentBlock, ContentOutput
@@ -40,6 +41,8 @@ def read_output(
         message = text if text or result.structured_content is None else json.dumps(result.structured_content)
         message = without_secrets(message)[:_MAX_ERROR_TEXT]
         raise ToolFailed("TOOL_ERROR", message or "the tool failed, and the server did not report a reason")
+    if problem := find_not_json(result.structured_content):
+        raise ToolFailed("INVALID_OUTPUT", f"the structured content of {tool.name!r} {problem}")
     if issubclass(model, ContentOutput):
         fields = {"text": text, "blocks": media, "structured": result.structured_content}
         return model(**{name: value for name, value in fields.items() if name == "text" or value})

@@ -8,7 +8,6 @@ environment: no proxies, no ``.netrc``. A failure here fails one request with a 
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -24,18 +23,14 @@ from toolkit.guard.net.dial import Deadline, look_up_permitted
 from toolkit.guard.net.exchange import check_headers
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.net.network import Network
+from toolkit.packs.mcp.own_errors import write_own_error
 from toolkit.packs.mcp.stdio import MAX_MESSAGE
 from toolkit.runtime.workers import Workers
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-OWN_ERROR: Final = -32099
-"""The JSON-RPC code of our own errors, sent to the session in place of an answer; their data say which error it is."""
-
 _MAX_STREAM: Final = 8 * MAX_MESSAGE
-# A server may use the same code and must not be believed: this mark never leaves the process.
-_OWN_MARK: Final = secrets.token_hex(16)
 
 _CONNECT_SECONDS: Final = 30.0
 _IDLE_SECONDS: Final = 300.0
@@ -55,18 +50,6 @@ async def http_streams(
     )
     async with client, streamable_http_client(url.text, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams:
         yield streams
-
-
-def read_own_error(data: object, message: str) -> ToolkitError | None:
-    """The error that ``_as_answer`` wrote into an answer with the code ``OWN_ERROR``; None if it is not ours."""
-    match data:
-        case {"mark": mark} if mark != _OWN_MARK:
-            return None
-        case {"mark": _, "code": "SANDBOX_VIOLATION"}:
-            return SandboxViolation(message)
-        case {"mark": _, "reason": str() as reason}:
-            return ToolFailed(reason, message)
-    return None
 
 
 class _OneOrigin(httpx2.AsyncBaseTransport):
@@ -219,8 +202,7 @@ def _is_rpc_error(body: bytes) -> bool:
 
 def _as_answer(error: ToolkitError, status: int = 502) -> httpx2.Response:
     """An error of ours as the answer to one request; raising it would end the whole session."""
-    data = {"mark": _OWN_MARK, "code": error.code, "reason": error.reason if isinstance(error, ToolFailed) else None}
-    content = {"code": OWN_ERROR, "message": error.message, "data": data}
+    content = write_own_error(error).model_dump(mode="json", by_alias=True)
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": 0, "error": content})
 
 

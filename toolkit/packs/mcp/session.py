@@ -26,8 +26,12 @@ from toolkit.guard.fs.path import display
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.process.long_process import GRACE, LongProcess
 from toolkit.packs.hide_secrets import hide_secrets
-from toolkit.packs.mcp.http import OWN_ERROR, http_streams, read_own_error
+from toolkit.packs.mcp.http import http_streams
+from toolkit.packs.mcp.incoming import IncomingStream
+from toolkit.packs.mcp.own_errors import OWN_ERROR, read_own_error
+from toolkit.packs.mcp.server_log import ServerLog
 from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams
+from toolkit.runtime.call.reader import first_errors
 from toolkit.runtime.workers import Workers
 
 if TYPE_CHECKING:
@@ -71,6 +75,7 @@ class McpSession:
         self._process: LongProcess | None = None
         self._reader: JsonRpcReader | None = None
         self._secrets: Mapping[str, str] = {}
+        self._log = ServerLog(server.name, self.without_secrets)
         self._failure: ToolkitError | None = None
         self._closed_by_owner = False
         # Its deadline is first that of the start, then none, then that of the end.
@@ -136,7 +141,7 @@ class McpSession:
 
     async def _run(self) -> None:
         try:
-            with self._time_limit:
+            with self._time_limit, self._log.take_over():
                 async with self._open_client() as client:
                     self._ready.set_result(client)
                     self._time_limit.deadline = float("inf")
@@ -150,8 +155,10 @@ class McpSession:
     @asynccontextmanager
     async def _open_client(self) -> AsyncIterator[ClientSession]:
         async with (
-            self._open_transport() as streams,
-            Client(_transport(streams), client_info=_client_info(), cache=None) as client,
+            self._open_transport() as (incoming, outgoing),
+            Client(
+                _transport((IncomingStream(incoming, self._log), outgoing)), client_info=_client_info(), cache=None
+            ) as client,
         ):
             if self._server.url and client.session.discover_result is not None:
                 await _learn_headers(client.session)
@@ -291,7 +298,7 @@ async def _transport(streams: TransportStreams) -> AsyncIterator[TransportStream
 
 def _first_error(error: ValidationError) -> str:
     """Where the first mistake is and what it is, without the value."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = first_errors(error, 1)[0]
     return f"{'/'.join(map(str, first['loc']))}: {first['msg']}"
 
 

@@ -7,6 +7,7 @@ log) are skipped and the last one is kept; too many of them in a row, or a line 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
@@ -34,6 +35,7 @@ MAX_MESSAGE: Final = 32 << 20
 _MAX_BAD_LINES: Final = 10_000
 _MAX_UNANSWERED: Final = 1000
 _MAX_QUOTED: Final = 200
+_ID: Final = re.compile(rb'"id"\s{0,9}:\s{0,9}([0-9]{1,18}|"[\w-]{1,100}")')
 
 
 class JsonRpcReader:
@@ -51,7 +53,7 @@ class JsonRpcReader:
     async def messages(self) -> AsyncIterator[JSONRPCMessage]:
         """The valid messages, until the end of the output or a fatal problem."""
         async for line in self._read_lines():
-            message = _parse_message(line)
+            message = parse_message(line)
             if message is not None:
                 self._bad_lines = 0
                 self._count_request(message)
@@ -108,7 +110,7 @@ class JsonRpcReader:
                 return
 
 
-def _parse_message(line: bytes) -> JSONRPCMessage | None:
+def parse_message(line: bytes) -> JSONRPCMessage | None:
     """The message in a line, or None. An invalid answer becomes an error message: a call is waiting for it."""
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -117,7 +119,7 @@ def _parse_message(line: bytes) -> JSONRPCMessage | None:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        return None
+        found = _guess_answer(line)
     if not isinstance(found, dict) or not isinstance(found.get("id"), int | str) or "method" in found:
         return None
     data = ErrorData(code=PARSE_ERROR, message=f"its answer cannot be read: {problem[:_MAX_QUOTED]}")
@@ -125,6 +127,14 @@ def _parse_message(line: bytes) -> JSONRPCMessage | None:
         return JSONRPCError(jsonrpc="2.0", id=found["id"], error=data)
     except ValueError:  # an id that was never used
         return None
+
+
+def _guess_answer(line: bytes) -> dict[str, object] | None:
+    """The id of an answer that no parser reads (too deep, a number too long), from its start or end."""
+    if not line.startswith(b"{") or b'"method"' in line[:_MAX_QUOTED]:
+        return None
+    identity = _ID.search(line[:_MAX_QUOTED]) or _ID.search(line[-_MAX_QUOTED:])
+    return None if identity is None else {"id": json.loads(identity[1])}
 
 
 @asynccontextmanager

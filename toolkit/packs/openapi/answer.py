@@ -13,10 +13,11 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from toolkit.errors import SetupError, ToolFailed
+from toolkit.packs.finite_json import find_not_json
 from toolkit.packs.hide_secrets import hide_secrets
 from toolkit.packs.media import block_type
 from toolkit.packs.openapi.body import is_json
-from toolkit.runtime.call.reader import Reader, describe_errors
+from toolkit.runtime.call.reader import Reader, describe_errors, first_errors
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
@@ -105,9 +106,12 @@ def _read_json(owner: str, response: Response, secrets: Iterable[str]) -> object
         message = f"{owner} answered with {kind}, but its OpenAPI document declares JSON"
         raise ToolFailed("REMOTE", f"{message}: {_quote_body(response, secrets)[:200]}", status=response.status)
     try:
-        return from_json(response.body.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
+        value: object = from_json(response.body.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
     except ValueError:
         raise ToolFailed("REMOTE", f"{owner} answered with text that is not JSON", status=response.status) from None
+    if problem := find_not_json(value):
+        raise ToolFailed("REMOTE", f"{owner} sent an answer that {problem}", status=response.status)
+    return value
 
 
 def _schema_error(owner: str, response: Response, error: ValidationError) -> ToolFailed:
@@ -115,7 +119,7 @@ def _schema_error(owner: str, response: Response, error: ValidationError) -> Too
         "INVALID_OUTPUT",
         f"{owner} sent an answer that its OpenAPI document does not allow: {describe_errors(error)}",
         status=response.status,
-        errors=error.errors(include_input=False, include_url=False)[:_MAX_ERRORS],
+        errors=first_errors(error, _MAX_ERRORS),
         error_count=error.error_count(),
     )
 
@@ -136,9 +140,10 @@ def _read_content(response: Response, output: OutputModel) -> object:
 
 def _read_structured(body: bytes) -> dict[str, Any]:
     try:
-        return {"structured": from_json(body, allow_inf_nan=False)}
+        value = from_json(body, allow_inf_nan=False)
     except ValueError:
         return {}
+    return {} if find_not_json(value) else {"structured": value}
 
 
 def _is_text(media_type: str, body: bytes) -> bool:

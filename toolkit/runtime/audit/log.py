@@ -2,8 +2,8 @@
 
 Promise: a call leaves a ``start`` line before its handler runs and an ``end`` line after; a refused one leaves its ``end``.
 If the log cannot be written, nothing runs. ``verify`` finds a line that was changed, removed, inserted or moved. Several
-processes may write one file. The log never holds the values of arguments, and their digest leaves out what a schema marks
-as ``x-secret``.
+processes may write one file. Every text in a line is bounded, because models choose names and call ids. The log never
+holds the values of arguments, and their digest leaves out what a schema marks as ``x-secret``.
 
 Limit: anyone who may write the file can rewrite the whole chain, or cut off its tail. Both are found by comparison with a
 head that is stored elsewhere (``toolkit audit head``).
@@ -39,6 +39,8 @@ BEGINNING: Final = "0" * 64
 logger: Final = logging.getLogger("toolkit")
 
 _TAIL: Final = 64 * 1024
+_MAX_TEXT: Final = 1000
+_KEPT: Final = 200
 
 
 class AuditLog:
@@ -73,6 +75,7 @@ class AuditLog:
             try:
                 torn = self._read_head()
                 line = {"time": _now(), "session": self._session, **fields, "previous": self._head}
+                line = {key: _bound(value) for key, value in line.items()}
                 if torn:
                     # A writer died while writing; its incomplete line stays, and is ignored.
                     line["torn"] = True
@@ -176,7 +179,8 @@ class Record:
             self._log._append(line)
         except OSError as error:
             # The call has happened; the next one will not start.
-            logger.critical("the end of a call is missing in the audit log: %s", self._call, exc_info=error)
+            call = {key: _bound(value) for key, value in self._call.items()}
+            logger.critical("the end of a call is missing in the audit log: %s", call, exc_info=error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +301,14 @@ def _open_file(path: str, roots: Iterable[str]) -> int:
         os.close(file)
         raise SetupError(f"the audit log {path!r} is not a regular file")
     return file
+
+
+def _bound(value: Any) -> Any:
+    """A value of a line; of a long text the beginning, its length and a digest that tells it from others."""
+    if not isinstance(value, str) or len(value) <= _MAX_TEXT:
+        return value
+    digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{value[:_KEPT]}… ({len(value)} characters, sha256 {digest})"
 
 
 def _hash(line: Mapping[str, Any]) -> str:

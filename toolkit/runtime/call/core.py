@@ -135,7 +135,7 @@ class Core:
         record = None if self.audit is None else self.audit.begin(name, call_id)
         try:
             if self.resources.is_closed:
-                raise ToolCancelled("this toolkit has been closed", tool_name=str(name))
+                raise ToolCancelled("this toolkit has been closed", tool_name=str(name)[:100])
             try:  # `resolve`, inlined for speed
                 tool = self.tools[name]
             except (KeyError, TypeError):

@@ -46,7 +46,8 @@ def repair_arguments(
     references = References(schema)
     properties, required = schema.get("properties", {}), schema.get("required", ())
     made, repairs = dict(arguments), list[Repair]()
-    for name in [name for name in arguments if name in failing(arguments)]:
+    refused = failing(arguments)
+    for name in [name for name in arguments if name in refused]:
         nodes = _alternatives(properties.get(name), references)
         place = join_pointer("", name)
         if not nodes:

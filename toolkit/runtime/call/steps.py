@@ -26,7 +26,7 @@ from toolkit.errors import (
 from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.call.approval import ApprovalRequest, Deny, denial
 from toolkit.runtime.call.argument_text import parse_arguments
-from toolkit.runtime.call.reader import describe_errors
+from toolkit.runtime.call.reader import MANY_ERRORS, describe_errors, first_errors, shown_place
 from toolkit.runtime.call.repair import Repair, repair_arguments
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.tool_context import ToolContext
@@ -38,15 +38,19 @@ logger: Final = logging.getLogger("toolkit")
 
 MAX_LISTED_ERRORS: Final = 50
 _MAX_NAMED_ERRORS: Final = 5
+_MANY_ARGUMENTS: Final = 1000
+_MAX_SHOWN: Final = 100
 _NO_REPAIRS: Final[tuple[Repair, ...]] = ()
 
 
 def not_found(name: object, known: Mapping[str, object]) -> ToolNotFound:
     """The error for a name that the catalog does not have; it says nothing about the policy."""
     if not isinstance(name, str):
-        return ToolNotFound(f"a tool name must be a string, not {type(name).__name__}", tool_name=str(name)[:100])
-    shown = name if len(name) <= 100 else name[:100] + "…"
-    return ToolNotFound(f"unknown tool {shown!r}.{nearest(name, known)}", tool_name=name)
+        return ToolNotFound(
+            f"a tool name must be a string, not {type(name).__name__}", tool_name=str(name)[:_MAX_SHOWN]
+        )
+    shown = name if len(name) <= _MAX_SHOWN else name[:_MAX_SHOWN] + "…"
+    return ToolNotFound(f"unknown tool {shown!r}.{nearest(name, known)}", tool_name=shown)
 
 
 def not_admitted(tool: Tool) -> ToolNotAllowed:
@@ -83,9 +87,11 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
     try:
         if isinstance(arguments, BaseModel):
             return tool.input.revalidate(arguments), _NO_REPAIRS
+        if len(arguments) > _MANY_ARGUMENTS:
+            _refuse_unknown(tool, arguments)
         return tool.input.from_wire(arguments), _NO_REPAIRS
     except ValidationError as error:
-        if tool.input_schema is not None and isinstance(arguments, dict):
+        if tool.input_schema is not None and isinstance(arguments, dict) and error.error_count() <= MANY_ERRORS:
             return _validate_repaired(tool, tool.input_schema(), arguments, error)
         raise invalid_arguments(tool, error) from None
 
@@ -113,17 +119,38 @@ def _find_failing(tool: Tool, arguments: dict[str, Any]) -> frozenset[object]:
 
 def invalid_arguments(tool: Tool, error: ValidationError) -> InvalidArguments:
     """The validator's errors, as data and as a sentence that a model can act on; rejected values are never repeated."""
-    count = error.error_count()
-    errors = error.errors(include_input=False, include_url=False)
-    known = [field.alias or name for name, field in tool.input.model.model_fields.items()]
+    return _invalid(tool, first_errors(error, MAX_LISTED_ERRORS), error.error_count())
+
+
+def _refuse_unknown(tool: Tool, arguments: Mapping[str, Any]) -> None:
+    """Refuses very many unknown arguments without the validator, which would make an error of each."""
+    if tool.input.model.model_config.get("extra") != "forbid":
+        return
+    known = set(_argument_names(tool))
+    unknown = [name for name in arguments if name not in known]
+    errors = [_unknown_argument(name) for name in unknown[:MAX_LISTED_ERRORS]]
+    if len(unknown) > _MANY_ARGUMENTS:
+        raise _invalid(tool, errors, len(unknown))
+
+
+def _unknown_argument(name: object) -> dict[str, Any]:
+    return {"type": "extra_forbidden", "loc": (str(name)[:_MAX_SHOWN],), "msg": "Extra inputs are not permitted"}
+
+
+def _argument_names(tool: Tool) -> list[str]:
+    return [field.alias or name for name, field in tool.input.model.model_fields.items()]
+
+
+def _invalid(tool: Tool, errors: Sequence[Any], count: int) -> InvalidArguments:
+    known = _argument_names(tool)
     words = "; ".join(_sentence(item, known) for item in errors[:_MAX_NAMED_ERRORS])
     more = f"; and {count - _MAX_NAMED_ERRORS} more" if count > _MAX_NAMED_ERRORS else ""
-    details = {"errors": errors[:MAX_LISTED_ERRORS], "error_count": count}
+    details = {"errors": errors, "error_count": count}
     return InvalidArguments(f"{words}{more}", tool_name=tool.name, details=details)
 
 
 def _sentence(error: Any, known: list[str]) -> str:
-    place = ".".join(str(part)[:100] for part in error["loc"])
+    place = shown_place(error["loc"])
     hint = nearest(place, known) if error["type"] == "extra_forbidden" and len(error["loc"]) == 1 else ""
     return f"{place}: {error['msg']}{'.' if hint else ''}{hint}"
 
@@ -171,7 +198,7 @@ def _check_output(tool: Tool, value: object, answered_by: str) -> object:
         count = error.error_count()
         what = f"the answer of {answered_by}" if answered_by else "the output of the tool"
         words = f"{what} does not match the tool's output schema: {describe_errors(error)}"
-        errors = error.errors(include_input=False, include_url=False)[:MAX_LISTED_ERRORS]
+        errors = first_errors(error, MAX_LISTED_ERRORS)
         if tool.output_check == "warn":
             logger.warning("%s: %s: %s", tool.name, words, errors)
             return value

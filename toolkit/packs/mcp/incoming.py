@@ -1,0 +1,117 @@
+"""What a server sends, before the official client sees it; the same for stdio and HTTP.
+
+Promise: the client gets the answers, the requests, and the notifications that have a use here: well-formed progress, and
+cancellations. Everything else is dropped: log messages, changes of lists, unknown methods, progress that is malformed or
+not a finite number. An answer with more than ``MAX_ITEMS`` parts of content is replaced by an error, before each of them
+becomes an object.
+"""
+
+from __future__ import annotations
+
+import math
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
+
+from toolkit.errors import ToolFailed
+from toolkit.packs.mcp.own_errors import write_own_error
+from toolkit.packs.mcp.server_log import ServerLog
+
+if TYPE_CHECKING:
+    import contextvars
+
+    from mcp.client._transport import ReadStream
+
+MAX_ITEMS: Final = 10_000
+"""How many parts the content of one answer may have."""
+
+
+class IncomingStream:
+    """The stream of a server's messages, without those that are dropped."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], log: ServerLog) -> None:
+        self._stream = stream
+        self._log = log
+
+    @property
+    def last_context(self) -> contextvars.Context | None:
+        """The context variables of the last message's sender, which the client asks for."""
+        context: contextvars.Context | None = getattr(self._stream, "last_context", None)
+        return context
+
+    async def receive(self) -> SessionMessage | Exception:
+        while True:
+            item = await self._stream.receive()
+            if isinstance(item, Exception):
+                self._log.warn(f"a message that cannot be read is ignored ({type(item).__name__})")
+            elif isinstance(item.message, JSONRPCResponse):
+                return limit_answer(item, item.message)
+            elif not isinstance(item.message, JSONRPCNotification) or self._is_useful(item.message):
+                return item
+
+    def _is_useful(self, message: JSONRPCNotification) -> bool:
+        if message.method == "notifications/progress":
+            if not is_progress(message.params):
+                self._log.warn("a malformed progress notification is ignored")
+                return False
+            return True
+        return message.method == "notifications/cancelled"
+
+    def __aiter__(self) -> IncomingStream:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        from anyio import EndOfStream
+
+        try:
+            return await self.receive()
+        except EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> IncomingStream:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)
+
+
+def is_progress(params: dict[str, Any] | None) -> bool:
+    """Whether these are the parameters of a progress notification, with numbers that are finite.
+
+    >>> is_progress({"progressToken": 1, "progress": 0.5}), is_progress({"progressToken": 1, "progress": float("nan")})
+    (True, False)
+    """
+    if params is None or not _is_token(params.get("progressToken")) or not _is_number(params.get("progress")):
+        return False
+    total, message = params.get("total"), params.get("message")
+    return (total is None or _is_number(total)) and (message is None or isinstance(message, str))
+
+
+def _is_token(value: object) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+def limit_answer(item: SessionMessage, answer: JSONRPCResponse) -> SessionMessage:
+    content = answer.result.get("content")
+    if not isinstance(content, list) or len(content) <= MAX_ITEMS:
+        return item
+    error = ToolFailed("TOO_LARGE", f"the server's answer has {len(content)} parts; at most {MAX_ITEMS} are read")
+    refused: JSONRPCMessage = JSONRPCError(jsonrpc="2.0", id=answer.id, error=write_own_error(error))
+    return SessionMessage(refused, metadata=item.metadata)
