@@ -9,7 +9,7 @@ from toolkit.guard.imports.finder import guard_imports
 from toolkit.runtime.catalog.catalog import Catalog
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 
-logger: Final = logging.getLogger("toolkit")
+logger: Final = logging.getLogger("toolkit.imports")
 
 
 def protect_imports(context: ToolkitContext[Any], catalog: Catalog) -> None:

@@ -330,6 +330,52 @@ def test_a_generated_package_stays_what_it_was(
             assert done.stdout.split()[0] == "3", done.stderr
 
 
+TWO_TOOLKITS = """
+first = toolkit
+from toolkit import create_agent_toolkit as create_builtin
+second = create_builtin(ToolkitContext(WORKSPACE, SecurityPolicy(default="allow")))
+remove_finder()
+second.invoke("bash", {"command": os.environ["ATTACK"]})
+print(first.invoke("later", {"query": "abc"}).content.total)
+"""
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_package_is_remembered_when_a_later_toolkit_may_write_it(
+    tmp_path: Path, project: Path, url: str, monkeypatch: pytest.MonkeyPatch, control: bool
+) -> None:
+    """The first toolkit works elsewhere; the second has other tools, and works where the package is."""
+    needs("full")
+    monkeypatch.setenv("ATTACK", ATTACKS["a changed module"])
+    shutil.copytree(project, tmp_path / "ws")
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = "ToolkitContext(os.path.join(os.path.dirname(MARKER), 'elsewhere')"
+    agent = PROJECT.replace("ToolkitContext(WORKSPACE", elsewhere).replace("\nremove_finder()", "") + TWO_TOOLKITS
+    done, ran = run_agent(tmp_path, url, agent, STARTS["a script in the workspace"], control=control)
+    assert (done.stdout, ran) == ("3\n", {"later"} if control else set()), done.stderr
+
+
+SAME_NAME = """
+toolkit.invoke("later", {"query": "abc"})
+for name in [name for name in sys.modules if name.partition(".")[0] == "acme"]:
+    del sys.modules[name]
+sys.path.insert(0, os.environ["OTHER"])
+import acme.generated.models.third as third
+print(third.__file__.startswith(os.environ["OTHER"]))
+"""
+
+
+def test_another_package_of_the_same_name_is_not_mistaken_for_it(
+    tmp_path: Path, project: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("full")
+    shutil.copytree(project, tmp_path / "ws")
+    shutil.copytree(project, tmp_path / "other")
+    monkeypatch.setenv("OTHER", str(tmp_path / "other"))
+    done, _ = run_agent(tmp_path, url, PROJECT + SAME_NAME, STARTS["a script in the workspace"])
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_a_manifest_that_a_tool_edits_changes_no_definition(
     tmp_path: Path, project: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

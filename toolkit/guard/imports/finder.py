@@ -34,7 +34,7 @@ from toolkit.guard.trusted_code import DEPENDENCIES, find_trusted, follow
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
 
-logger: Final = logging.getLogger("toolkit")
+logger: Final = logging.getLogger("toolkit.imports")
 
 _IMPORT_STATEMENT: Final = opmap["IMPORT_NAME"]
 _OURS: Final = frozenset({"toolkit", *sys.stdlib_module_names, *DEPENDENCIES})
@@ -53,8 +53,9 @@ def guard_imports(roots: Sequence[str], packages: Iterable[str] = ()) -> list[st
             place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
             sys.meta_path.insert(place, _finder)
         _finder.add_roots(roots)
-        _finder.remember(packages)
-        return _finder.newly_exposed()
+        exposed = _finder.newly_exposed()
+    _finder.remember(packages)  # imports, so no lock is held: another thread may import what builds a toolkit
+    return exposed
 
 
 def remembered_file(package: str, name: str) -> bytes | None:
@@ -78,6 +79,7 @@ class TrustedFinder:
         self.remembered: Final = RememberedPackages()
         self._roots: set[str] = set()
         self._reported: set[str] = set()
+        self._packages: dict[str, None] = {}
         self._trusted: frozenset[str] | None = None  # found out when something is in a root
         self._split_paths: dict[tuple[object, ...], _SplitPath] = {}
 
@@ -89,7 +91,9 @@ class TrustedFinder:
             self._split_paths = {}
 
     def remember(self, packages: Iterable[str]) -> None:
-        for package in packages:
+        """Remember these packages, and earlier ones that were not in a root by then."""
+        self._packages.update(dict.fromkeys(packages))
+        for package in list(self._packages):
             self.remembered.add(package, self.may_be_written)
 
     def newly_exposed(self) -> list[str]:
@@ -103,7 +107,7 @@ class TrustedFinder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module in a trusted place; None leaves it to the other finders. Raises if one of ours must not have it."""
-        if target is None and self.remembered.covers(name):
+        if target is None and self.remembered.covers(name, path):
             return self.remembered.spec(name)
         trusted, untrusted = self._split(sys.path if path is None else path, name.rpartition(".")[2])
         if not untrusted:
