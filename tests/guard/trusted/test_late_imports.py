@@ -355,6 +355,19 @@ def test_a_package_is_remembered_when_a_later_toolkit_may_write_it(
     assert (done.stdout, ran) == ("3\n", {"later"} if control else set()), done.stderr
 
 
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_package_in_an_archive_that_tools_may_write_is_imported_whole(
+    tmp_path: Path, project: Path, url: str, inside: bool
+) -> None:
+    (tmp_path / "ws").mkdir()
+    archive = shutil.make_archive(str(tmp_path / ("ws/app" if inside else "app")), "zip", project)
+    agent = (
+        f"import sys; sys.path.insert(0, {archive!r})\n{PROJECT}\nprint('acme.generated.models.later' in sys.modules)"
+    )
+    done, _ = run_agent(tmp_path, url, agent, STARTS["the workspace in a variable"])
+    assert done.stdout == f"{inside}\n", done.stderr
+
+
 SAME_NAME = """
 toolkit.invoke("later", {"query": "abc"})
 for name in [name for name in sys.modules if name.partition(".")[0] == "acme"]:
