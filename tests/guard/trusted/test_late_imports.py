@@ -167,6 +167,30 @@ def test_without_the_finder_it_is(tmp_path: Path, url: str, name: str) -> None:
     assert run_agent(tmp_path, url, AGENT, STARTS[name], control=True)[1] != set()
 
 
+WARNINGS = """
+import sys
+from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+rules = {"nothing": {"default": "deny", "tools": {"read_file": "allow"}}, "all": {"default": "allow"}}
+for name in sys.argv[2:]:
+    create_agent_toolkit(ToolkitContext(sys.argv[1], SecurityPolicy(**rules[name])))
+"""
+
+
+@pytest.mark.parametrize(
+    ("allowed", "inside", "warnings"),
+    [(["all", "all"], True, 1), (["nothing"], True, 0), (["nothing", "all"], True, 1), (["all"], False, 0)],
+)
+def test_one_warning_if_tools_may_write_on_the_path(
+    tmp_path: Path, allowed: list[str], inside: bool, warnings: int
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(own_packages())}
+    folder = tmp_path if inside else Path("/")
+    command = [sys.executable, "-c", WARNINGS, str(tmp_path), *allowed]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"tools may write in {os.path.realpath(tmp_path)}, which is on sys.path") == warnings
+
+
 OPTIONAL = """
 done = toolkit.invoke("bash", {"command": "mkdir org; echo 'open(__import__(\\"os\\").environ[\\"MARKER\\"], \\"a\\").write(\\"org \\")' > org/__init__.py"})
 sys.modules.pop("copy", None)
