@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from toolkit.errors import SetupError
 def load_package(name: str | None) -> Any:
     """The generated package called ``name``; without a name this project's, else that of the built-in tools."""
     name = _find_package() if name is None else name
+    # A command runs one call and ends: the warning that the workspace is on sys.path is for programs that go on.
+    logging.getLogger("toolkit.imports").setLevel(logging.ERROR)
     try:
         module = importlib.import_module(name)
         module.CATALOG  # noqa: B018  (loaded now, so that any other package is reported here)

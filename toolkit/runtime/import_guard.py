@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any, Final
 
 from toolkit.guard.imports.finder import guard_imports
-from toolkit.runtime.catalog.catalog import Catalog
+from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 
-logger: Final = logging.getLogger("toolkit")
+logger: Final = logging.getLogger("toolkit.imports")
+
+_CHANGES_FILES: Final = frozenset({"write", "execute"})
+_warned: Final[set[str]] = set()
 
 
-def protect_imports(context: ToolkitContext[Any], catalog: Catalog) -> None:
-    """From here on, nothing of ours is imported from a place where the tools of this toolkit may write.
+def protect_imports(context: ToolkitContext[Any], generated: Catalog, tools: Iterable[ToolInfo]) -> None:
+    """From here on, nothing of ours is imported from a place where ``tools`` may write.
 
     Warns once if such a place is on ``sys.path``: what a user's own code imports from there is not ours to refuse.
     """
     if context.mode != "workspace-write":
         return
-    for root in guard_imports([context.workspace, *context.write_roots], catalog.packages):
+    exposed = guard_imports([context.workspace, *context.write_roots], generated.packages)
+    new = [root for root in exposed if root not in _warned]
+    if not new or not any(_may_change_files(context, tool) for tool in tools):
+        return
+    _warned.update(new)
+    for root in new:
         logger.warning(
             "tools may write in %s, which is on sys.path: a module that your own code imports from there later may be "
             "one that a tool wrote. Start the program from another directory, install your package, or use `python -P`",
             root,
         )
+
+
+def _may_change_files(context: ToolkitContext[Any], tool: ToolInfo) -> bool:
+    if _CHANGES_FILES.isdisjoint((*tool.required, *tool.optional)) or not context.permissions.issuperset(tool.required):
+        return False
+    verdict = context.policy.admit(tool.name, tool.required)
+    return verdict is None or verdict.decision != "deny"

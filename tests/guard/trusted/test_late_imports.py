@@ -167,6 +167,30 @@ def test_without_the_finder_it_is(tmp_path: Path, url: str, name: str) -> None:
     assert run_agent(tmp_path, url, AGENT, STARTS[name], control=True)[1] != set()
 
 
+WARNINGS = """
+import sys
+from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+rules = {"nothing": {"default": "deny", "tools": {"read_file": "allow"}}, "all": {"default": "allow"}}
+for name in sys.argv[2:]:
+    create_agent_toolkit(ToolkitContext(sys.argv[1], SecurityPolicy(**rules[name])))
+"""
+
+
+@pytest.mark.parametrize(
+    ("allowed", "inside", "warnings"),
+    [(["all", "all"], True, 1), (["nothing"], True, 0), (["nothing", "all"], True, 1), (["all"], False, 0)],
+)
+def test_one_warning_if_tools_may_write_on_the_path(
+    tmp_path: Path, allowed: list[str], inside: bool, warnings: int
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(own_packages())}
+    folder = tmp_path if inside else Path("/")
+    command = [sys.executable, "-c", WARNINGS, str(tmp_path), *allowed]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"tools may write in {os.path.realpath(tmp_path)}, which is on sys.path") == warnings
+
+
 OPTIONAL = """
 done = toolkit.invoke("bash", {"command": "mkdir org; echo 'open(__import__(\\"os\\").environ[\\"MARKER\\"], \\"a\\").write(\\"org \\")' > org/__init__.py"})
 sys.modules.pop("copy", None)
@@ -328,6 +352,65 @@ def test_a_generated_package_stays_what_it_was(
         assert ran == expected, (name, done.stderr)
         if name == "guarded":
             assert done.stdout.split()[0] == "3", done.stderr
+
+
+TWO_TOOLKITS = """
+first = toolkit
+from toolkit import create_agent_toolkit as create_builtin
+second = create_builtin(ToolkitContext(WORKSPACE, SecurityPolicy(default="allow")))
+remove_finder()
+second.invoke("bash", {"command": os.environ["ATTACK"]})
+print(first.invoke("later", {"query": "abc"}).content.total)
+"""
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_package_is_remembered_when_a_later_toolkit_may_write_it(
+    tmp_path: Path, project: Path, url: str, monkeypatch: pytest.MonkeyPatch, control: bool
+) -> None:
+    """The first toolkit works elsewhere; the second has other tools, and works where the package is."""
+    needs("full")
+    monkeypatch.setenv("ATTACK", ATTACKS["a changed module"])
+    shutil.copytree(project, tmp_path / "ws")
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = "ToolkitContext(os.path.join(os.path.dirname(MARKER), 'elsewhere')"
+    agent = PROJECT.replace("ToolkitContext(WORKSPACE", elsewhere).replace("\nremove_finder()", "") + TWO_TOOLKITS
+    done, ran = run_agent(tmp_path, url, agent, STARTS["a script in the workspace"], control=control)
+    assert (done.stdout, ran) == ("3\n", {"later"} if control else set()), done.stderr
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_package_in_an_archive_that_tools_may_write_is_imported_whole(
+    tmp_path: Path, project: Path, url: str, inside: bool
+) -> None:
+    (tmp_path / "ws").mkdir()
+    archive = shutil.make_archive(str(tmp_path / ("ws/app" if inside else "app")), "zip", project)
+    agent = (
+        f"import sys; sys.path.insert(0, {archive!r})\n{PROJECT}\nprint('acme.generated.models.later' in sys.modules)"
+    )
+    done, _ = run_agent(tmp_path, url, agent, STARTS["the workspace in a variable"])
+    assert done.stdout == f"{inside}\n", done.stderr
+
+
+SAME_NAME = """
+toolkit.invoke("later", {"query": "abc"})
+for name in [name for name in sys.modules if name.partition(".")[0] == "acme"]:
+    del sys.modules[name]
+sys.path.insert(0, os.environ["OTHER"])
+import acme.generated.models.third as third
+print(third.__file__.startswith(os.environ["OTHER"]))
+"""
+
+
+def test_another_package_of_the_same_name_is_not_mistaken_for_it(
+    tmp_path: Path, project: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("full")
+    shutil.copytree(project, tmp_path / "ws")
+    shutil.copytree(project, tmp_path / "other")
+    monkeypatch.setenv("OTHER", str(tmp_path / "other"))
+    done, _ = run_agent(tmp_path, url, PROJECT + SAME_NAME, STARTS["a script in the workspace"])
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_a_manifest_that_a_tool_edits_changes_no_definition(

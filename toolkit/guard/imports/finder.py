@@ -34,7 +34,7 @@ from toolkit.guard.trusted_code import DEPENDENCIES, find_trusted, follow
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
 
-logger: Final = logging.getLogger("toolkit")
+logger: Final = logging.getLogger("toolkit.imports")
 
 _IMPORT_STATEMENT: Final = opmap["IMPORT_NAME"]
 _OURS: Final = frozenset({"toolkit", *sys.stdlib_module_names, *DEPENDENCIES})
@@ -45,7 +45,7 @@ _lock: Final = threading.Lock()
 def guard_imports(roots: Sequence[str], packages: Iterable[str] = ()) -> list[str]:
     """Tools may write in ``roots`` from now on, until this process ends. Remembers the generated ``packages``.
 
-    Returns those of ``roots`` that are on ``sys.path`` and have not been returned before.
+    Returns those of ``roots`` that are on ``sys.path``, by their real paths.
     """
     with _lock:
         if _finder not in sys.meta_path:
@@ -53,8 +53,8 @@ def guard_imports(roots: Sequence[str], packages: Iterable[str] = ()) -> list[st
             place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
             sys.meta_path.insert(place, _finder)
         _finder.add_roots(roots)
-        _finder.remember(packages)
-        return _finder.newly_exposed()
+    _finder.remember(packages)  # imports, so no lock is held: another thread may import what builds a toolkit
+    return _finder.exposed(roots)
 
 
 def remembered_file(package: str, name: str) -> bytes | None:
@@ -77,7 +77,7 @@ class TrustedFinder:
     def __init__(self) -> None:
         self.remembered: Final = RememberedPackages()
         self._roots: set[str] = set()
-        self._reported: set[str] = set()
+        self._packages: dict[str, None] = {}
         self._trusted: frozenset[str] | None = None  # found out when something is in a root
         self._split_paths: dict[tuple[object, ...], _SplitPath] = {}
 
@@ -89,21 +89,21 @@ class TrustedFinder:
             self._split_paths = {}
 
     def remember(self, packages: Iterable[str]) -> None:
-        for package in packages:
+        """Remember these packages, and earlier ones that were not in a root by then."""
+        self._packages.update(dict.fromkeys(packages))
+        for package in list(self._packages):
             self.remembered.add(package, self.may_be_written)
 
-    def newly_exposed(self) -> list[str]:
-        """The roots that are on ``sys.path``, each once."""
+    def exposed(self, roots: Sequence[str]) -> list[str]:
+        """Those that are on ``sys.path``."""
         untrusted = [follow(entry).forms[-1] for entry in self._split(sys.path)[1]]
-        found = {root for root in self._roots - self._reported if any(is_below(entry, root) for entry in untrusted)}
-        self._reported |= found
-        return sorted(found)
+        return [root for root in map(os.path.realpath, roots) if any(is_below(entry, root) for entry in untrusted)]
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module in a trusted place; None leaves it to the other finders. Raises if one of ours must not have it."""
-        if target is None and self.remembered.covers(name):
+        if target is None and self.remembered.covers(name, path):
             return self.remembered.spec(name)
         trusted, untrusted = self._split(sys.path if path is None else path, name.rpartition(".")[2])
         if not untrusted:

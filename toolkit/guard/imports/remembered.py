@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from typing import Final
@@ -26,15 +26,13 @@ class RememberedPackages:
     """The files of generated packages, as they were."""
 
     def __init__(self) -> None:
-        self._folders: dict[str, str] = {}  # package -> its directory
-        self._seen: set[str] = set()
+        self._folders: dict[str, str] = {}  # package -> its directory; empty if it was missing or is imported whole
         self._files: dict[str, bytes] = {}  # by path
 
     def add(self, package: str, may_be_written: Callable[[str], bool]) -> None:
-        """Read the package, unless it was added before or no tool may write there."""
-        if package in self._seen:
+        """Read the package, unless it was read before or no tool may write there."""
+        if package in self._folders:
             return
-        self._seen.add(package)
         try:
             folder = os.path.abspath(importlib.import_module(package).__path__[0])
         except ImportError:
@@ -43,33 +41,29 @@ class RememberedPackages:
         if not may_be_written(folder):
             return
         if os.path.isdir(folder):
-            self._folders[package] = folder
             _read_below(folder, self._files)
-        else:
-            for module in pkgutil.walk_packages([folder], f"{package}."):
-                importlib.import_module(module.name)
+            self._folders[package] = folder
+            return
+        for module in pkgutil.walk_packages([folder], f"{package}."):
+            importlib.import_module(module.name)
+        self._folders[package] = ""
 
-    def covers(self, name: str) -> bool:
-        """Whether a module belongs to a remembered package."""
-        if not self._folders:
+    def covers(self, name: str, path: Iterable[str] | None) -> bool:
+        """Whether a module that is looked for in ``path`` belongs to a remembered package."""
+        package = self._package_of(name)
+        if package is None:
             return False
-        while name not in self._folders:
-            name, dot, _ = name.rpartition(".")
-            if not dot:
-                return False
-        return True
+        folder = self._folders[package]
+        return not folder or os.path.dirname(self._stem(package, name)) in (path or ())
 
     def spec(self, name: str) -> ModuleSpec:
         """The module of that name; raises ``ModuleNotFoundError`` if it was not there."""
-        package = max((item for item in self._folders if name == item or name.startswith(f"{item}.")), key=len)
-        stem = os.path.join(self._folders[package], *name.removeprefix(package).strip(".").split("."))
+        stem = self._stem(self._package_of(name) or name, name)
         for path in (os.path.join(stem, "__init__.py"), stem + _SOURCE):
             if path in self._files:
-                is_package = path.endswith("/__init__.py")
+                places = [stem] if path.endswith("/__init__.py") else None
                 loader = _RememberedLoader(name, path, self._files)
-                found = spec_from_file_location(
-                    name, path, loader=loader, submodule_search_locations=[stem] if is_package else None
-                )
+                found = spec_from_file_location(name, path, loader=loader, submodule_search_locations=places)
                 assert found is not None
                 return found
         raise ModuleNotFoundError(
@@ -77,6 +71,16 @@ class RememberedPackages:
             "start the program again",
             name=name,
         )
+
+    def _package_of(self, name: str) -> str | None:
+        while name and name not in self._folders:
+            name = name.rpartition(".")[0]
+        return name or None
+
+    def _stem(self, package: str, name: str) -> str:
+        """The path of a module without its suffix."""
+        folder, below = self._folders[package], name.removeprefix(package).split(".")[1:]
+        return os.path.join(folder, *below)
 
     def data(self, package: str, name: str) -> bytes | None:
         """A data file in the directory of a package."""

@@ -105,9 +105,9 @@ class Core:
         self.catalog, self.handlers = join_packs(
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
-        protect_imports(context, catalog)
         known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
         context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints)
+        protect_imports(context, catalog, self.catalog.tools.values())
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
