@@ -70,6 +70,8 @@ ACTS = [
     Act("a link in place of a directory", "mv .vscode x; ln -s x .vscode; rm -r x", ".vscode", "changed"),
     Act("a path from the root", "echo evil > etc-like/start.py", "etc-like/start.py", "added"),
     Act("a pipe", "mkfifo .mcp.json", ".mcp.json", "added"),
+    Act("in a directory that was replaced", "mkdir x; cp -a deep/. x; rm -r deep; mv x deep; echo evil > deep/.mcp.json", "deep/.mcp.json", "added"),
+    Act("a path in a directory that is new", "rmdir etc-like; mkdir etc-like; echo evil > etc-like/start.py", "etc-like/start.py", "added"),
 ]  # fmt: skip
 
 
@@ -108,6 +110,7 @@ NEIGHBOURS = [
     "cat .envrc .vscode/tasks.json > copy",
     "rm -r deep",
     "mkdir -p a; echo x > a/.envrc-like; echo x > start.py",
+    "mkdir -p clone/.vscode; echo x > clone/.vscode/tasks.json; echo x > clone/.envrc",  # as a clone or a package brings it
 ]
 
 
@@ -158,16 +161,16 @@ def test_what_was_too_large_to_remember_is_taken_away(workspace: Path) -> None:
 
 def test_many_changes_are_one_short_note(workspace: Path) -> None:
     with guard("full", workspace) as process:
-        result = process.shell("for i in $(seq 300); do mkdir d$i; echo x > d$i/.mcp.json; done")
+        process.shell("for i in $(seq 300); do mkdir d$i; done")
+        result = process.shell("for i in $(seq 300); do echo x > d$i/.mcp.json; done")
     assert "and 290 more" in result.notes[0] and len(result.notes[0]) < 2000
     assert not list(workspace.rglob(".mcp.json"))
 
 
 def test_a_name_cannot_forge_a_note(workspace: Path) -> None:
+    (workspace / "a\n[note]").mkdir()
     with guard("full", workspace) as process:
-        result = process.run(
-            ["python", "-c", r"import os; os.makedirs('a\n[note]'); open('a\n[note]/.envrc', 'w').close()"]
-        )
+        result = process.run(["python", "-c", r"open('a\n[note]/.envrc', 'w').close()"])
     assert "\n" not in result.notes[0] and r"a\x0a[note]/.envrc" in result.notes[0]
 
 

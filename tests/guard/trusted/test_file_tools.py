@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,8 @@ def prepare(tmp_path: Path) -> tuple[Path, str, dict[str, str], Path]:
 
 def start(python: str, workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """``python`` in the workspace, which is on its path as for ``python agent.py``."""
-    own = Path(__import__("pydantic").__file__).parents[1]
-    path = os.pathsep.join([str(workspace), str(REPOSITORY), str(own)])
+    own = sysconfig.get_path("purelib")
+    path = os.pathsep.join([str(workspace), str(REPOSITORY), own])
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         [python, *arguments], env=environment, cwd=workspace, capture_output=True, text=True, timeout=600

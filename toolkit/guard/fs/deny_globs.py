@@ -78,15 +78,16 @@ class Globs:
         name = self._name
         if name is not None and any(_matches(name, one) for path in forms.relative for one in path):
             return True
-        return self._cover_path(forms)
+        return self.cover_by_path(forms)
 
     def cover_entry(self, folder: Forms, name: str) -> bool:
         """Whether ``name`` is covered in a directory that is not covered itself."""
         if self._name is not None and _matches(self._name, fold(name)):
             return True
-        return bool(self._paths) and self._cover_path(folder.below(name))
+        return bool(self._paths) and self.cover_by_path(folder.below(name))
 
-    def _cover_path(self, forms: Forms) -> bool:
+    def cover_by_path(self, forms: Forms) -> bool:
+        """Whether a pattern with a slash covers the path."""
         return any(one.covers(path) for one in self._paths for path in forms.relative) or any(
             one.covers(path) for one in self._absolute for path in forms.absolute
         )

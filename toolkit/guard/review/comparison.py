@@ -57,8 +57,15 @@ class Comparison:
         reader = NodeReader()
         for place in sorted({*self._baseline.kept, *scan.kept}):
             before = self._baseline.kept.get(place)
-            if not is_held(place, before, self._held):
+            if not is_held(place, before, self._held) and not self._came_with_its_folder(place, scanner):
                 self._collect(self.kept, place, self._compare_entry(place, before, reader))
+
+    def _came_with_its_folder(self, place: EntryPlace, scanner: Scanner) -> bool:
+        """Whether it is in a directory that was not there before, such as a clone or an installed package: nobody has
+        opened it yet, and taking a part of it away would break it. A pattern with a slash means this very path."""
+        seen = self._baseline.seen
+        new = seen is not None and place not in self._baseline.kept and not seen.had_folder(place.parent)
+        return new and not scanner.is_kept_by_path(place)
 
     def _scan_all(self, scanner: Scanner) -> Scan:
         """Scan, also what a command made unreadable for its own user."""

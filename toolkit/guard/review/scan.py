@@ -85,6 +85,10 @@ class Seen:
         folder = self._known[place.root].get(place.path)
         return folder is not None and folder.identity == identity
 
+    def had_folder(self, place: EntryPlace) -> bool:
+        """Whether there was a directory in this place, this one or another."""
+        return place.path in self._known[place.root]
+
 
 class ScanRoot:
     """A directory that commands may write, held open: it stays the same one, whatever its name leads to."""
@@ -217,8 +221,16 @@ class Scanner:
             () if covered or self._keep is None else self._covered(root, path, [*folders, *others]),
         )
 
+    def is_kept_by_path(self, place: EntryPlace) -> bool:
+        """Whether a pattern with a slash covers it, not only one for names anywhere."""
+        return self._keep is not None and self._keep.cover_by_path(_forms(self._roots[place.root], place.path))
+
     def _covered(self, root: ScanRoot, path: str, names: Sequence[str]) -> tuple[str, ...]:
         assert self._keep is not None
-        relative = fold_all(path.split("/")) if path else ()
-        here = Forms([relative], [fold_all(root.path.strip("/").split("/")) + relative])
+        here = _forms(root, path)
         return tuple(name for name in names if self._keep.cover_entry(here, name))
+
+
+def _forms(root: ScanRoot, path: str) -> Forms:
+    relative = fold_all(path.split("/")) if path else ()
+    return Forms([relative], [fold_all(root.path.strip("/").split("/")) + relative])
