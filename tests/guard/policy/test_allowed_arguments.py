@@ -73,6 +73,8 @@ ESCAPES: list[tuple[str, str | list[str]]] = [
     ("uniq", "uniq -c -- f pwned"),
     ("shuf", "shuf -o pwned f"),
     ("xxd", "xxd f pwned"),
+    ("xxd", "xxd -ps f pwned"),
+    ("xxd", "xxd -pl f pwned"),
     ("git log", "git log --output=pwned"),
     ("git diff", "git diff --output pwned HEAD"),
     ("git show", "git show -p --output=pwned"),
@@ -190,6 +192,7 @@ OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
     ("tar tf", "tar tf x.tar --rsh-command=./touch.sh"),
     ("tree", "tree -o pwned"),
     ("tree", "tree -afo pwned"),
+    ("tree", "tree -Lo 2 pwned"),
     ("curl", "curl -o pwned https://example.org"),
     ("curl", "curl -so pwned https://example.org"),
     ("curl", "curl --outp pwned https://example.org"),
@@ -260,7 +263,7 @@ NEIGHBOURS: list[tuple[str, str | list[str]]] = [
     ("perl", "perl -w script.pl"), ("echo", "echo -n 'a b'"), ("printf", "printf '%s\\n' -v x"), ("test", "test -f f -a 3 -gt 2"), ("jq", "jq -r .a f.json"),
     ("curl", "curl -sSfL https://example.org/x"), ("curl", "curl localhost:8080/x"), ("date", "date -u +%F"), ("tree", "tree -L 2 -a --gitignore"),
     ("fd", "fd -e py -t f x"), ("./ok.sh", "./ok.sh --any option"), ("mytool", "mytool --any --option=x -y"), ("eslint", "eslint --fix src"),
-    ("ls | wc", "ls -a | wc -l"), ("cd | ls | cat", "cd src && ls -l && cat f"), ("du", "du -sh ."), ("diff", "diff -u a b"),
+    ("ls | wc", "ls -a | wc -l"), ("cd | ls | cat", "cd src && ls -l && cat f"), ("du", "du -sh ."), ("xxd", "xxd -p -l16 f"), ("xxd", "xxd f"), ("diff", "diff -u a b"),
 ]  # fmt: skip
 
 

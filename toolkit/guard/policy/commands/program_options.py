@@ -40,6 +40,7 @@ _NODE_RUNNER: Final = make_table(
     "--silent --if-present --workspaces --workspace= --version --verbose --json --production --frozen-lockfile",
 )
 
+# xxd and tree read combined letters in ways of their own: for them, no letter takes the next word as its value.
 PROGRAM_OPTIONS: Final[dict[str, OptionTable]] = {
     "cargo": _CARGO,
     "curl": make_table(
@@ -97,7 +98,7 @@ PROGRAM_OPTIONS: Final[dict[str, OptionTable]] = {
     "tar": make_table("tvzjJ", "f", "--list --verbose --gzip --bzip2 --xz --zstd --file= --wildcards --exclude="),
     "tee": make_table(operands=0),
     "tree": make_table(
-        "CDFJNSXadfghilnpqrstuv", "ILP", "--dirsfirst --noreport --prune --gitignore --du --charset= --filelimit= --matchdirs"
+        "CDFIJLNPSXadfghilnpqrstuv", "", "--dirsfirst --noreport --prune --gitignore --du --charset= --filelimit= --matchdirs"
         " --ignore-case --si --inodes --device --version",
     ),
     "uniq": make_table(
@@ -105,7 +106,7 @@ PROGRAM_OPTIONS: Final[dict[str, OptionTable]] = {
         " --skip-chars= --check-chars= --group[=]", operands=1,
     ),
     "wget": make_table(operands=0),
-    "xxd": make_table("Eabeipu", "cglos", operands=1),
+    "xxd": make_table("Eabeipu", glued="cgl", operands=1),
     "yarn": _NODE_RUNNER,
     "zip": make_table("0123456789jlqruvy"),
 }  # fmt: skip

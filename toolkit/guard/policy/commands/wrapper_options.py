@@ -112,7 +112,7 @@ WRAPPERS: Final[dict[str, Wrapper]] = {
     ),
     "setsid": _wrapper("cfw", "", "ctty fork wait"),
     "ssh": _wrapper(
-        "46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeIiJLlmpQRWw", operands=1, joins=True, starts_shell=True,
+        "46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeiJLlmpQRWw", operands=1, joins=True, starts_shell=True,
     ),
     "stdbuf": _wrapper("", "eio", "error= input= output="),
     "strace": _wrapper("CDFTVYZcdfhikqrtvwxyz", "IOPSUXabepsu"),
