@@ -36,7 +36,7 @@ from toolkit.guard.process.fork_server.usage import (
 if TYPE_CHECKING:
     from toolkit.guard.process.limits import CommandLimits, EndedBy
 
-_FIRST_SECONDS: Final = 0.005  # most commands are shorter, and pay nothing
+_FIRST_SECONDS: Final = 0.02  # most commands are shorter, and pay nothing
 _EVERY_SECONDS: Final = 0.05
 _AT_LEAST_EVERY_SECONDS: Final = 1.0
 _SHARE_OF_TIME: Final = 10  # looking takes a tenth of the time at most, between these two
