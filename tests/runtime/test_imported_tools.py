@@ -38,5 +38,5 @@ def test_policies_rule_them_like_any_tool(make_door: MakeDoor) -> None:
 
 @pytest.mark.slow
 def test_what_is_committed_is_what_the_origins_tell() -> None:
-    ran = run([sys.executable, "-m", "toolkit", "check", "--live", "maths", "shapes", "library"], DOWNSTREAM)
+    ran = run([sys.executable, "-m", "toolkit", "check", "--live", "--trust", "maths", "shapes", "library"], DOWNSTREAM)
     assert ran.stdout == "nothing changed\n"
