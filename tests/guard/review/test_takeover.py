@@ -75,6 +75,7 @@ TAKEOVERS = [
     Takeover("core.hooksPath", "mkdir h; cp $E h/pre-commit; git -C nested config core.hooksPath $PWD/h", "cd nested; " + COMMIT),
     Takeover("a hook where core.hooksPath leads", "cp $E tools/pre-commit", COMMIT, before="git config core.hooksPath tools"),
     Takeover("a script that a hook is a link to", "cp $E tools/script", COMMIT, before="printf '#!/bin/sh\\n' > tools/script; chmod +x tools/script; ln -s ../../tools/script .git/hooks/pre-commit"),
+    Takeover("a script that a hook led to in vain", "cp $E tools/script", COMMIT, before="ln -s ../../tools/script .git/hooks/pre-commit"),
     Takeover("config by another name", "printf '[core]\\n\\tfsmonitor = %s\\n' $E >> same", before="ln .git/config same"),
     Takeover("a hook by another name", "cat $E > same", COMMIT, before="printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln .git/hooks/pre-commit same"),
     Takeover("filter", "git -C nested config filter.x.clean $E; echo '* filter=x' > nested/.gitattributes; echo new > nested/tracked", "git -C nested add ."),

@@ -83,7 +83,7 @@ def is_held(part: HeldPart, node: Node | None, held: Collection[HeldPart]) -> bo
 def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen) -> Baseline:
     """Read everything that the scan found."""
     found = Baseline(places=dict(scan.git_folders), unreadable=frozenset(scan.unreadable), seen=seen)
-    reader = NodeReader()
+    reader = NodeReader(within=real_paths(roots))
     targets: set[str] = set()
     for place, identity in scan.git_folders.items():
         state = read_git_folder(place, roots)
@@ -110,9 +110,14 @@ def read_git_folder(place: EntryPlace, roots: Sequence[ScanRoot]) -> GitState | 
     except OSError:
         return None
     try:
-        return read_state(folder)
+        return read_state(folder, real_paths(roots))
     finally:
         os.close(folder)
+
+
+def real_paths(roots: Sequence[ScanRoot]) -> list[str]:
+    """Where the roots are now."""
+    return [root.real_path() for root in roots]
 
 
 def read_entry(place: EntryPlace, roots: Sequence[ScanRoot], reader: NodeReader) -> Node | None:

@@ -11,7 +11,16 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import Baseline, HeldPart, is_held, place_of, pointer_target, read_entry, real_path
+from toolkit.guard.review.baseline import (
+    Baseline,
+    HeldPart,
+    is_held,
+    place_of,
+    pointer_target,
+    read_entry,
+    real_path,
+    real_paths,
+)
 from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state, work_tree_settings
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.put_back import Change, put_back
@@ -54,7 +63,7 @@ class Comparison:
             return
         if git:
             self._compare_repositories(scan)
-        reader = NodeReader()
+        reader = NodeReader(within=real_paths(self._roots))
         for place in sorted({*self._baseline.kept, *scan.kept}):
             before = self._baseline.kept.get(place)
             if not is_held(place, before, self._held) and not self._came_with_its_folder(place, scanner):
@@ -125,7 +134,7 @@ class Comparison:
     def _compare_folder(self, place: EntryPlace, identity: Identity) -> Iterable[Change]:
         folder = self._roots[place.root].open_folder(place.path)
         try:
-            now = read_state(folder)
+            now = read_state(folder, real_paths(self._roots))
             before = self._baseline.state_of(place, identity)
             work_trees = self._work_trees.get(real_path(place, self._roots), ())
             review = StateReview(folder, place, self._shown(place), self._store, work_trees)
