@@ -96,6 +96,11 @@ TAKEOVERS = [
     Takeover("exec in the user's rebase", "echo exec $E >> .git/rebase-merge/git-rebase-todo", "echo x > tracked; git add tracked; git rebase --continue", before="git rebase -q other"),
     Takeover("strategy of the user's rebase", "mkdir git-merge-x; echo x/../evil.sh > .git/rebase-merge/strategy", "echo x > tracked; git add tracked; git rebase --continue", before="git rebase -q other"),
     Takeover("strategy of a cherry-pick", "mkdir git-merge-x; git config -f .git/sequencer/opts options.strategy x/../evil.sh", "echo x > tracked; git add tracked; git cherry-pick --continue", before="git checkout -q other; git cherry-pick main~1 main"),
+    Takeover("a message that is written through a link", "ln -sf $H/.bashrc .git/COMMIT_EDITMSG; echo $E > .git/MERGE_MSG", "echo x > new; git add new; git commit -q; . $HOME/.bashrc"),
+    Takeover("a log that is written through a link", "rm nested/.git/logs/HEAD; ln -s $H/.bashrc nested/.git/logs/HEAD; git -C nested branch 'x;./evil.sh'", "git -C nested checkout -q 'x;./evil.sh'; . $HOME/.bashrc"),
+    Takeover("logs that are a link", "cd nested; rm -r .git/logs; ln -s $H .git/logs; git branch 'x;./evil.sh'", "git -C nested checkout -q 'x;./evil.sh'; . $HOME/HEAD"),
+    Takeover("a repository among large files, behind a link", "mkdir -p .git/lfs; git init -q .git/lfs/r; git -C .git/lfs/r config core.fsmonitor $E; ln -s .git/lfs/r r", "cd r; git status"),
+    Takeover("a repository among objects, behind a link", "git init -q .git/objects/ab/r; git -C .git/objects/ab/r config core.fsmonitor $E; ln -s .git/objects/ab/r r", "cd r; git status"),
     Takeover("update of a submodule", "git config submodule.sub.update \"!$E\"", "git -C sub checkout -q HEAD~0; git -C sub -c user.name=n commit -qm x --allow-empty; git submodule update"),
 ]  # fmt: skip
 

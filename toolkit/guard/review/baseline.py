@@ -22,12 +22,14 @@ HeldPart: TypeAlias = tuple[Identity, str] | EntryPlace
 @dataclass(slots=True)
 class Baseline:
     """``git`` by the identity of each git directory, and ``places`` to find one that has another identity by now;
-    ``pointers`` with the paths they lead to; ``kept`` entries; the directories that were there."""
+    ``pointers`` with the paths they lead to; ``links`` in git directories; ``kept`` entries; the directories that were
+    there."""
 
     git: dict[Identity, GitState] = field(default_factory=dict)
     places: dict[EntryPlace, Identity] = field(default_factory=dict)
     pointers: dict[EntryPlace, Node | None] = field(default_factory=dict)
     targets: frozenset[str] = frozenset()
+    links: dict[EntryPlace, Node | None] = field(default_factory=dict)
     kept: dict[EntryPlace, Node | None] = field(default_factory=dict)
     unreadable: frozenset[EntryPlace] = frozenset()
     seen: Seen | None = None
@@ -62,7 +64,7 @@ class Baseline:
         kept = {
             place: self.kept.get(place) if is_held(place, node, held) else node for place, node in older.kept.items()
         }
-        return Baseline(git, older.places, pointers, older.targets, kept, older.unreadable, older.seen)
+        return Baseline(git, older.places, pointers, older.targets, older.links, kept, older.unreadable, older.seen)
 
 
 def _with_leaf(node: Node | None, names: Sequence[str], leaf: Node | None) -> Node | None:
@@ -97,6 +99,7 @@ def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen) -> Baseline
         target = pointer_target(place, node, roots)
         if target is not None:
             targets.add(target)
+    found.links = {place: read_entry(place, roots, NodeReader(0)) for place in scan.links}
     for place in scan.kept:
         found.kept[place] = read_entry(place, roots, reader)
     found.targets = frozenset(targets)

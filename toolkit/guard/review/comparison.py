@@ -112,6 +112,9 @@ class Comparison:
             before = self._baseline.pointers.get(place)
             if not is_held(place, before, self._held):
                 self._collect(self.git, place, self._compare_pointer(place, before, valid))
+        for place in scan.links:
+            if not (place.parent in scan.git_folders and place.name in PARTS) and place not in scan.pointers:
+                self._collect(self.git, place, self._compare_link(place, scan))
 
     def _add_known(self, scan: Scan) -> None:
         """Add what was there before to a scan that did not come that far."""
@@ -159,6 +162,16 @@ class Comparison:
         if target is None or target not in valid or not self._is_work_tree_of(place, target):
             yield from self._put_back(place, before, now)
 
+    def _compare_link(self, place: EntryPlace, scan: Scan) -> Iterable[Change]:
+        """The user's git would write through a link, for example a message of ours to a file outside."""
+        now, before = read_entry(place, self._roots, NodeReader(0)), self._baseline.links.get(place)
+        if now is None or now.kind != "link" or now.matches(before) or _leads_to_ref(now):
+            return
+        names = place.path.split("/")
+        around = (EntryPlace(place.root, "/".join(names[:count])) for count in range(len(names)))
+        if not any((scan.git_folders.get(folder), "") in self._held for folder in around):
+            yield from self._put_back(place, None, now)
+
     def _is_work_tree_of(self, pointer: EntryPlace, git_folder: str) -> bool:
         """Whether the repository that a ``.git`` file leads to has the directory around that file as its work tree, or
         leaves that open: another one could be anywhere."""
@@ -190,6 +203,11 @@ class Comparison:
         root = self._roots[place.root].path
         full = os.path.join(root, place.path) if place.path else root
         return os.path.relpath(full, self._workspace) if is_below(full, self._workspace) else full
+
+
+def _leads_to_ref(link: Node) -> bool:
+    """Whether it is a symbolic ref as old versions of git make them."""
+    return link.data.startswith(b"refs/") and b".." not in link.data.split(b"/")
 
 
 def _reason(error: Exception) -> str:
