@@ -74,6 +74,7 @@ TAKEOVERS = [
     Takeover("a file included by an included file", "git config -f team2 core.fsmonitor $E", before="git config include.path ../team; git config -f team include.path team2; touch team2"),
     Takeover("core.hooksPath", "mkdir h; cp $E h/pre-commit; git -C nested config core.hooksPath $PWD/h", "cd nested; " + COMMIT),
     Takeover("a hook where core.hooksPath leads", "cp $E tools/pre-commit", COMMIT, before="git config core.hooksPath tools"),
+    Takeover("a hook where core.hooksPath leads, behind a link", "cp -r tools t; cp $E t/hooks/pre-commit; rm -r tools; ln -s t tools", COMMIT, before="mkdir tools/hooks; git config core.hooksPath tools/hooks"),
     Takeover("a script that a hook is a link to", "cp $E tools/script", COMMIT, before="printf '#!/bin/sh\\n' > tools/script; chmod +x tools/script; ln -s ../../tools/script .git/hooks/pre-commit"),
     Takeover("a script that a hook led to in vain", "cp $E tools/script", COMMIT, before="ln -s ../../tools/script .git/hooks/pre-commit"),
     Takeover("config by another name", "printf '[core]\\n\\tfsmonitor = %s\\n' $E >> same", before="ln .git/config same"),

@@ -23,7 +23,7 @@ HeldPart: TypeAlias = tuple[Identity, str] | EntryPlace
 class Baseline:
     """``git`` by the identity of each git directory, and ``places`` to find one that has another identity by now;
     ``pointers`` with the paths they lead to; ``links`` in git directories; ``kept`` entries; the directories that were
-    there."""
+    there, and for kept entries also those that other commands have left since."""
 
     git: dict[Identity, GitState] = field(default_factory=dict)
     places: dict[EntryPlace, Identity] = field(default_factory=dict)
@@ -32,7 +32,8 @@ class Baseline:
     links: dict[EntryPlace, Node | None] = field(default_factory=dict)
     kept: dict[EntryPlace, Node | None] = field(default_factory=dict)
     unreadable: frozenset[EntryPlace] = frozenset()
-    seen: Seen | None = None
+    seen: Seen = field(default_factory=Seen)
+    folders: Seen = field(default_factory=Seen)
 
     def state_of(self, place: EntryPlace, identity: Identity) -> GitState | None:
         """The earlier state of a git directory, which may have been moved, or replaced in its place."""
@@ -64,7 +65,7 @@ class Baseline:
         kept = {
             place: self.kept.get(place) if is_held(place, node, held) else node for place, node in older.kept.items()
         }
-        return Baseline(git, older.places, pointers, older.targets, older.links, kept, older.unreadable, older.seen)
+        return dataclasses.replace(older, git=git, pointers=pointers, kept=kept)
 
 
 def _with_leaf(node: Node | None, names: Sequence[str], leaf: Node | None) -> Node | None:
@@ -84,7 +85,7 @@ def is_held(part: HeldPart, node: Node | None, held: Collection[HeldPart]) -> bo
 
 def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen) -> Baseline:
     """Read everything that the scan found."""
-    found = Baseline(places=dict(scan.git_folders), unreadable=frozenset(scan.unreadable), seen=seen)
+    found = Baseline(places=dict(scan.git_folders), unreadable=frozenset(scan.unreadable), seen=seen, folders=seen)
     reader = NodeReader(within=real_paths(roots))
     targets: set[str] = set()
     for place, identity in scan.git_folders.items():

@@ -22,9 +22,10 @@ from toolkit.guard.review.baseline import (
     real_paths,
 )
 from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state, work_tree_settings
+from toolkit.guard.review.gone import GoneFolders, first_link
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.put_back import Change, put_back
-from toolkit.guard.review.scan import EntryPlace, Identity, Scan, Scanner, ScanRoot
+from toolkit.guard.review.scan import EntryPlace, Identity, Scan, Scanner, ScanRoot, Seen
 
 _MAX_ROUNDS: Final = 100  # one for each level of directories that a command made unreadable
 
@@ -32,7 +33,8 @@ _MAX_ROUNDS: Final = 100  # one for each level of directories that a command mad
 class Comparison:
     """The comparison after one command: ``git`` and ``kept`` are what was put back, ``problems`` what was not checked.
 
-    ``held`` are the parts that no running command can have changed; paths are shown relative to ``workspace``.
+    ``held`` are the parts that no running command can have changed, ``gone`` the directories that earlier ones removed;
+    paths are shown relative to ``workspace``. ``came`` are kept entries that came with a new directory.
     """
 
     def __init__(
@@ -41,18 +43,21 @@ class Comparison:
         baseline: Baseline,
         store: PutBackStore,
         held: Collection[HeldPart],
+        gone: GoneFolders,
         workspace: str,
     ) -> None:
         self._roots = roots
         self._baseline = baseline
         self._store = store
         self._held = held
+        self._gone = gone
         self._workspace = workspace
         self._failed: set[EntryPlace] = set()
         self._work_trees: dict[str, set[str]] = {}  # git directory -> directories whose .git file leads to it
         self.git: Final[list[Change]] = []
         self.kept: Final[list[Change]] = []
         self.problems: Final[list[str]] = []
+        self.came: Final[dict[EntryPlace, Node | None]] = {}
 
     def run(self, scanner: Scanner, *, git: bool) -> None:
         """Compare everything; repositories only if ``git``."""
@@ -64,17 +69,40 @@ class Comparison:
         if git:
             self._compare_repositories(scan)
         reader = NodeReader(within=real_paths(self._roots))
+        self._compare_behind_links(scan, scanner.seen(), reader)
         for place in sorted({*self._baseline.kept, *scan.kept}):
-            before = self._baseline.kept.get(place)
-            if not is_held(place, before, self._held) and not self._came_with_its_folder(place, scanner):
+            before = self._before(place)
+            if self._came_with_its_folder(place, scanner):
+                self.came[place] = read_entry(place, self._roots, reader)
+            elif not is_held(place, before, self._held):
                 self._collect(self.kept, place, self._compare_entry(place, before, reader))
+
+    def _before(self, place: EntryPlace) -> Node | None:
+        """A kept entry as it was, also if an earlier command removed it with its directory."""
+        return self._baseline.kept.get(place, self._gone.kept.get(place))
+
+    def _compare_behind_links(self, scan: Scan, seen: Seen, reader: NodeReader) -> None:
+        """A link in the place of a directory may lead to one with other kept files; then the link is taken away."""
+        behind = self._gone.behind_links(self._roots, self._baseline.folders, seen)
+        reached = {os.path.realpath(real_path(folder, self._roots)): (folder, link) for folder, link in behind}
+        for place in scan.kept if reached else ():
+            folder, link = reached.get(real_path(place.parent, self._roots), (None, None))
+            if folder is not None and link is not None:
+                now = read_entry(place, self._roots, reader)
+                if now is not None and not now.matches(self._before(folder.child(place.name))):
+                    self._collect(self.kept, link, self._take_link(link))
+
+    def _take_link(self, link: EntryPlace) -> Iterable[Change]:
+        now = read_entry(link, self._roots, NodeReader(0))
+        if now is not None and now.kind == "link":
+            for change in self._put_back(link, None, now):
+                yield change._replace(act="changed")
 
     def _came_with_its_folder(self, place: EntryPlace, scanner: Scanner) -> bool:
         """Whether it is in a directory that was not there before, such as a clone or an installed package: nobody has
         opened it yet, and taking a part of it away would break it. A pattern with a slash means this very path."""
-        seen = self._baseline.seen
-        new = seen is not None and place not in self._baseline.kept and not seen.had_folder(place.parent)
-        return new and not scanner.is_kept_by_path(place)
+        was_there = self._baseline.folders.had_folder(place.parent) or place.parent in self._gone
+        return not was_there and place not in self._baseline.kept and not scanner.is_kept_by_path(place)
 
     def _scan_all(self, scanner: Scanner) -> Scan:
         """Scan, also what a command made unreadable for its own user."""
@@ -152,7 +180,7 @@ class Comparison:
             os.close(folder)
 
     def _was_there(self, place: EntryPlace, identity: Identity) -> bool:
-        return self._baseline.seen is not None and self._baseline.seen.contains(place, identity)
+        return self._baseline.seen.contains(place, identity)
 
     def _compare_pointer(self, place: EntryPlace, before: Node | None, valid: Collection[str]) -> Iterable[Change]:
         now = read_entry(place, self._roots, NodeReader(1))
@@ -185,6 +213,13 @@ class Comparison:
 
     def _compare_entry(self, place: EntryPlace, before: Node | None, reader: NodeReader) -> Iterable[Change]:
         now = read_entry(place, self._roots, reader)
+        if now is None and (link := first_link(place, self._roots)) is not None:
+            path = os.path.join(os.path.realpath(real_path(place.parent, self._roots)), place.name)
+            target = place_of(path, self._roots)
+            reached = None if target is None else read_entry(target, self._roots, reader)
+            if os.path.lexists(path) and not (reached is not None and reached.matches(before)):
+                yield from self._take_link(link)
+            return
         if before is now or (now is not None and now.matches(before)):
             return
         try:

@@ -99,7 +99,7 @@ class _Folder(NamedTuple):
 class Seen:
     """The directories that one scan found."""
 
-    def __init__(self, known: Sequence[dict[str, _Folder]]) -> None:
+    def __init__(self, known: Sequence[dict[str, _Folder]] = ()) -> None:
         self._known = tuple(known)  # a scan makes new ones
 
     def contains(self, place: EntryPlace, identity: Identity) -> bool:
@@ -110,6 +110,11 @@ class Seen:
     def had_folder(self, place: EntryPlace) -> bool:
         """Whether there was a directory in this place, this one or another."""
         return place.path in self._known[place.root]
+
+    def without(self, later: Seen) -> list[EntryPlace]:
+        """The directories that ``later`` has not, in no particular order."""
+        pairs = enumerate(zip(self._known, later._known, strict=True))
+        return [EntryPlace(number, path) for number, (ours, theirs) in pairs for path in ours.keys() - theirs.keys()]
 
 
 class ScanRoot:
