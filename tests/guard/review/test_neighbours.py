@@ -9,8 +9,10 @@ import pytest
 from tests.guard.review.world import Repositories
 from tests.guard.ways import SANDBOXED, Way
 from toolkit.errors import ToolNotAllowed
-from toolkit.guard import GitMode
+from toolkit.guard import RUNS_LATER, GitMode
 
+# Adding a submodule writes .gitmodules, which is put back.
+KEEP = tuple(name for name in RUNS_LATER if name != ".gitmodules")
 CLONE = "git clone -q nested cloned"
 
 
@@ -48,6 +50,8 @@ NEIGHBOURS = [
     Neighbour("a removed repository", "rm -rf nested", "ls nested 2>&1 | wc -l", "1"),
     Neighbour("a git directory elsewhere", "cd nested && git init -q --separate-git-dir=../store", "git -C nested log --format=%s", "tracked one"),
     Neighbour("another root", "cd $X && echo x > x && git add x && git commit -qm mine", "git -C $X log -1 --format=%s", "mine"),
+    Neighbour("refs that are links", "cd nested && git -c core.preferSymlinkRefs=true checkout -q -b mine && git commit -qm mine --allow-empty && test -L .git/HEAD", "git -C nested log -1 --format=%s mine", "mine"),
+    Neighbour("branches with the names of kept files", "git branch lefthook.yml && git branch config.fish", "git branch --format='%(refname:short)'", "config.fish\nlefthook.yml"),
     Neighbour("directories that git itself has", "mkdir -p src/hooks src/refs && echo x > src/hooks/useState.ts && echo x > src/HEAD", "cat src/hooks/useState.ts src/HEAD", "x\nx"),
 ]  # fmt: skip
 
@@ -55,7 +59,7 @@ NEIGHBOURS = [
 @pytest.mark.parametrize("way", SANDBOXED)
 @pytest.mark.parametrize("row", NEIGHBOURS, ids=[row.name for row in NEIGHBOURS])
 def test_it_works_and_stays(world: Repositories, row: Neighbour, way: Way) -> None:
-    with world.guard(way) as guard:
+    with world.guard(way, keep=KEEP) as guard:
         result = world.attack(guard, f"set -e\n{row.command}")
         assert result.exit_code == 0, result.stderr.decode()
         assert result.notes == ()

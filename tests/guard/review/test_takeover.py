@@ -74,7 +74,9 @@ TAKEOVERS = [
     Takeover("a file included by an included file", "git config -f team2 core.fsmonitor $E", before="git config include.path ../team; git config -f team include.path team2; touch team2"),
     Takeover("core.hooksPath", "mkdir h; cp $E h/pre-commit; git -C nested config core.hooksPath $PWD/h", "cd nested; " + COMMIT),
     Takeover("a hook where core.hooksPath leads", "cp $E tools/pre-commit", COMMIT, before="git config core.hooksPath tools"),
+    Takeover("a hook where core.hooksPath leads, behind a link", "cp -r tools t; cp $E t/hooks/pre-commit; rm -r tools; ln -s t tools", COMMIT, before="mkdir tools/hooks; git config core.hooksPath tools/hooks"),
     Takeover("a script that a hook is a link to", "cp $E tools/script", COMMIT, before="printf '#!/bin/sh\\n' > tools/script; chmod +x tools/script; ln -s ../../tools/script .git/hooks/pre-commit"),
+    Takeover("a script that a hook led to in vain", "cp $E tools/script", COMMIT, before="ln -s ../../tools/script .git/hooks/pre-commit"),
     Takeover("config by another name", "printf '[core]\\n\\tfsmonitor = %s\\n' $E >> same", before="ln .git/config same"),
     Takeover("a hook by another name", "cat $E > same", COMMIT, before="printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln .git/hooks/pre-commit same"),
     Takeover("filter", "git -C nested config filter.x.clean $E; echo '* filter=x' > nested/.gitattributes; echo new > nested/tracked", "git -C nested add ."),
@@ -95,6 +97,11 @@ TAKEOVERS = [
     Takeover("exec in the user's rebase", "echo exec $E >> .git/rebase-merge/git-rebase-todo", "echo x > tracked; git add tracked; git rebase --continue", before="git rebase -q other"),
     Takeover("strategy of the user's rebase", "mkdir git-merge-x; echo x/../evil.sh > .git/rebase-merge/strategy", "echo x > tracked; git add tracked; git rebase --continue", before="git rebase -q other"),
     Takeover("strategy of a cherry-pick", "mkdir git-merge-x; git config -f .git/sequencer/opts options.strategy x/../evil.sh", "echo x > tracked; git add tracked; git cherry-pick --continue", before="git checkout -q other; git cherry-pick main~1 main"),
+    Takeover("a message that is written through a link", "ln -sf $H/.bashrc .git/COMMIT_EDITMSG; echo $E > .git/MERGE_MSG", "echo x > new; git add new; git commit -q; . $HOME/.bashrc"),
+    Takeover("a log that is written through a link", "rm nested/.git/logs/HEAD; ln -s $H/.bashrc nested/.git/logs/HEAD; git -C nested branch 'x;./evil.sh'", "git -C nested checkout -q 'x;./evil.sh'; . $HOME/.bashrc"),
+    Takeover("logs that are a link", "cd nested; rm -r .git/logs; ln -s $H .git/logs; git branch 'x;./evil.sh'", "git -C nested checkout -q 'x;./evil.sh'; . $HOME/HEAD"),
+    Takeover("a repository among large files, behind a link", "mkdir -p .git/lfs; git init -q .git/lfs/r; git -C .git/lfs/r config core.fsmonitor $E; ln -s .git/lfs/r r", "cd r; git status"),
+    Takeover("a repository among objects, behind a link", "git init -q .git/objects/ab/r; git -C .git/objects/ab/r config core.fsmonitor $E; ln -s .git/objects/ab/r r", "cd r; git status"),
     Takeover("update of a submodule", "git config submodule.sub.update \"!$E\"", "git -C sub checkout -q HEAD~0; git -C sub -c user.name=n commit -qm x --allow-empty; git submodule update"),
 ]  # fmt: skip
 

@@ -71,10 +71,11 @@ class Repositories:
         )
 
     def attack(self, guard: ProcessGuard, text: str) -> ProcessResult:
-        """Run shell text with a hostile program at ``$E``, the second root at ``$X`` and the third at ``$B``."""
+        """Run shell text with a hostile program at ``$E``, the second root at ``$X``, the third at ``$B`` and the user's
+        HOME, which it cannot write, at ``$H``."""
         evil = self.workspace / "evil.sh"
         setup = (
-            f"E={evil}; X={self.base}/extra; B={self.base}/bare\n"
+            f"E={evil}; X={self.base}/extra; B={self.base}/bare; H={self.base}/home\n"
             "export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e@example.org GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@example.org\n"
             f"printf '#!/bin/sh\\ntouch {self.marker}\\n' > $E; chmod +x $E\n"
         )

@@ -22,15 +22,18 @@ HeldPart: TypeAlias = tuple[Identity, str] | EntryPlace
 @dataclass(slots=True)
 class Baseline:
     """``git`` by the identity of each git directory, and ``places`` to find one that has another identity by now;
-    ``pointers`` with the paths they lead to; ``kept`` entries; the directories that were there."""
+    ``pointers`` with the paths they lead to; ``links`` in git directories; ``kept`` entries; the directories that were
+    there, and for kept entries also those that other commands have left since."""
 
     git: dict[Identity, GitState] = field(default_factory=dict)
     places: dict[EntryPlace, Identity] = field(default_factory=dict)
     pointers: dict[EntryPlace, Node | None] = field(default_factory=dict)
     targets: frozenset[str] = frozenset()
+    links: dict[EntryPlace, Node | None] = field(default_factory=dict)
     kept: dict[EntryPlace, Node | None] = field(default_factory=dict)
     unreadable: frozenset[EntryPlace] = frozenset()
-    seen: Seen | None = None
+    seen: Seen = field(default_factory=Seen)
+    folders: Seen = field(default_factory=Seen)
 
     def state_of(self, place: EntryPlace, identity: Identity) -> GitState | None:
         """The earlier state of a git directory, which may have been moved, or replaced in its place."""
@@ -62,7 +65,7 @@ class Baseline:
         kept = {
             place: self.kept.get(place) if is_held(place, node, held) else node for place, node in older.kept.items()
         }
-        return Baseline(git, older.places, pointers, older.targets, kept, older.unreadable, older.seen)
+        return dataclasses.replace(older, git=git, pointers=pointers, kept=kept)
 
 
 def _with_leaf(node: Node | None, names: Sequence[str], leaf: Node | None) -> Node | None:
@@ -82,8 +85,8 @@ def is_held(part: HeldPart, node: Node | None, held: Collection[HeldPart]) -> bo
 
 def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen) -> Baseline:
     """Read everything that the scan found."""
-    found = Baseline(places=dict(scan.git_folders), unreadable=frozenset(scan.unreadable), seen=seen)
-    reader = NodeReader()
+    found = Baseline(places=dict(scan.git_folders), unreadable=frozenset(scan.unreadable), seen=seen, folders=seen)
+    reader = NodeReader(within=real_paths(roots))
     targets: set[str] = set()
     for place, identity in scan.git_folders.items():
         state = read_git_folder(place, roots)
@@ -97,6 +100,7 @@ def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen) -> Baseline
         target = pointer_target(place, node, roots)
         if target is not None:
             targets.add(target)
+    found.links = {place: read_entry(place, roots, NodeReader(0)) for place in scan.links}
     for place in scan.kept:
         found.kept[place] = read_entry(place, roots, reader)
     found.targets = frozenset(targets)
@@ -110,9 +114,14 @@ def read_git_folder(place: EntryPlace, roots: Sequence[ScanRoot]) -> GitState | 
     except OSError:
         return None
     try:
-        return read_state(folder)
+        return read_state(folder, real_paths(roots))
     finally:
         os.close(folder)
+
+
+def real_paths(roots: Sequence[ScanRoot]) -> list[str]:
+    """Where the roots are now."""
+    return [root.real_path() for root in roots]
 
 
 def read_entry(place: EntryPlace, roots: Sequence[ScanRoot], reader: NodeReader) -> Node | None:

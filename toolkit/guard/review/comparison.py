@@ -11,11 +11,21 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import Baseline, HeldPart, is_held, place_of, pointer_target, read_entry, real_path
+from toolkit.guard.review.baseline import (
+    Baseline,
+    HeldPart,
+    is_held,
+    place_of,
+    pointer_target,
+    read_entry,
+    real_path,
+    real_paths,
+)
 from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state, work_tree_settings
+from toolkit.guard.review.gone import GoneFolders, first_link
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.put_back import Change, put_back
-from toolkit.guard.review.scan import EntryPlace, Identity, Scan, Scanner, ScanRoot
+from toolkit.guard.review.scan import EntryPlace, Identity, Scan, Scanner, ScanRoot, Seen
 
 _MAX_ROUNDS: Final = 100  # one for each level of directories that a command made unreadable
 
@@ -23,7 +33,8 @@ _MAX_ROUNDS: Final = 100  # one for each level of directories that a command mad
 class Comparison:
     """The comparison after one command: ``git`` and ``kept`` are what was put back, ``problems`` what was not checked.
 
-    ``held`` are the parts that no running command can have changed; paths are shown relative to ``workspace``.
+    ``held`` are the parts that no running command can have changed, ``gone`` the directories that earlier ones removed;
+    paths are shown relative to ``workspace``. ``came`` are kept entries that came with a new directory.
     """
 
     def __init__(
@@ -32,18 +43,21 @@ class Comparison:
         baseline: Baseline,
         store: PutBackStore,
         held: Collection[HeldPart],
+        gone: GoneFolders,
         workspace: str,
     ) -> None:
         self._roots = roots
         self._baseline = baseline
         self._store = store
         self._held = held
+        self._gone = gone
         self._workspace = workspace
         self._failed: set[EntryPlace] = set()
         self._work_trees: dict[str, set[str]] = {}  # git directory -> directories whose .git file leads to it
         self.git: Final[list[Change]] = []
         self.kept: Final[list[Change]] = []
         self.problems: Final[list[str]] = []
+        self.came: Final[dict[EntryPlace, Node | None]] = {}
 
     def run(self, scanner: Scanner, *, git: bool) -> None:
         """Compare everything; repositories only if ``git``."""
@@ -54,18 +68,41 @@ class Comparison:
             return
         if git:
             self._compare_repositories(scan)
-        reader = NodeReader()
+        reader = NodeReader(within=real_paths(self._roots))
+        self._compare_behind_links(scan, scanner.seen(), reader)
         for place in sorted({*self._baseline.kept, *scan.kept}):
-            before = self._baseline.kept.get(place)
-            if not is_held(place, before, self._held) and not self._came_with_its_folder(place, scanner):
+            before = self._before(place)
+            if self._came_with_its_folder(place, scanner):
+                self.came[place] = read_entry(place, self._roots, reader)
+            elif not is_held(place, before, self._held):
                 self._collect(self.kept, place, self._compare_entry(place, before, reader))
+
+    def _before(self, place: EntryPlace) -> Node | None:
+        """A kept entry as it was, also if an earlier command removed it with its directory."""
+        return self._baseline.kept.get(place, self._gone.kept.get(place))
+
+    def _compare_behind_links(self, scan: Scan, seen: Seen, reader: NodeReader) -> None:
+        """A link in the place of a directory may lead to one with other kept files; then the link is taken away."""
+        behind = self._gone.behind_links(self._roots, self._baseline.folders, seen)
+        reached = {os.path.realpath(real_path(folder, self._roots)): (folder, link) for folder, link in behind}
+        for place in scan.kept if reached else ():
+            folder, link = reached.get(real_path(place.parent, self._roots), (None, None))
+            if folder is not None and link is not None:
+                now = read_entry(place, self._roots, reader)
+                if now is not None and not now.matches(self._before(folder.child(place.name))):
+                    self._collect(self.kept, link, self._take_link(link))
+
+    def _take_link(self, link: EntryPlace) -> Iterable[Change]:
+        now = read_entry(link, self._roots, NodeReader(0))
+        if now is not None and now.kind == "link":
+            for change in self._put_back(link, None, now):
+                yield change._replace(act="changed")
 
     def _came_with_its_folder(self, place: EntryPlace, scanner: Scanner) -> bool:
         """Whether it is in a directory that was not there before, such as a clone or an installed package: nobody has
         opened it yet, and taking a part of it away would break it. A pattern with a slash means this very path."""
-        seen = self._baseline.seen
-        new = seen is not None and place not in self._baseline.kept and not seen.had_folder(place.parent)
-        return new and not scanner.is_kept_by_path(place)
+        was_there = self._baseline.folders.had_folder(place.parent) or place.parent in self._gone
+        return not was_there and place not in self._baseline.kept and not scanner.is_kept_by_path(place)
 
     def _scan_all(self, scanner: Scanner) -> Scan:
         """Scan, also what a command made unreadable for its own user."""
@@ -103,6 +140,9 @@ class Comparison:
             before = self._baseline.pointers.get(place)
             if not is_held(place, before, self._held):
                 self._collect(self.git, place, self._compare_pointer(place, before, valid))
+        for place in scan.links:
+            if not (place.parent in scan.git_folders and place.name in PARTS) and place not in scan.pointers:
+                self._collect(self.git, place, self._compare_link(place, scan))
 
     def _add_known(self, scan: Scan) -> None:
         """Add what was there before to a scan that did not come that far."""
@@ -125,7 +165,7 @@ class Comparison:
     def _compare_folder(self, place: EntryPlace, identity: Identity) -> Iterable[Change]:
         folder = self._roots[place.root].open_folder(place.path)
         try:
-            now = read_state(folder)
+            now = read_state(folder, real_paths(self._roots))
             before = self._baseline.state_of(place, identity)
             work_trees = self._work_trees.get(real_path(place, self._roots), ())
             review = StateReview(folder, place, self._shown(place), self._store, work_trees)
@@ -140,7 +180,7 @@ class Comparison:
             os.close(folder)
 
     def _was_there(self, place: EntryPlace, identity: Identity) -> bool:
-        return self._baseline.seen is not None and self._baseline.seen.contains(place, identity)
+        return self._baseline.seen.contains(place, identity)
 
     def _compare_pointer(self, place: EntryPlace, before: Node | None, valid: Collection[str]) -> Iterable[Change]:
         now = read_entry(place, self._roots, NodeReader(1))
@@ -149,6 +189,16 @@ class Comparison:
         target = pointer_target(place, now, self._roots)
         if target is None or target not in valid or not self._is_work_tree_of(place, target):
             yield from self._put_back(place, before, now)
+
+    def _compare_link(self, place: EntryPlace, scan: Scan) -> Iterable[Change]:
+        """The user's git would write through a link, for example a message of ours to a file outside."""
+        now, before = read_entry(place, self._roots, NodeReader(0)), self._baseline.links.get(place)
+        if now is None or now.kind != "link" or now.matches(before) or _leads_to_ref(now):
+            return
+        names = place.path.split("/")
+        around = (EntryPlace(place.root, "/".join(names[:count])) for count in range(len(names)))
+        if not any((scan.git_folders.get(folder), "") in self._held for folder in around):
+            yield from self._put_back(place, None, now)
 
     def _is_work_tree_of(self, pointer: EntryPlace, git_folder: str) -> bool:
         """Whether the repository that a ``.git`` file leads to has the directory around that file as its work tree, or
@@ -163,6 +213,13 @@ class Comparison:
 
     def _compare_entry(self, place: EntryPlace, before: Node | None, reader: NodeReader) -> Iterable[Change]:
         now = read_entry(place, self._roots, reader)
+        if now is None and (link := first_link(place, self._roots)) is not None:
+            path = os.path.join(os.path.realpath(real_path(place.parent, self._roots)), place.name)
+            target = place_of(path, self._roots)
+            reached = None if target is None else read_entry(target, self._roots, reader)
+            if os.path.lexists(path) and not (reached is not None and reached.matches(before)):
+                yield from self._take_link(link)
+            return
         if before is now or (now is not None and now.matches(before)):
             return
         try:
@@ -181,6 +238,11 @@ class Comparison:
         root = self._roots[place.root].path
         full = os.path.join(root, place.path) if place.path else root
         return os.path.relpath(full, self._workspace) if is_below(full, self._workspace) else full
+
+
+def _leads_to_ref(link: Node) -> bool:
+    """Whether it is a symbolic ref as old versions of git make them."""
+    return link.data.startswith(b"refs/") and b".." not in link.data.split(b"/")
 
 
 def _reason(error: Exception) -> str:

@@ -54,9 +54,9 @@ class GitState:
     todo: frozenset[bytes]
 
 
-def read_state(folder: int) -> GitState:
-    """The state of the git directory with this descriptor."""
-    reader = NodeReader(ignored_ending=".sample")  # git runs no hook with such a name
+def read_state(folder: int, within: Collection[str]) -> GitState:
+    """The state of the git directory with this descriptor; ``within`` is where commands may write."""
+    reader = NodeReader(ignored_ending=".sample", within=within)  # git runs no hook with such a name
     parts = {name: reader.read(folder, name) for name in PARTS}
     return GitState(parts, frozenset(_read_todo(folder).split(b"\n")))
 

@@ -1,7 +1,8 @@
 """A file, link or directory as it was: reading it into memory, comparing it, writing it again, taking one away.
 
-Promise: nothing here follows a link when it writes or removes. A link is remembered with what it leads to, so that a
-change behind it is a difference as well. What is too large to remember is known by its size, inode and times: a change is
+Promise: nothing here follows a link when it writes or removes. A link is remembered with what it leads to where commands
+may write, so that a change behind it is a difference as well; what is elsewhere is not even read, because putting it back
+would bring it into the workspace. What is too large to remember is known by its size, inode and times: a change is
 seen, but cannot be undone. Limit: owners and times are not remembered; what root puts back belongs to the owner of the
 directory.
 """
@@ -13,12 +14,13 @@ import datetime
 import os
 import secrets
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.process.private_home import remove_tree
+from toolkit.guard.process.program import is_below
 
 MAX_FILE: Final = 1 << 20
 MAX_FILES: Final = 2_000
@@ -35,7 +37,8 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One entry. ``data`` is the content of a file or the target of a link; ``target`` is what a link leads to.
+    """One entry. ``data`` is the content of a file or the target of a link; ``target`` is what a link leads to, if a
+    command could have changed that.
 
     ``whole`` is False if it was too large to remember; ``facts`` identify a file then. ``has_other_names``: a file with
     hard links.
@@ -78,12 +81,13 @@ class Node:
 
 class NodeReader:
     """Reads entries until its budget is spent; further files are only identified. Names in directories that end in
-    ``ignored_ending`` do not count."""
+    ``ignored_ending`` do not count. Links are followed to what is below a path in ``within``, and not anywhere else."""
 
-    def __init__(self, files: int = MAX_FILES, ignored_ending: str = "") -> None:
+    def __init__(self, files: int = MAX_FILES, *, ignored_ending: str = "", within: Collection[str] = ()) -> None:
         self._files = files
         self._bytes = MAX_BYTES
         self._ignored_ending = ignored_ending
+        self._within = within
 
     def read(self, folder: int, name: str, *, depth: int = 0, follow: bool = True) -> Node | None:
         """The entry ``name`` in the directory with this descriptor; None if there is none."""
@@ -113,13 +117,16 @@ class NodeReader:
         return {child: node for child, node in sorted(nodes.items()) if node is not None}
 
     def _read_target(self, folder: int, name: str, depth: int) -> Node | None:
-        """What a link leads to, if it is a file or a directory; a device is not even opened."""
+        """What a link leads to, if it is a file or a directory that commands may write; a device is not even opened."""
         try:
             handle = os.open(name, HANDLE, dir_fd=folder)
         except OSError:
             return None  # leads nowhere
         try:
             info, path = os.fstat(handle), f"/proc/self/fd/{handle}"
+            real = os.readlink(path)
+            if not any(is_below(real, root) for root in self._within):
+                return None
             if stat.S_ISREG(info.st_mode):
                 return self._read_file(folder, path, info, _FILE)
             if stat.S_ISDIR(info.st_mode) and depth < MAX_DEPTH:
@@ -195,6 +202,7 @@ class PutBackStore:
     def __init__(self, state_dir: str | None) -> None:
         self._path = None if state_dir is None else os.path.join(state_dir, "put-back")
         self._batch = ""
+        self._count = 0
 
     @property
     def batch(self) -> str:
@@ -204,6 +212,7 @@ class PutBackStore:
     def start_batch(self) -> None:
         """Use a new directory from now on."""
         self._batch = ""
+        self._count = 0
 
     def take(self, folder: int, name: str, label: str) -> None:
         """Move an entry away; ``label`` is its path for people. ``OSError`` if it is still there."""
@@ -227,7 +236,8 @@ class PutBackStore:
             self._batch = f"{stamp}-{secrets.token_hex(4)}"
         batch = os.path.join(base, self._batch)
         os.makedirs(batch, 0o700, exist_ok=True)
-        path = os.path.join(batch, f"{len(os.listdir(batch)):04}-{label.replace('/', '%')[-60:]}")
+        self._count += 1
+        path = os.path.join(batch, f"{self._count:04}-{label.replace('/', '%')[-60:]}")
         os.mkdir(path, 0o700)
         where = os.open(path, _FOLDER)
         try:

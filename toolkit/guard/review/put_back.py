@@ -46,7 +46,10 @@ def put_back(
 
 
 def _replace(folder: int, name: str, before: Node, now: Node | None, path: str, store: PutBackStore) -> bool:
-    if now is not None and now.kind == before.kind == "link" and now.data == before.data and before.target is not None:
+    if now is not None and now.kind == before.kind == "link" and now.data == before.data:
+        if before.target is None:  # it led nowhere that a command may write, and now it does
+            store.take(folder, name, path)
+            return True
         before = before.target  # the link is the same, so what it led to takes its place
     if not before.is_whole():
         if now is not None:

@@ -26,6 +26,7 @@ from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.baseline import Baseline, HeldPart, place_of, read_entry, take_baseline
 from toolkit.guard.review.comparison import Comparison
+from toolkit.guard.review.gone import GoneFolders
 from toolkit.guard.review.mounts import MAX_MOUNTS, HeldMount, held_parts, mounts_of_everything, mounts_of_roots
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.notes import describe
@@ -68,6 +69,7 @@ class Review:
         self._roots = [ScanRoot(path) for path in self._paths] if self.is_needed else []
         self._scanner = Scanner(self._roots, self._keep, skip)
         self._running: set[RunningReview] = set()
+        self._gone = GoneFolders()
         self._baseline = Baseline()
         self._closed = False
 
@@ -85,6 +87,7 @@ class Review:
                     'commands cannot run: git="read-only" cannot be kept in the reduced sandbox, where there are no '
                     'read-only mounts; use git="commit", or a machine with the full sandbox'
                 )
+            self._gone.forget(self._scanner.seen())
             fresh = take_baseline(scan, self._roots, self._scanner.seen())
             before = self._held_by_all()
             self._baseline = fresh.with_older(self._baseline, before) if self._running else fresh
@@ -100,8 +103,12 @@ class Review:
             held = self._held_by_all()
             self._running.discard(running)
             self._store.start_batch()
-            comparison = Comparison(self._roots, self._baseline, self._store, held, self._all_paths[0])
+            comparison = Comparison(self._roots, self._baseline, self._store, held, self._gone, self._all_paths[0])
             comparison.run(self._scanner, git=self._git != "write")
+            self._gone.remember(self._baseline.folders, self._scanner.seen(), self._baseline.kept)
+            # To the commands that still run, what this one left counts as how it was: it has been reviewed.
+            self._baseline.kept |= comparison.came
+            self._baseline.folders = self._scanner.seen()
             if not self._running:
                 self._baseline = Baseline()
                 if self._closed:

@@ -5,8 +5,8 @@ that a pattern covers is found, without following a link. A directory is read ag
 command cannot set, or when it was so recent at the last reading that a later change may carry the same time (git's rule
 for files that are "racily clean"). So a scan costs one ``stat`` for each directory.
 
-Limits: object, ref and log directories inside a ``.git`` are not searched, because git does not look for repositories
-there. Directories that cannot be read, and how many were more than ``MAX_FOLDERS``, are part of the result.
+Limits: patterns are not applied to object, ref and log directories inside a ``.git``, where names are those of branches.
+Directories that cannot be read, and how many were more than ``MAX_FOLDERS``, are part of the result.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ Identity: TypeAlias = tuple[int, int]
 _READ: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _RACY_NS: Final = 20_000_000  # more than the coarsest clock that file systems take times from
 _BULK: Final = frozenset(["objects", "refs", "logs", "lfs"])
+# Directories of a git directory in which git writes files by fixed names, following links.
+_WRITTEN: Final = frozenset(["info", "logs", "refs", "rebase-apply", "rebase-merge", "sequencer"])
 
 
 class EntryPlace(NamedTuple):
@@ -52,32 +54,52 @@ class EntryPlace(NamedTuple):
 @dataclass(slots=True)
 class Scan:
     """What was found. ``git_folders``: by place, with device and inode number. ``pointers``: entries named ``.git``
-    that are not directories. ``kept``: entries that a pattern covers; what is below one is not listed. ``unreadable``:
-    directories that could not be read; ``left_out``: how many were too many."""
+    that are not directories. ``links``: those in git directories, where git would write through them. ``kept``: entries
+    that a pattern covers; what is below one is not listed. ``unreadable``: directories that could not be read;
+    ``left_out``: how many were too many."""
 
     git_folders: dict[EntryPlace, Identity] = field(default_factory=dict)
     pointers: list[EntryPlace] = field(default_factory=list)
+    links: list[EntryPlace] = field(default_factory=list)
     kept: list[EntryPlace] = field(default_factory=list)
     unreadable: list[EntryPlace] = field(default_factory=list)
     left_out: int = 0
 
 
+class _Around(NamedTuple):
+    """Where a directory is: in one that a pattern covers or that has names of branches; in one that git writes in."""
+
+    is_covered: bool = False
+    is_written: bool = False
+
+
 class _Folder(NamedTuple):
     """What one directory contained when it was read."""
 
+    around: _Around
     identity: Identity
     changed: int
     settled: bool
     folders: tuple[str, ...]
     is_git: bool
     pointers: tuple[str, ...]
+    links: tuple[str, ...]
     kept: tuple[str, ...]
+
+    def around_child(self, path: str, name: str) -> _Around:
+        """What is around the directory ``name`` in this one, which is at ``path``."""
+        low = name.lower()
+        bulk = self.is_git and low in _BULK and "/.git/" in f"/{path.lower()}/"
+        return _Around(
+            self.around.is_covered or bulk or name in self.kept,
+            self.around.is_written or (self.is_git and low in _WRITTEN),
+        )
 
 
 class Seen:
     """The directories that one scan found."""
 
-    def __init__(self, known: Sequence[dict[str, _Folder]]) -> None:
+    def __init__(self, known: Sequence[dict[str, _Folder]] = ()) -> None:
         self._known = tuple(known)  # a scan makes new ones
 
     def contains(self, place: EntryPlace, identity: Identity) -> bool:
@@ -88,6 +110,11 @@ class Seen:
     def had_folder(self, place: EntryPlace) -> bool:
         """Whether there was a directory in this place, this one or another."""
         return place.path in self._known[place.root]
+
+    def without(self, later: Seen) -> list[EntryPlace]:
+        """The directories that ``later`` has not, in no particular order."""
+        pairs = enumerate(zip(self._known, later._known, strict=True))
+        return [EntryPlace(number, path) for number, (ours, theirs) in pairs for path in ours.keys() - theirs.keys()]
 
 
 class ScanRoot:
@@ -159,9 +186,9 @@ class Scanner:
     def _scan_root(self, number: int, found: Scan) -> dict[str, _Folder]:
         root, known = self._roots[number], self._known[number]
         fresh: dict[str, _Folder] = {}
-        pending = collections.deque([("", False)])
+        pending = collections.deque([("", _Around())])
         while pending:
-            path, covered = pending.popleft()  # nearest first: a great many directories do not hide those at the top
+            path, around = pending.popleft()  # nearest first: a great many directories do not hide those at the top
             if len(fresh) >= MAX_FOLDERS:
                 found.left_out += 1
                 continue
@@ -175,8 +202,9 @@ class Scanner:
                     or not folder.settled
                     or folder.changed != info.st_ctime_ns
                     or folder.identity != (info.st_dev, info.st_ino)
+                    or folder.around != around
                 ):
-                    folder = self._read(root, path, covered=covered)
+                    folder = self._read(root, path, around)
             except FileNotFoundError:
                 continue
             except OSError:
@@ -184,41 +212,47 @@ class Scanner:
                 continue
             fresh[path] = folder
             prefix = f"{path}/" if path else ""
+            plain = not folder.is_git and not folder.kept
             for name in folder.folders:
-                pending.append((prefix + name, covered or name in folder.kept))
+                pending.append((prefix + name, around if plain else folder.around_child(path, name)))
             if folder.is_git:
                 found.git_folders[EntryPlace(number, path)] = folder.identity
             if folder.pointers:
                 found.pointers += [EntryPlace(number, prefix + name) for name in folder.pointers]
+            if folder.links:
+                found.links += [EntryPlace(number, prefix + name) for name in folder.links]
             if folder.kept:
                 found.kept += [EntryPlace(number, prefix + name) for name in folder.kept]
         return fresh
 
-    def _read(self, root: ScanRoot, path: str, *, covered: bool) -> _Folder:
+    def _read(self, root: ScanRoot, path: str, around: _Around) -> _Folder:
         now = time.time_ns()
         fd = root.open_folder(path)
         try:
             info = os.fstat(fd)
             folders: list[str] = []
             others: list[str] = []
+            links: list[str] = []
             with os.scandir(fd) as entries:
                 for entry in entries:
                     (folders if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
+                    if entry.is_symlink():
+                        links.append(entry.name)
         finally:
             os.close(fd)
         lower = {name.lower() for name in (*folders, *others)}
         name = path.rpartition("/")[2].lower()
-        looks_like_git = "head" in lower and ({"objects", "refs"} <= lower or "commondir" in lower)
-        if name == ".git" or (looks_like_git and "/.git/" in f"/{path.lower()}/"):
-            folders = [one for one in folders if one.lower() not in _BULK]
+        is_git = name == ".git" or ("head" in lower and ({"objects", "refs"} <= lower or "commondir" in lower))
         return _Folder(
+            around,
             (info.st_dev, info.st_ino),
             info.st_ctime_ns,
             info.st_ctime_ns < now - _RACY_NS,
             tuple(folders),
-            looks_like_git or name == ".git",
+            is_git,
             tuple(one for one in others if one.lower() == ".git"),
-            () if covered or self._keep is None else self._covered(root, path, [*folders, *others]),
+            tuple(links) if is_git or around.is_written else (),
+            () if around.is_covered or self._keep is None else self._covered(root, path, [*folders, *others]),
         )
 
     def is_kept_by_path(self, place: EntryPlace) -> bool:
