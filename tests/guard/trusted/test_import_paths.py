@@ -90,3 +90,24 @@ def test_a_generated_package_with_odd_entries_is_remembered(tmp_path: Path, proj
     agent = f"import sys; sys.path.insert(0, {str(tmp_path / 'ws')!r})\n" + PROJECT
     done, _ = run_agent(tmp_path, "", agent + 'print(toolkit.invoke("later", {"query": "abc"}).content.total)', OUTSIDE)
     assert done.stdout == "3\n", done.stderr
+
+
+READ_ONLY_FIRST = f"""
+from toolkit import create_agent_toolkit as create_builtin
+writer = create_builtin(ToolkitContext(WORKSPACE, SecurityPolicy(default="allow")))
+remove_finder()
+old = writer.invoke("read_file", {{"path": "acme/generated/models/later.py"}}).content.content
+writer.invoke("write_file", {{"path": "acme/generated/models/later.py", "content": old + chr(10) + {MARK % "later"!r}}})
+print(toolkit.invoke("later", {{"query": "abc"}}).content.total)
+"""
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_package_of_a_toolkit_that_only_reads_is_remembered_for_one_that_writes(
+    tmp_path: Path, project: Path, control: bool
+) -> None:
+    shutil.copytree(project, tmp_path / "ws")
+    reader = PROJECT.replace("network=network", "network=network, mode='read-only'").replace("\nremove_finder()", "")
+    agent = f"import sys; sys.path.insert(0, {str(tmp_path / 'ws')!r})\n" + reader + READ_ONLY_FIRST
+    done, ran = run_agent(tmp_path, "", agent, OUTSIDE, control=control)
+    assert (done.stdout, ran) == ("3\n", {"later"} if control else set()), done.stderr
