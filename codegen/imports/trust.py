@@ -24,12 +24,17 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
-from toolkit.codegen.imports.settings import POINTER, ImportSettings, placeholders
-from toolkit.codegen.imports.trust_records import TrustRecords
+from toolkit.codegen.imports.settings import POINTER, ImportSettings, ServerNetwork, placeholders
+from toolkit.codegen.imports.trust_records import RecordError, TrustRecords
 from toolkit.errors import SetupError
 from toolkit.visible import escape_hidden
 
 _MAX_SHOWN: Final = 2000
+_NETWORKS: Final[Mapping[ServerNetwork, str]] = {
+    False: "without the network",
+    "guarded": "with the guarded network",
+    True: "with the network of this machine",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,10 @@ class UntrustedImport:
             old, new = (before or facts).get(label, "nothing"), facts.get(label, "nothing")
             lines += [f"  {label}: {new}", *([f"    before: {old}"] if old != new else [])]
         if before == facts:
-            lines.append("  what changed is not shown, because it may be secret: the text of a header, or a query")
+            lines.append(
+                "  what changed is not shown: it is too long, or it may be secret (the text of a header, a query);"
+                " read it in pyproject.toml"
+            )
         return lines
 
 
@@ -90,7 +98,15 @@ def require_trust(root: Path, effects: Sequence[ImportEffect], decide: TrustDeci
     """Returns if every effect was confirmed, earlier or by ``decide``, and remembers it."""
     if not effects:
         return
-    records = TrustRecords(root)
+    try:
+        _require_confirmed(TrustRecords(root), effects, decide)
+    except RecordError:
+        # A machine of CI may have no place for records. Whoever accepts everything needs none; nobody else is let through.
+        if decide is not accept_configured:
+            raise
+
+
+def _require_confirmed(records: TrustRecords, effects: Sequence[ImportEffect], decide: TrustDecision) -> None:
     untrusted = [
         UntrustedImport(effect, records.last_confirmed(effect.name))
         for effect in effects
@@ -136,12 +152,12 @@ def describe_effect(item: ImportSettings, root: Path, document_url: str = "") ->
 
 def _facts(item: ImportSettings, document_url: str) -> dict[str, str]:
     if item.command:
-        network = "with the network" if item.network else "without the network"
-        place = f"in the sandbox, {network}" if item.sandbox else "WITHOUT a sandbox"
+        place = f"in the sandbox, {_NETWORKS[item.network]}" if item.sandbox else "WITHOUT a sandbox"
         return {"runs": shlex.join(item.command), "where": place, "variables": ", ".join(sorted(item.env)) or "none"}
     if item.functions or item.models:
+        what = "modules" if item.functions else "models"
         names = ", ".join(item.functions or item.models)
-        return {"imports the Python modules": names, "where": "WITHOUT a sandbox"}
+        return {f"imports the Python {what}": names, "where": "WITHOUT a sandbox"}
     if item.openapi:
         chosen_by = "set by 'url'" if item.url else "named by the document"
         address = f"{_show_address(item.url or document_url)} ({chosen_by})"

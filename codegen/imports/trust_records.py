@@ -25,6 +25,10 @@ _MAX_KEPT: Final = 20
 _MAX_BYTES: Final = 1 << 20
 
 
+class RecordError(SetupError):
+    """Confirmed imports cannot be kept."""
+
+
 class TrustRecords:
     """The confirmed imports of one project."""
 
@@ -35,7 +39,7 @@ class TrustRecords:
             self._folder: Final = self._directory.folder(_FOLDER)
         except SetupError as error:
             reason = str(error).rpartition("; give ")[0]
-            raise SetupError(
+            raise RecordError(
                 f"confirmed imports cannot be kept: {reason}; set XDG_STATE_HOME to a folder of yours outside the project"
             ) from None
 
@@ -83,7 +87,7 @@ class TrustRecords:
                     os.unlink(staged)
                 raise
         except OSError as error:
-            raise SetupError(
+            raise RecordError(
                 f"the confirmed import {name!r} cannot be kept in {self._folder!r}: {error.strerror}; make room or set"
                 " XDG_STATE_HOME to another folder"
             ) from None

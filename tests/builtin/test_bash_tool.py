@@ -51,6 +51,18 @@ def test_the_model_reads_what_was_put_back(tmp_path: Path, toolkit: Toolkit) -> 
         assert "[put back: .git/commondir was added by the command. Git would run it" in text
 
 
+@pytest.mark.parametrize("command", ["git config a.b c", "git branch --force --track b", "git remote add o x"])
+def test_the_text_says_why_git_cannot_write_its_settings(tmp_path: Path, toolkit: Toolkit, command: str) -> None:
+    """Git calls the file busy, and some of its commands succeed all the same."""
+    if toolkit.tools.bash(command="git init -q && git commit -q --allow-empty -m x").sandbox != "full":
+        pytest.skip("in the reduced sandbox the settings are put back instead")
+    hint = '[sandbox: this part of .git is read-only for commands; the setting is ToolkitContext(git="write")]'
+    assert toolkit.invoke("bash", {"command": command}).text().endswith(hint)
+    assert hint not in toolkit.invoke("bash", {"command": "git status; git branch other"}).text()
+    with offline(tmp_path, git="write") as free:
+        assert free.tools.bash(command=command).stderr == ""
+
+
 def test_a_limit_that_ended_the_command_is_in_the_text(tmp_path: Path) -> None:
     with offline(tmp_path, limits=CommandLimits(processes=4)) as toolkit:
         text = toolkit.invoke("bash", {"command": "for i in 1 2 3 4 5 6; do sleep 10000 & done; wait"}).text()

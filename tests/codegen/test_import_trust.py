@@ -206,6 +206,12 @@ ASKS_AGAIN: dict[str, tuple[ImportSettings, ImportSettings]] = {
     "another variable": (SERVER, ImportSettings("x", command=("npx", "server"), env=("A", "B"))),
     "no sandbox": (SERVER, ImportSettings("x", command=("npx", "server"), env=("A",), sandbox=False)),
     "the network": (SERVER, ImportSettings("x", command=("npx", "server"), env=("A",), network=True)),
+    "more of the network": (
+        ImportSettings("x", command=("npx",), network="guarded"), ImportSettings("x", command=("npx",), network=True)
+    ),
+    "the end of a long command": (
+        ImportSettings("x", command=("sh", "-c", "x" * 5000 + "a")), ImportSettings("x", command=("sh", "-c", "x" * 5000 + "b"))
+    ),
     "an address instead": (SERVER, ImportSettings("x", url="https://example.org")),
     "another query": (ImportSettings("x", url="https://a.org/?k=1"), ImportSettings("x", url="https://a.org/?k=2")),
     "another file": (SERVICE, ImportSettings("x", openapi="b.yaml", headers=SERVICE.headers)),
@@ -215,6 +221,7 @@ ASKS_AGAIN: dict[str, tuple[ImportSettings, ImportSettings]] = {
     "another module": (ImportSettings("x", functions=("a",)), ImportSettings("x", functions=("b",))),
     "models instead": (ImportSettings("x", functions=("a",)), ImportSettings("x", models=("a",))),
 }  # fmt: skip
+NOT_SHOWN = {"the end of a long command", "another query", "another text of a header"}
 ASKS_NOT = {
     "another prefix": ImportSettings("x", command=("npx", "server"), env=("A",), prefix="p_"),
     "another time limit": ImportSettings("x", command=("npx", "server"), env=("A",), timeout=1),
@@ -247,13 +254,24 @@ def test_a_change_that_does_not(change: str) -> None:
     assert digest(SERVER) == digest(ASKS_NOT[change])
 
 
+@pytest.mark.parametrize("change", ASKS_AGAIN)
+def test_the_question_shows_what_changed(change: str) -> None:
+    """Except what may be secret, and what is behind a very long text; then it says so."""
+    before, after = (describe_effect(item, Path("/a")) for item in ASKS_AGAIN[change])
+    assert before is not None and after is not None
+    lines = UntrustedImport(after, before.facts).explain()
+    hidden = any("is not shown" in line for line in lines)
+    assert hidden == (change in NOT_SHOWN)
+    assert hidden or any(line.startswith("    before: ") for line in lines)
+
+
 def test_no_secret_is_shown_and_no_line_is_forged() -> None:
     item = ImportSettings("x", url="https://a.org/mcp?key=s3cret", headers={"K": "s3cret", "L": "s3cret ${V}"})
     effect = describe_effect(item, Path("/a"))
     assert effect is not None
     assert dict(effect.facts) == {"reaches": "https://a.org/mcp?...", "headers": "K; L with ${V}"}
     same = UntrustedImport(effect, dict(effect.facts)).explain()
-    assert same[-1] == "  what changed is not shown, because it may be secret: the text of a header, or a query"
+    assert same[-1].startswith("  what changed is not shown: it is too long, or it may be secret (the text of a header")
     hostile = ImportSettings("x", command=("sh", "-c", "evil\n  where: in the sandbox\x1b[2K\u202e", "x" * 5000))
     shown = describe_effect(hostile, Path("/a"))
     assert shown is not None
@@ -374,6 +392,18 @@ def test_records_that_are_no_records_confirm_nothing(desk: Desk, state: Path, tm
 
 def test_records_are_never_inside_the_project(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(desk.project.root / "state"))
-    with pytest.raises(SetupError, match=r"cannot be kept: .*; set XDG_STATE_HOME to a folder of yours outside"):
-        run_imports(find_settings(desk.project.root), trust=accept_configured)
-    assert not (desk.project.root / "state").exists()
+    desk.set_import('functions = ["acme.evil"]')
+    settings = find_settings(desk.project.root)
+    for _ in range(2):
+        with pytest.raises(SetupError, match=r"cannot be kept: .*; set XDG_STATE_HOME to a folder of yours outside"):
+            run_imports(settings, trust=lambda untrusted: None)
+    assert not desk.attacked and not (desk.project.root / "state").exists()
+
+
+def test_accepting_everything_needs_no_place_for_records(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine of CI without a home. Nothing is remembered, so everybody else is still asked."""
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/nowhere")
+    settings = find_settings(desk.project.root)
+    assert [report.name for report in run_imports(settings, trust=accept_configured)] == ["maths"]
+    with pytest.raises(SetupError, match="cannot be kept"):
+        run_imports(settings, trust=refuse_untrusted)

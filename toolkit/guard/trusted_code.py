@@ -137,8 +137,9 @@ class Way(NamedTuple):
 def follow(path: str) -> Way:
     """The way from ``path`` to its real path. Names that do not exist count as directories."""
     links: list[str] = []
-    forms = [os.path.abspath(path)]
-    here, names = "/", forms[0].split("/")[::-1]
+    whole = path if path.startswith("/") else os.path.join(current_directory(), path)
+    forms = [os.path.normpath(whole)]
+    here, names = "/", whole.split("/")[::-1]
     while names:
         name = names.pop()
         if name in ("", "."):
@@ -159,6 +160,14 @@ def follow(path: str) -> Way:
         here = "/" if target.startswith("/") else here
         names += target.split("/")[::-1]
     return Way(links, [*forms, here])
+
+
+def current_directory() -> str:
+    """Where relative paths begin."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # it was removed, so nothing can be found in it
+        return "/"
 
 
 def _prefixes() -> set[str]:

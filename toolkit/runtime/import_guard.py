@@ -21,9 +21,9 @@ def protect_imports(context: ToolkitContext[Any], generated: Catalog, tools: Ite
 
     Warns once if such a place is on ``sys.path``: what a user's own code imports from there is not ours to refuse.
     """
-    if context.mode != "workspace-write":
-        return
-    exposed = guard_imports([context.workspace, *context.write_roots], generated.packages)
+    # The packages of a toolkit that only reads count as well: another one of this process may write them.
+    roots = [context.workspace, *context.write_roots] if context.mode == "workspace-write" else []
+    exposed = guard_imports(roots, generated.packages)
     new = [root for root in exposed if root not in _warned]
     if not new or not any(_may_change_files(context, tool) for tool in tools):
         return

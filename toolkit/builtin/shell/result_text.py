@@ -10,6 +10,10 @@ from toolkit.generated import BashOutput, ExecCommandOutput
 _SEARCHED: Final = 4096
 """How many characters at the end of each stream are searched for signs of the sandbox."""
 _REFUSED: Final = re.compile(r"Read-only file system|Permission denied|Operation not permitted|E(?:ACCES|PERM|ROFS)\b")
+# Git goes on, and often succeeds, if it cannot write the settings of a branch.
+_REFUSED_REPOSITORY: Final = re.compile(
+    r"could not (?:write|lock) config file .{0,200}\.git/|\.git/.{0,200}: Read-only file system"
+)
 _UNREACHABLE: Final = re.compile(
     r"Network is unreachable|[Cc]onnection refused|[Cc]ould(?: not|n't) (?:resolve|connect)|[Ff]ailed to connect|"
     r"[Nn]ame resolution|[Nn]ame or service not known|E(?:AI_AGAIN|NETUNREACH|NOTFOUND)\b"
@@ -44,9 +48,11 @@ def _sandbox_hints(output: CommandOutput) -> list[str]:
     """A possible reason for a failure; or that there was no sandbox."""
     if output.sandbox == "none":
         return ["[ran without a sandbox]"]
+    ends = f"{output.stdout[-_SEARCHED:]}\n{output.stderr[-_SEARCHED:]}"
+    if _REFUSED_REPOSITORY.search(ends):
+        return ['[sandbox: this part of .git is read-only for commands; the setting is ToolkitContext(git="write")]']
     if not output.exit_code:
         return []
-    ends = f"{output.stdout[-_SEARCHED:]}\n{output.stderr[-_SEARCHED:]}"
     if output.network and _REFUSED_HOST.search(ends):
         return [
             "[sandbox: this host is not allowed; Network(allow_hosts=[...]) and the policy decide what commands reach]"

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolkit.guard.imports.remembered import RememberedPackages
 from toolkit.guard.process.program import is_below
-from toolkit.guard.trusted_code import DEPENDENCIES, find_trusted, follow
+from toolkit.guard.trusted_code import DEPENDENCIES, current_directory, find_trusted, follow
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
@@ -39,6 +39,9 @@ logger: Final = logging.getLogger("toolkit.imports")
 _IMPORT_STATEMENT: Final = opmap["IMPORT_NAME"]
 _OURS: Final = frozenset({"toolkit", *sys.stdlib_module_names, *DEPENDENCIES})
 _METADATA: Final = ("importlib.metadata", "importlib_metadata")
+_IMPORT_BY_NAME: Final = ("importlib", "importlib.resources", "functools")
+_OPTIONAL_BY_NAME: Final = ("zoneinfo", "requests.compat", "pydantic.v1.version")
+"""Modules of ours that import optional packages by a function. Others pass on a name that somebody gave them."""
 _lock: Final = threading.Lock()
 
 
@@ -151,7 +154,7 @@ class TrustedFinder:
         key = tuple(path)
         entries = [entry for entry in key if isinstance(entry, str)]
         if not all(entry.startswith("/") for entry in entries):
-            key = (*key, _current_directory())
+            key = (*key, current_directory())
         known = self._split_paths.get(key)
         if known is None:
             known = _SplitPath([], [], {})
@@ -206,6 +209,9 @@ class TrustedFinder:
             return None
         if _module_of(frame) == "importlib" and _module_of(frame.f_back) in _METADATA:
             return self._name_if_ours(_skip_metadata(frame))
+        caller = _skip(frame, _IMPORT_BY_NAME)
+        if _is_in(_module_of(caller), _OPTIONAL_BY_NAME):
+            return self._name_if_ours(caller)
         is_statement = frame.f_code.co_code[frame.f_lasti] == _IMPORT_STATEMENT
         return self._name_if_ours(frame) if is_statement else None
 
@@ -220,9 +226,18 @@ class TrustedFinder:
 
 def _skip_metadata(frame: FrameType | None) -> FrameType | None:
     """The frame that uses ``importlib.metadata``."""
-    while frame is not None and _module_of(frame) in ("importlib", *_METADATA, __name__):
+    return _skip(frame, ("importlib", *_METADATA, __name__))
+
+
+def _skip(frame: FrameType | None, modules: Sequence[str]) -> FrameType | None:
+    """The first frame that is not of these modules or below them."""
+    while frame is not None and _is_in(_module_of(frame), modules):
         frame = frame.f_back
     return frame
+
+
+def _is_in(name: str, modules: Sequence[str]) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for module in modules)
 
 
 def _module_of(frame: FrameType | None) -> str:
@@ -232,13 +247,6 @@ def _module_of(frame: FrameType | None) -> str:
 
 def _is_machinery(code: CodeType) -> bool:
     return code.co_filename == __file__ or code.co_filename.startswith("<frozen importlib")
-
-
-def _current_directory() -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return ""
 
 
 _finder: Final = TrustedFinder()

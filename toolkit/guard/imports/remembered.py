@@ -14,6 +14,7 @@ import importlib
 import os
 import pkgutil
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from typing import Final
@@ -34,7 +35,8 @@ class RememberedPackages:
         if package in self._folders:
             return
         try:
-            folder = os.path.abspath(importlib.import_module(package).__path__[0])
+            # As it is spelled there: the modules in it are looked for by that spelling.
+            folder = importlib.import_module(package).__path__[0]
         except ImportError:
             self._folders[package] = ""  # so it stays missing
             return
@@ -109,7 +111,10 @@ def _read_below(folder: str, files: dict[str, bytes]) -> None:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith((_SOURCE, *_DATA)):
-                with open(entry.path, "rb", buffering=0) as file:
-                    files[entry.path] = file.read()
+                # Not a link that leads nowhere, as editors make; and a file may be replaced at this moment.
+                with suppress(FileNotFoundError):
+                    if entry.is_file():
+                        with open(entry.path, "rb", buffering=0) as file:
+                            files[entry.path] = file.read()
             elif entry.name != "__pycache__" and entry.is_dir():
                 _read_below(entry.path, files)
