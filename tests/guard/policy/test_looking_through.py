@@ -128,6 +128,32 @@ ATTACKS: list[str | list[str]] = [
     "git rebase -x 'touch pwned' HEAD",
     "git rebase '--exec=touch pwned' HEAD",
     "git submodule foreach 'touch pwned'",
+    "git grep -nO'touch pwned;' a",
+    "git clone -u 'touch pwned;' file:///nowhere there",
+    "git clone -qu 'touch pwned;' file:///nowhere there",
+    "git clone -c 'core.sshCommand=touch pwned;' ssh://nowhere/x there",
+    "git clone --conf 'core.sshCommand=touch pwned;' ssh://nowhere/x there",
+    "npx -c 'touch pwned'",
+    "npm exec '--call=touch pwned'",
+    "npm --silent x --call 'touch pwned'",
+    "npm explore . -- touch pwned",
+    "pnpm touch pwned",
+    "echo touch pwned | xargs npx",
+    "echo touch pwned | xargs uv run --quiet",
+    "pyenv exec touch pwned",
+    "rustup run stable touch pwned",
+    "mise exec -- touch pwned",
+    "uvx touch pwned",
+    "bun x touch pwned",
+    "ssh-agent touch pwned",
+    "linux64 touch pwned",
+    "x86_64 -R touch pwned",
+    "choom -n 0 -- touch pwned",
+    "dbus-run-session -- touch pwned",
+    "chronic touch pwned",
+    "gosu root touch pwned",
+    "ksh93 -c 'touch pwned'",
+    "nu -c 'touch pwned'",
     "trap 'touch pwned' EXIT",
     "printf -v 'a[$(touch pwned)]' x",
     "test -v 'a[$(touch pwned)]'",
@@ -178,6 +204,14 @@ NOT_RUN = (
     "git difftool",
     "git grep",
     "git -c 'core.ssh",
+    # These find their programs elsewhere, or ask for a package that is not installed.
+    "npm explore",
+    "echo touch pwned | xargs npx",
+    "echo touch pwned | xargs uv",
+    "pyenv",
+    "rustup",
+    "uvx",
+    "bun",
 )
 BUILTINS = ("command", "compgen", "declare", "eval", "exec", "hash", "let", "time", "trap", "unset")
 
@@ -218,6 +252,10 @@ NEIGHBOURS: list[str | list[str]] = [
     "python3 -c 'print(1)'", "make touch", "touchy x", ["grep", "$(touch x)", "f"], ["git", "commit", "-m", "don't touch `this`\n"],
     ["timeout", "5", "grep", "a(b", "f"], "uv run pytest -q", "npm run build", "docker run --rm image touchy", "git fetch --prune",
     "git push --recurse-submodules=no", "valgrind ./a.out", "tmux ls", "perf stat ./a.out",
+    "git grep -n OK", "git clone -q -b main https://example.org/x.git", "npx eslint -c config.js src", "npx -y prettier --check .",
+    "git ls-files | xargs npx eslint", "git ls-files | xargs uv run ruff check", "pnpm install", "npm exec -- jest", "uvx ruff check",
+    "pyenv versions", "rustup show", "bun test", "linux64 uname -m", "uv run ruff check .", "npx prettier --write .",
+    "poetry run pytest -k 'local and wait' test", "uv run pytest -k local tests", "npm run source", "xargs -I{} echo {} {}",
 ]  # fmt: skip
 
 
@@ -271,6 +309,8 @@ LONG: dict[str, tuple[list[str] | None, str | None]] = {
     "wrappers in wrappers": (["env"] * 520_000, None),
     "wrappers in wrappers, as text": (None, "watch " * 20_000),
     "the denied program again and again": (["env", *["git"] * 260_000], None),
+    "one mark of xargs after another": (["xargs", *(f"-I{mark}" for mark in range(9_900)), *["b"] * 9_900], None),
+    "one alias of git after another": (["git", *["-c", "alias.x=!ls"] * 6_000, *["z"] * 7_900], None),
     "options without end": (["git", *["-a"] * 340_000], None),
     "more than a command may have": (["ls", *["a"] * 600_000], None),
     "a longer word than a command may have": (["ls", "a" * 200_000], None),
@@ -354,3 +394,13 @@ def test_what_rules_on_commands_need_is_loaded_with_the_first_of_them() -> None:
         "assert set(sys.modules) == before\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("decision", ["deny", "ask"])
+def test_the_verdict_says_that_a_command_could_not_be_read(decision: Any) -> None:
+    """Nobody understands why `pytest 2>&1` is refused by a rule on `git push`, unless it is said."""
+    policy = SecurityPolicy[str]("allow", rules=[Rule(decision, command="git push")])
+    for text, is_read in (("pytest 2>&1 | tail", False), ("git push origin", True)):
+        because = policy.judge("bash", EXECUTE, Preview(shell=text)).because
+        assert because.startswith(f"decided by Rule({decision!r}, command='git push')")
+        assert ("it matches every command that cannot be read" in because) != is_read

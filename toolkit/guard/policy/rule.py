@@ -206,6 +206,15 @@ class Touched:
             found.append(None if cover.rule is None or cover.reason else rules[cover.rule])
         return found[0] if found and all(rule is not None for rule in found) else None
 
+    def why_matched(self, rule: Rule[Any]) -> str:
+        """Why a deny or ask rule on commands matches what does not look like it; else empty."""
+        if rule.command is None or self.commands is None or not self.commands.run.is_unreadable:
+            return ""
+        return (
+            " (it matches every command that cannot be read, as this one: use plain words joined by && || ; | without"
+            " redirections, variables, globs, line breaks and uncommon wrappers)"
+        )
+
     def why_uncovered(self, rules: Sequence[Rule[Any]]) -> str:
         """Why allow rules on commands do not cover the call, if one of them begins like a command of it; else empty."""
         if self.commands is None:

@@ -20,10 +20,14 @@ from typing import Final
 
 from toolkit.guard.policy.commands.shell_words import MAX_TEXT, plain_commands
 from toolkit.guard.policy.commands.wrapper_options import (
+    EVALUATES_BRACKETS,
+    OPAQUE_BUILTINS,
     OTHER_RUNNERS,
     PERMUTING,
     PROJECT_RUNNERS,
     RUNNERS,
+    RUNS_PROGRAM,
+    SHELL_BUILTINS,
     SHELLS,
     UNREADABLE_RUNNERS,
     WRAPPERS,
@@ -40,26 +44,21 @@ _MAX_WRAPPED_WORDS: Final = 20_000  # of all wrappers in a call together
 
 _LOADERS: Final = ("ld-linux", "ld-musl", "ld.so")
 _FIND_EXEC: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-# Shell builtins that run text, or change what later words mean.
-_OPAQUE_BUILTINS: Final = frozenset(
-    {
-        "alias", "bind", "compgen", "complete", "declare", "enable", "fc", "hash", "let", "local", "mapfile", "readarray",
-        "typeset",
-    }
-)  # fmt: skip
-# Shell builtins that evaluate what is in the brackets of `name[...]`.
-_EVALUATES_BRACKETS: Final = frozenset({"[", "export", "read", "readonly", "test", "unset", "wait"})
 _SHELL_LETTERS: Final = frozenset("BCEHOPTabcefhiklmnoprstuvx")
 _OTHER_SHELL_LETTERS: Final = frozenset("ciln")  # of shells whose other letters may have values
-_OTHER_SHELLS: Final = frozenset({"csh", "fish", "tcsh"})
+_OTHER_SHELLS: Final = frozenset({"csh", "elvish", "fish", "nu", "pwsh", "tcsh", "xonsh"})
 _SHELL_LONG: Final = frozenset(
     {"--login", "--noediting", "--noprofile", "--norc", "--posix", "--restricted", "--verbose"}
 )
 # Subcommands and options of git that run a program of the caller's choice in ways that are not looked into.
 _OPAQUE_GIT: Final = frozenset(
-    {"difftool", "filter-branch", "hook", "instaweb", "mergetool", "remote-ext", "send-email"}
+    {"difftool", "filter-branch", "for-each-repo", "hook", "instaweb", "mergetool", "remote-ext", "send-email"}
 )
 _OPAQUE_GIT_OPTIONS: Final = ("--exec", "--extcmd", "--open-files-in-pager", "--receive-pack", "--upload-pack")
+_OPAQUE_OPTIONS_OF: Final = {
+    "clone": re.compile(r"-[A-Za-z0-9]*[cu].*|--co.*", re.DOTALL),  # a setting, the program on the other side
+    "grep": re.compile(r"-[A-Za-z0-9]*O.*", re.DOTALL),  # the pager
+}
 _HARMLESS_GIT_SETTING: Final = re.compile(
     r"(user\.(name|email)|color\.[a-z.]+|advice\.[a-z]+|core\.(quotepath|autocrlf|filemode)|commit\.gpgsign|"
     r"init\.defaultbranch|log\.date|safe\.directory|protocol\.version|pull\.(ff|rebase)|push\.default)(=.*)?",
@@ -185,6 +184,7 @@ def _with_unknown_words(argv: Sequence[str], words: tuple[str, ...]) -> tuple[st
     if not words:
         return ()
     options = argv[1 : len(argv) - len(words)]
+    marks = set()
     for option, following in zip(options, [*options[1:], ""], strict=False):
         mark = None
         if option.startswith("-I"):
@@ -194,7 +194,11 @@ def _with_unknown_words(argv: Sequence[str], words: tuple[str, ...]) -> tuple[st
         elif option.startswith("-") and not option.startswith("--") and ("I" in option or "i" in option):
             raise _Unreadable
         if mark is not None:
-            words = tuple(word.replace(mark, UNKNOWN_WORDS) for word in words)
+            marks.add(mark)
+    if len(marks) > 1:
+        raise _Unreadable
+    for mark in marks:
+        words = tuple(word.replace(mark, UNKNOWN_WORDS) for word in words)
     return (*words, UNKNOWN_WORDS)
 
 
@@ -277,7 +281,7 @@ def _read_git(search: _Search, argv: tuple[str, ...], depth: int) -> None:
                 raise _Unreadable
         place += 2 if word in ("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--attr-source") else 1
     words = argv[place:]
-    if _has_unknown_words(words[:1]):
+    if _has_unknown_words(words[:1]) or len(aliases) > 1:
         raise _Unreadable
     for alias in aliases:
         commands = plain_commands(alias.removeprefix("!"))
@@ -304,12 +308,15 @@ def _read_git_subcommand(search: _Search, words: tuple[str, ...], depth: int) ->
             found = re.fullmatch(r"--e(?:x|xe|xec)?(?:=(.*))?|-[A-Za-wyz]*x(.*)", word, re.DOTALL)
             if found is not None:
                 search.read_text(found[1] or found[2] or following, depth)
-    elif (name == "grep" and any(word.startswith("-O") for word in words)) or any(map(_runs_program_of_git, words)):
+    elif any(_runs_program_of_git(name, word) for word in words):
         raise _Unreadable
 
 
-def _runs_program_of_git(word: str) -> bool:
+def _runs_program_of_git(subcommand: str, word: str) -> bool:
     """Whether an option of git, which may be abbreviated, names a program."""
+    own = _OPAQUE_OPTIONS_OF.get(subcommand)
+    if own is not None and own.fullmatch(word):
+        return True
     option = word.partition("=")[0]
     return len(option) > 3 and any(full.startswith(option) for full in _OPAQUE_GIT_OPTIONS)
 
@@ -329,11 +336,31 @@ def _read_loosely(search: _Search, argv: tuple[str, ...], depth: int) -> None:
 
 def _read_project_runner(search: _Search, argv: tuple[str, ...], depth: int) -> None:
     """``uv run touch x``: options before the program may have values, so any word behind ``run`` may be the program."""
-    start = next((place for place, word in enumerate(argv) if word in ("run", "exec", "x", "npx")), len(argv))
+    # What pnpm does not know, it runs.
+    unknown = 0 if argv[0] == "pnpm" else len(argv)
+    start = next((place for place, word in enumerate(argv) if word in RUNS_PROGRAM), unknown)
     words = argv[start + 1 :]
+    if _has_unknown_words([next((word for word in words if not word.startswith("-")), "")]):
+        raise _Unreadable
     search.behind_runners.append(words)
-    wrapped = next((place for place, word in enumerate(words) if name_of(word) in _READERS), len(words))
+    if argv[0] in ("npm", "npx", "pnpm"):
+        _read_call_options(search, argv, depth)
+    wrapped = next((place for place, word in enumerate(words) if _is_wrapper(word)), len(words))
     search.read_argv(words[wrapped:], depth)
+
+
+def _is_wrapper(word: str) -> bool:
+    """Whether a word may be a program that runs others. ``.`` and other builtins of a shell are no programs."""
+    return name_of(word) in _READERS and word not in SHELL_BUILTINS
+
+
+def _read_call_options(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    """``npx -c 'touch x'``, and pnpm before ``exec``: shell text."""
+    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+        if word in ("-c", "--call"):
+            search.read_text(following, depth)
+        elif word.startswith("--call="):
+            search.read_text(word.removeprefix("--call="), depth)
 
 
 def _read_trap(search: _Search, argv: tuple[str, ...], depth: int) -> None:
@@ -372,8 +399,8 @@ _READERS: Final[dict[str, _Reader]] = {
     **_readers(OTHER_RUNNERS, _read_loosely),
     **_readers(UNREADABLE_RUNNERS, _refuse),
     **_readers(PROJECT_RUNNERS, _read_project_runner),
-    **_readers(_OPAQUE_BUILTINS, _refuse_arguments),
-    **_readers(_EVALUATES_BRACKETS, _read_evaluating),
+    **_readers(OPAQUE_BUILTINS, _refuse_arguments),
+    **_readers(EVALUATES_BRACKETS, _read_evaluating),
     **_readers((".", "source"), _read_source),
     **_readers(("busybox", "toybox"), _read_rest),
     **_readers(("fd", "fdfind"), _read_fd),

@@ -71,7 +71,8 @@ class TouchedCommands:
         for argv in self.commands:
             found = _find_rule(argv, rules, in_workspace=in_workspace, odd_variable=odd)
             if found.reason or found.rule is None:
-                return found
+                is_part = first is not None and not found.reason
+                return Cover(first, "it covers only a part of what is run") if is_part else found
             first = found.rule if first is None else first
             in_workspace = in_workspace and argv[0] != "cd"
         return Cover(first, "")
