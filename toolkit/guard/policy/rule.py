@@ -115,9 +115,9 @@ class Rule(Generic[NameT]):
         """``allows_path`` for a path without links. A pattern with slashes starts at the workspace, or is absolute."""
         if self.path is None or self._matches_path is None:
             return False
-        is_name = "/" not in self.path.strip("/")
+        is_name = "/" not in self.path.rstrip("/")
         names = real.below if is_name else real.below[:1] if real.in_workspace else ()
-        if self.path.startswith("/") and not is_name:
+        if self.path.startswith("/"):
             names += real.absolute
         return any(self._matches_path("/".join(one)) for one in names)
 
