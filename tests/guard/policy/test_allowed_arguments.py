@@ -348,6 +348,7 @@ def test_only_harmless_variables_are_covered(variable: str, covered: bool) -> No
         ("ls", "ls $(secret)", "allow rules on commands cover only plain words joined by && || ; |"),
         ("cd | ./ok.sh", "cd x; ./ok.sh", "Rule('allow', command='./ok.sh'): it covers this program only in the workspace's own"
             " directory: start it there, without cwd or cd, and give paths from there"),
+        ("git diff", "cd x && git diff", "Rule('allow', command='git diff'): it covers only a part of what is run"),
         ("git diff", "git diff | head -5", "Rule('allow', command='git diff'): it covers only a part of what is run"),
     ],
 )  # fmt: skip

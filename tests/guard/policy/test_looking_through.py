@@ -138,6 +138,7 @@ ATTACKS: list[str | list[str]] = [
     "npm --silent x --call 'touch pwned'",
     "npm explore . -- touch pwned",
     "pnpm touch pwned",
+    "pnpm -c exec 'touch pwned'",
     "echo touch pwned | xargs npx",
     "echo touch pwned | xargs uv run --quiet",
     "pyenv exec touch pwned",
@@ -187,6 +188,18 @@ ATTACKS: list[str | list[str]] = [
     "t\"\"ouch pwned",
     "'touch' pwned",
     "$(echo touch) pwned",
+    "ls\ntouch pwned",
+    "\n\n  touch pwned\n",
+    ">x touch pwned",
+    "ls 2>&1 >x; touch pwned 2>x",
+    "sh -c 'ls &>x touch pwned'",
+    "echo 'touch pwned' >x; sh <x",
+    "echo 'touch pwned' > x\nsh x*",
+    "sh -c 'touch pwned *'",
+    "echo >5; echo >touch; timeout * pwned",
+    "cat <<E | sh\ntouch pwned\nE",
+    "cat <(touch pwned)",
+    "ls >$(touch pwned)",
     ["/usr/bin/touch", "pwned"],
     ["sh", "-c", "t\\ouch pwned"],
     ["bash", "-c", "$0 pwned", "touch"],
@@ -252,6 +265,8 @@ NEIGHBOURS: list[str | list[str]] = [
     "python3 -c 'print(1)'", "make touch", "touchy x", ["grep", "$(touch x)", "f"], ["git", "commit", "-m", "don't touch `this`\n"],
     ["timeout", "5", "grep", "a(b", "f"], "uv run pytest -q", "npm run build", "docker run --rm image touchy", "git fetch --prune",
     "git push --recurse-submodules=no", "valgrind ./a.out", "tmux ls", "perf stat ./a.out",
+    "pytest -q 2>&1 | tail -5", "make >log 2>/dev/null", "ls *.py src/*/x?.py", "git add src/*.py", "ls\ngit status\n", "wc -l <f >>log",
+    "cat f |\n wc -l", "bash -c 'make 2>&1 | tail -20'", "grep -c touch *.md 2> err",
     "git grep -n OK", "git clone -q -b main https://example.org/x.git", "npx eslint -c config.js src", "npx -y prettier --check .",
     "git ls-files | xargs npx eslint", "git ls-files | xargs uv run ruff check", "pnpm install", "npm exec -- jest", "uvx ruff check",
     "pyenv versions", "rustup show", "bun test", "linux64 uname -m", "uv run ruff check .", "npx prettier --write .",
@@ -271,6 +286,10 @@ SAME_COMMAND: list[tuple[str, str, bool]] = [
     ("git push", "git -c user.name=n push", True),
     ("git push", "git -c alias.x=push x", True),
     ("git push", "/usr/bin/git push", True),
+    ("git push", "git pus*", True),
+    ("git push", "git -C * status", True),
+    ("git push", "git add *.py 2>&1", False),
+    ("git push", "git 2>&1 push", True),
     ("git push", "echo push | xargs git", True),
     ("git push", "find push -exec git {} ';'", True),
     ("git push", "git stash push", False),
@@ -311,6 +330,8 @@ LONG: dict[str, tuple[list[str] | None, str | None]] = {
     "the denied program again and again": (["env", *["git"] * 260_000], None),
     "one mark of xargs after another": (["xargs", *(f"-I{mark}" for mark in range(9_900)), *["b"] * 9_900], None),
     "one alias of git after another": (["git", *["-c", "alias.x=!ls"] * 6_000, *["z"] * 7_900], None),
+    "a redirection without end": (None, "ls >" + "a" * 120_000 + "$"),
+    "one redirection after another": (None, "ls " + ">a " * 40_000 + "$"),
     "options without end": (["git", *["-a"] * 340_000], None),
     "more than a command may have": (["ls", *["a"] * 600_000], None),
     "a longer word than a command may have": (["ls", "a" * 200_000], None),
@@ -398,9 +419,9 @@ def test_what_rules_on_commands_need_is_loaded_with_the_first_of_them() -> None:
 
 @pytest.mark.parametrize("decision", ["deny", "ask"])
 def test_the_verdict_says_that_a_command_could_not_be_read(decision: Any) -> None:
-    """Nobody understands why `pytest 2>&1` is refused by a rule on `git push`, unless it is said."""
+    """Nobody understands why `pytest $OPTIONS` is refused by a rule on `git push`, unless it is said."""
     policy = SecurityPolicy[str]("allow", rules=[Rule(decision, command="git push")])
-    for text, is_read in (("pytest 2>&1 | tail", False), ("git push origin", True)):
+    for text, is_read in (("pytest $OPTIONS | tail", False), ("git push origin", True)):
         because = policy.judge("bash", EXECUTE, Preview(shell=text)).because
         assert because.startswith(f"decided by Rule({decision!r}, command='git push')")
         assert ("it matches every command that cannot be read" in because) != is_read

@@ -35,7 +35,7 @@ class Preview:
     def with_diff(self) -> Preview:
         """The same with the diff made.
 
-        >>> Preview(writes=("a.py",), make_diff=lambda: "-1\\n+2\\n").with_diff()
-        Preview(reads=(), writes=('a.py',), argv=None, shell=None, url=None, diff='-1\\n+2\\n')
+        >>> Preview(writes=("a.py",), make_diff=lambda: "-1\\n+2\\n").with_diff().diff
+        '-1\\n+2\\n'
         """
         return self if self.make_diff is None else replace(self, diff=self.make_diff(), make_diff=None)

@@ -211,8 +211,8 @@ class Touched:
         if rule.command is None or self.commands is None or not self.commands.run.is_unreadable:
             return ""
         return (
-            " (it matches every command that cannot be read, as this one: use plain words joined by && || ; | without"
-            " redirections, variables, globs, line breaks and uncommon wrappers)"
+            " (it matches every command that cannot be read, as this one: use plain words without variables,"
+            " substitutions, loops and uncommon wrappers)"
         )
 
     def why_uncovered(self, rules: Sequence[Rule[Any]]) -> str:

@@ -2,9 +2,9 @@
 
 Promise: a command behind a wrapper of ``wrapper_options`` (``sh -c``, ``env``, ``xargs``, ``find -exec``, ``sudo``,
 ``git -c alias.x=!…`` and others, in each other as well) is found, or the whole counts as unreadable, which every deny and
-ask rule on commands matches. Unreadable are: shell text that is not plain words, options of a wrapper that are not known,
-shells that read their input, variables that make programs run other code, nesting deeper than 8 wrappers, and commands that
-are longer than the process guard accepts. Time is linear in the length of the command.
+ask rule on commands matches. Unreadable are: shell text that ``run_commands`` cannot read, options of a wrapper that are not
+known, shells that read their input, variables that make programs run other code, nesting deeper than 8 wrappers, and commands
+that are longer than the process guard accepts. Time is linear in the length of the command.
 
 Limit: what a program does by itself is not seen. A script, ``make``, ``awk``, ``python -c``, a link to a denied program under
 another name: the process sandbox decides what they can do.
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.guard.policy.commands.shell_words import MAX_TEXT, plain_commands
+from toolkit.guard.policy.commands.shell_words import MAX_TEXT, UNKNOWN_WORDS, plain_commands, run_commands
 from toolkit.guard.policy.commands.wrapper_options import (
     EVALUATES_BRACKETS,
     OPAQUE_BUILTINS,
@@ -34,9 +34,6 @@ from toolkit.guard.policy.commands.wrapper_options import (
     unwrap,
 )
 from toolkit.guard.process.environment import runs_other_code
-
-UNKNOWN_WORDS: Final = "\0"
-"""Stands for any words, which a wrapper adds. No command that can be run contains it."""
 
 _MAX_ARGV: Final = 1 << 20  # the process guard refuses a longer command
 _MAX_DEPTH: Final = 8
@@ -115,7 +112,7 @@ class _Search:
         self._wrapped_words = 0
 
     def read_text(self, text: str, depth: int) -> None:
-        commands = plain_commands(text)
+        commands = run_commands(text)
         if commands is None:
             raise _Unreadable
         for argv in commands:
@@ -151,12 +148,14 @@ def _read_wrapper(search: _Search, argv: tuple[str, ...], depth: int) -> None:
     if behind is None or any(map(runs_other_code, behind.assigned)):
         raise _Unreadable
     words, texts = behind.words, behind.texts
+    if _has_unknown_words(argv[: len(argv) - len(words)]):  # they may be any number, and the command among them
+        raise _Unreadable
     if argv[0] == "env" and texts:  # env -S: the text is split into words of its own command line
         _read_split_text(search, texts, words, depth)
         return
     if argv[0] == "flock" and words[:1] in (("-c",), ("--command",)):
         words, texts = (), words[1:2]
-    if not words and not texts and (wrapper.starts_shell or _has_unknown_words(argv)):
+    if not words and not texts and wrapper.starts_shell:
         raise _Unreadable
     for text in texts:
         search.read_text(text, depth)
@@ -281,7 +280,7 @@ def _read_git(search: _Search, argv: tuple[str, ...], depth: int) -> None:
                 raise _Unreadable
         place += 2 if word in ("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--attr-source") else 1
     words = argv[place:]
-    if _has_unknown_words(words[:1]) or len(aliases) > 1:
+    if _has_unknown_words(argv[: place + 1]) or len(aliases) > 1:
         raise _Unreadable
     for alias in aliases:
         commands = plain_commands(alias.removeprefix("!"))
@@ -343,8 +342,10 @@ def _read_project_runner(search: _Search, argv: tuple[str, ...], depth: int) -> 
     if _has_unknown_words([next((word for word in words if not word.startswith("-")), "")]):
         raise _Unreadable
     search.behind_runners.append(words)
-    if argv[0] in ("npm", "npx", "pnpm"):
+    if argv[0] in ("npm", "npx"):
         _read_call_options(search, argv, depth)
+    if argv[0] == "pnpm" and not {"-c", "--shell-mode"}.isdisjoint(argv):
+        raise _Unreadable
     wrapped = next((place for place, word in enumerate(words) if _is_wrapper(word)), len(words))
     search.read_argv(words[wrapped:], depth)
 
@@ -355,7 +356,7 @@ def _is_wrapper(word: str) -> bool:
 
 
 def _read_call_options(search: _Search, argv: tuple[str, ...], depth: int) -> None:
-    """``npx -c 'touch x'``, and pnpm before ``exec``: shell text."""
+    """``npx -c 'touch x'``: shell text."""
     for word, following in zip(argv, [*argv[1:], ""], strict=True):
         if word in ("-c", "--call"):
             search.read_text(following, depth)
@@ -371,12 +372,12 @@ def _read_trap(search: _Search, argv: tuple[str, ...], depth: int) -> None:
 
 def _read_evaluating(search: _Search, argv: tuple[str, ...], depth: int) -> None:
     names = (word.partition("=")[0] for word in argv[1:]) if argv[0] in ("export", "readonly") else ()
-    if any("[" in word for word in argv[1:]) or any(map(runs_other_code, names)):
+    if _has_unknown_words(argv) or any("[" in word for word in argv[1:]) or any(map(runs_other_code, names)):
         raise _Unreadable
 
 
 def _read_printf(search: _Search, argv: tuple[str, ...], depth: int) -> None:
-    if any(word.startswith("-v") for word in argv[1:2]):
+    if any(word.startswith(("-v", UNKNOWN_WORDS)) for word in argv[1:2]):
         raise _Unreadable
 
 
