@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,7 @@ def workspace(tmp_path: Path) -> Path:
         "git add f",
         "git -c user.name=n -c user.email=e@example.org commit -qm first",
         "tar cf x.tar f",
+        "cp x.tar ./--",
     ):
         subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
     return tmp_path
@@ -94,6 +96,9 @@ ESCAPES: list[tuple[str, str | list[str]]] = [
     ("tar tf", "tar tf x.tar -I ./touch.sh"),
     ("tar tf", "tar tf x.tar --use-comp=./touch.sh"),
     ("tar tf", "tar tf x.tar --checkpoint=1 '--checkpoint-action=exec=touch pwned'"),
+    ("tar", "tar tf -- -I ./touch.sh"),
+    ("tar tf", "tar tf -- --checkpoint=1 '--checkpoint-action=exec=touch pwned'"),
+    ("tar -tf", "tar -tf -- -I ./touch.sh"),
     ("find", "find . -maxdepth 0 -exec touch pwned ';'"),
     ("find", "find . -maxdepth 0 -fprint pwned"),
     ("find . -name f", "find . -name f -fprintf pwned x"),
@@ -173,6 +178,10 @@ OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
     ("git fetch", "git fetch --upload-pack=./touch.sh ."),
     ("git push", "git push --receive-pack=./touch.sh . HEAD"),
     ("git push", "git push --force"),
+    ("git push", "git push origin +main"),
+    ("git push", "git push origin :main"),
+    ("git push", "git push -u -- origin +main"),
+    ("git push origin", "git push origin +main"),
     ("git", "git submodule foreach ./touch.sh"),
     ("git submodule", "git submodule foreach ./touch.sh"),
     ("git", "git bisect run ./touch.sh"),
@@ -193,6 +202,8 @@ OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
     ("tree", "tree -o pwned"),
     ("tree", "tree -afo pwned"),
     ("tree", "tree -Lo 2 pwned"),
+    ("tree", "tree -P -- -o pwned"),
+    ("tree", "tree -aI -- -o pwned"),
     ("curl", "curl -o pwned https://example.org"),
     ("curl", "curl -so pwned https://example.org"),
     ("curl", "curl --outp pwned https://example.org"),
@@ -209,8 +220,12 @@ OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
     ("python3", "python3 -i script.py"),
     ("python3", "python3 -X importtime=1 script.py"),
     ("python3.12", "python3.12 -c x"),
+    ("pypy3", "pypy3 -c x"),
+    ("ipython", "ipython"),
     ("python3 -m pytest", "python3 -m pytest -p evil"),
     ("pytest", "pytest -p evil"),
+    ("pytest", "pytest -- -p evil"),
+    ("python3 -m pytest", "python3 -m pytest -- -pevil"),
     ("pytest", "pytest -c evil.ini"),
     ("pytest", "pytest --rootdir evil"),
     ("pytest", "pytest -o python_files=evil.py"),
@@ -226,6 +241,8 @@ OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
     ("go build", "go build -o pwned"),
     ("go build", "go build -toolexec ./touch.sh"),
     ("npm test", "npm test -- --config=evil.js"),
+    ("npm test", ["npm", "test", "$(touch pwned)"]),
+    ("npm run", ["npm", "run", "build", "; touch pwned"]),
     ("npm run build", "npm run build --script-sh=./touch.sh"),
     ("file", "file -C -m pwned"),
     ("./git", "./git log --output=pwned"),
@@ -237,6 +254,14 @@ def test_other_options_that_write_or_run_are_not_covered(rule: str, command: str
     assert judge(rule, command).decision == "deny"
 
 
+def test_pytest_loads_a_module_behind_dashes(tmp_path: Path) -> None:
+    """The control of two rows above; the pytest is that of this interpreter."""
+    (tmp_path / "evil.py").write_text("open('pwned', 'w')\n")
+    argv = [sys.executable, "-m", "pytest", "--", "-pevil"]
+    subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=60)
+    assert (tmp_path / "pwned").exists()
+
+
 NEIGHBOURS: list[tuple[str, str | list[str]]] = [
     ("git log", "git log"), ("git log", "git log -1"), ("git log", "git log --oneline -n 5"), ("git log", "git log --stat -- src"),
     ("git log", "git log -p -U3 --since=yesterday --author 'A B' main..dev"), ("git log", "git log --format='%h %s' -- -odd-name"),
@@ -244,7 +269,7 @@ NEIGHBOURS: list[tuple[str, str | list[str]]] = [
     ("git diff", "git diff --cached"), ("git diff", "git diff 'HEAD~1' --name-only"), ("git diff", "git diff -w --stat=80"),
     ("git status", "git status --short"), ("git status", "git status -sb"), ("git status", "git status --porcelain=v1 -uno"),
     ("git show", "git show HEAD:f"), ("git branch", "git branch -vv"), ("git blame", "git blame -L 1,5 f"), ("git grep", "git grep -n 'a b'"),
-    ("git add", "git add -A"), ("git commit", "git commit -am 'a message'"), ("git push", "git push -u origin main"),
+    ("git add", "git add -A"), ("git commit", "git commit -am 'a message'"), ("git push", "git push -u origin main"), ("git push", "git push origin HEAD:refs/heads/x"),
     ("git stash", "git stash push -m x"), ("git rev-parse", "git rev-parse --abbrev-ref HEAD"), ("git remote", "git remote -v"),
     ("git archive -o a.zip HEAD", "git archive -o a.zip HEAD"), ("git submodule status", "git submodule status"),
     ("ls", "ls -la"), ("ls", "ls --color=never -R src"), ("cat", "cat a b"), ("cat", "cat -A -- -odd"), ("grep", "grep -rn x src"),
@@ -321,7 +346,10 @@ def test_only_harmless_variables_are_covered(variable: str, covered: bool) -> No
         ("uniq", "uniq f secret", "Rule('allow', command='uniq'): it does not cover one of its arguments"),
         ("python3", "python3", "Rule('allow', command='python3'): it does not cover a missing argument"),
         ("ls", "ls $(secret)", "allow rules on commands cover only plain words joined by && || ; |"),
-        ("cd | ./ok.sh", "cd x; ./ok.sh", "Rule('allow', command='./ok.sh'): it covers this program only in the workspace's own"),
+        ("cd | ./ok.sh", "cd x; ./ok.sh", "Rule('allow', command='./ok.sh'): it covers this program only in the workspace's own"
+            " directory: start it there, without cwd or cd, and give paths from there"),
+        ("git diff", "cd x && git diff", "Rule('allow', command='git diff'): it covers only a part of what is run"),
+        ("git diff", "git diff | head -5", "Rule('allow', command='git diff'): it covers only a part of what is run"),
     ],
 )  # fmt: skip
 def test_the_verdict_says_what_is_not_covered(rule: str, command: str, reason: str) -> None:

@@ -128,6 +128,33 @@ ATTACKS: list[str | list[str]] = [
     "git rebase -x 'touch pwned' HEAD",
     "git rebase '--exec=touch pwned' HEAD",
     "git submodule foreach 'touch pwned'",
+    "git grep -nO'touch pwned;' a",
+    "git clone -u 'touch pwned;' file:///nowhere there",
+    "git clone -qu 'touch pwned;' file:///nowhere there",
+    "git clone -c 'core.sshCommand=touch pwned;' ssh://nowhere/x there",
+    "git clone --conf 'core.sshCommand=touch pwned;' ssh://nowhere/x there",
+    "npx -c 'touch pwned'",
+    "npm exec '--call=touch pwned'",
+    "npm --silent x --call 'touch pwned'",
+    "npm explore . -- touch pwned",
+    "pnpm touch pwned",
+    "pnpm -c exec 'touch pwned'",
+    "echo touch pwned | xargs npx",
+    "echo touch pwned | xargs uv run --quiet",
+    "pyenv exec touch pwned",
+    "rustup run stable touch pwned",
+    "mise exec -- touch pwned",
+    "uvx touch pwned",
+    "bun x touch pwned",
+    "ssh-agent touch pwned",
+    "linux64 touch pwned",
+    "x86_64 -R touch pwned",
+    "choom -n 0 -- touch pwned",
+    "dbus-run-session -- touch pwned",
+    "chronic touch pwned",
+    "gosu root touch pwned",
+    "ksh93 -c 'touch pwned'",
+    "nu -c 'touch pwned'",
     "trap 'touch pwned' EXIT",
     "printf -v 'a[$(touch pwned)]' x",
     "test -v 'a[$(touch pwned)]'",
@@ -161,6 +188,18 @@ ATTACKS: list[str | list[str]] = [
     "t\"\"ouch pwned",
     "'touch' pwned",
     "$(echo touch) pwned",
+    "ls\ntouch pwned",
+    "\n\n  touch pwned\n",
+    ">x touch pwned",
+    "ls 2>&1 >x; touch pwned 2>x",
+    "sh -c 'ls &>x touch pwned'",
+    "echo 'touch pwned' >x; sh <x",
+    "echo 'touch pwned' > x\nsh x*",
+    "sh -c 'touch pwned *'",
+    "echo >5; echo >touch; timeout * pwned",
+    "cat <<E | sh\ntouch pwned\nE",
+    "cat <(touch pwned)",
+    "ls >$(touch pwned)",
     ["/usr/bin/touch", "pwned"],
     ["sh", "-c", "t\\ouch pwned"],
     ["bash", "-c", "$0 pwned", "touch"],
@@ -178,6 +217,14 @@ NOT_RUN = (
     "git difftool",
     "git grep",
     "git -c 'core.ssh",
+    # These find their programs elsewhere, or ask for a package that is not installed.
+    "npm explore",
+    "echo touch pwned | xargs npx",
+    "echo touch pwned | xargs uv",
+    "pyenv",
+    "rustup",
+    "uvx",
+    "bun",
 )
 BUILTINS = ("command", "compgen", "declare", "eval", "exec", "hash", "let", "time", "trap", "unset")
 
@@ -218,6 +265,12 @@ NEIGHBOURS: list[str | list[str]] = [
     "python3 -c 'print(1)'", "make touch", "touchy x", ["grep", "$(touch x)", "f"], ["git", "commit", "-m", "don't touch `this`\n"],
     ["timeout", "5", "grep", "a(b", "f"], "uv run pytest -q", "npm run build", "docker run --rm image touchy", "git fetch --prune",
     "git push --recurse-submodules=no", "valgrind ./a.out", "tmux ls", "perf stat ./a.out",
+    "pytest -q 2>&1 | tail -5", "make >log 2>/dev/null", "ls *.py src/*/x?.py", "git add src/*.py", "ls\ngit status\n", "wc -l <f >>log",
+    "cat f |\n wc -l", "bash -c 'make 2>&1 | tail -20'", "grep -c touch *.md 2> err",
+    "git grep -n OK", "git clone -q -b main https://example.org/x.git", "npx eslint -c config.js src", "npx -y prettier --check .",
+    "git ls-files | xargs npx eslint", "git ls-files | xargs uv run ruff check", "pnpm install", "npm exec -- jest", "uvx ruff check",
+    "pyenv versions", "rustup show", "bun test", "linux64 uname -m", "uv run ruff check .", "npx prettier --write .",
+    "poetry run pytest -k 'local and wait' test", "uv run pytest -k local tests", "npm run source", "xargs -I{} echo {} {}",
 ]  # fmt: skip
 
 
@@ -233,6 +286,10 @@ SAME_COMMAND: list[tuple[str, str, bool]] = [
     ("git push", "git -c user.name=n push", True),
     ("git push", "git -c alias.x=push x", True),
     ("git push", "/usr/bin/git push", True),
+    ("git push", "git pus*", True),
+    ("git push", "git -C * status", True),
+    ("git push", "git add *.py 2>&1", False),
+    ("git push", "git 2>&1 push", True),
     ("git push", "echo push | xargs git", True),
     ("git push", "find push -exec git {} ';'", True),
     ("git push", "git stash push", False),
@@ -271,6 +328,10 @@ LONG: dict[str, tuple[list[str] | None, str | None]] = {
     "wrappers in wrappers": (["env"] * 520_000, None),
     "wrappers in wrappers, as text": (None, "watch " * 20_000),
     "the denied program again and again": (["env", *["git"] * 260_000], None),
+    "one mark of xargs after another": (["xargs", *(f"-I{mark}" for mark in range(9_900)), *["b"] * 9_900], None),
+    "one alias of git after another": (["git", *["-c", "alias.x=!ls"] * 6_000, *["z"] * 7_900], None),
+    "a redirection without end": (None, "ls >" + "a" * 120_000 + "$"),
+    "one redirection after another": (None, "ls " + ">a " * 40_000 + "$"),
     "options without end": (["git", *["-a"] * 340_000], None),
     "more than a command may have": (["ls", *["a"] * 600_000], None),
     "a longer word than a command may have": (["ls", "a" * 200_000], None),
@@ -354,3 +415,13 @@ def test_what_rules_on_commands_need_is_loaded_with_the_first_of_them() -> None:
         "assert set(sys.modules) == before\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("decision", ["deny", "ask"])
+def test_the_verdict_says_that_a_command_could_not_be_read(decision: Any) -> None:
+    """Nobody understands why `pytest $OPTIONS` is refused by a rule on `git push`, unless it is said."""
+    policy = SecurityPolicy[str]("allow", rules=[Rule(decision, command="git push")])
+    for text, is_read in (("pytest $OPTIONS | tail", False), ("git push origin", True)):
+        because = policy.judge("bash", EXECUTE, Preview(shell=text)).because
+        assert because.startswith(f"decided by Rule({decision!r}, command='git push')")
+        assert ("it matches every command that cannot be read" in because) != is_read

@@ -5,6 +5,7 @@ Each row is one call. Without the rule it succeeds, which shows that the attack 
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,52 @@ def test_a_walk_over_the_parent_leaves_it_out_and_says_so(root: Path, call: Call
     control = run(root, call, [])
     assert "secrets/key" in control or "key" in control
     assert "left out" not in control
+
+
+@pytest.mark.parametrize("decision", ["ask", "deny"])
+@pytest.mark.parametrize("call", [WALKS[0], WALKS[4], ("tree", {"path": "vendor"}), WALKS[8]], ids=name_of)
+def test_a_walk_over_a_root_inside_another_leaves_out_what_the_inner_root_does(
+    root: Path, call: Call, decision: Any
+) -> None:
+    """A pattern starts at each root, for paths that are named and for paths that a walk finds."""
+    inner = root / "vendor/lib"
+    (inner / "private").mkdir(parents=True)
+    (inner / "private/key").write_text(SECRET)
+    rules = [Rule(decision, path=pattern) for pattern in ("private/**", "secrets/**")]
+    with pytest.raises((ToolNotAllowed, SandboxViolation)):
+        run(root, read("vendor/lib/private/key"), rules, read_roots=[inner])
+
+    text = run(root, call, rules, read_roots=[inner])
+
+    assert "private/key" not in text and "  key" not in text and "the secret" not in text
+    control = run(root, call, rules)
+    assert "private/key" in control or "  key" in control
+
+
+def test_git_status_leaves_out_what_an_inner_root_does(root: Path) -> None:
+    inner = root / "vendor/lib"
+    for path in (inner / "private/key", root / "private/key", root / "open"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(SECRET)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    subprocess.run(["git", "add", "vendor", "private", "open"], cwd=root, check=True)
+    rules: list[Rule] = [Rule("ask", path="private/**")]
+
+    text = run(root, ("git_status_summary", {}), rules, read_roots=[inner])
+
+    assert "open" in text and "private/key" not in text and "2 changed paths not shown" in text
+    assert "vendor/lib/private/key" in run(root, ("git_status_summary", {}), rules)
+
+
+@pytest.mark.parametrize("pattern", ["/docs", "/docs/", "/docs/**", "./docs", "docs/**"])
+def test_an_allow_rule_with_a_slash_starts_at_the_workspace(root: Path, pattern: str) -> None:
+    (root / "src/docs").mkdir(parents=True)
+    (root / "src/docs/a.md").write_text(SECRET)
+    rules: list[Rule] = [Rule("allow", path=pattern)]
+    assert PUBLIC.strip() in run(root, read("docs/a.md"), rules, "deny")
+    with pytest.raises(ToolNotAllowed):
+        run(root, read("src/docs/a.md"), rules, "deny")
+    assert SECRET.strip() in run(root, read("src/docs/a.md"), [Rule("allow", path="docs")], "deny")
 
 
 def test_an_approval_counts_for_the_rules_that_concern_its_path(root: Path) -> None:

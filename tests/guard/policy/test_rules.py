@@ -65,7 +65,17 @@ def test_text_no_allow_rule_covers(row: int, text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["rm x", "/bin/rm x", "ls; rm x", "sudo rm x", "env -i rm x", "timeout 5 rm x", "echo $(id)", "ls > x", "ls\nls"],
+    [
+        "rm x",
+        "/bin/rm x",
+        "ls; rm x",
+        "sudo rm x",
+        "env -i rm x",
+        "timeout 5 rm x",
+        "echo $(id)",
+        "ls > $x",
+        "ls \\\nls",
+    ],
 )
 def test_deny_and_ask_rules_match_text_that_cannot_be_read(text: str) -> None:
     assert shell(text, Rule("deny", command="rm"), default="allow") == "deny"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator, Sequence
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from toolkit.errors import SandboxViolation, SetupError
 from toolkit.guard.fs.consent import Consent, RealPath, approval_error
@@ -103,14 +103,11 @@ class AccessRules:
 
     def hides(self, names: Names) -> bool:
         """Whether a call may not list this path below the workspace."""
-        path = SandboxPath(names)
-        forms = self._forms(path, None)
+        real = real_names(self.workspace.number) + names
+        forms = self._forms(SandboxPath(names), real)
         if self._deny is not None and self._deny.cover(forms):
             return True
-        if self._consent is None:
-            return False
-        real = real_names(self.workspace.number) + names
-        return self._consent.hides(forms, real, self.real_path)
+        return self._consent is not None and self._consent.hides(forms, real, self.real_path)
 
     def check_write(self, path: SandboxPath, real: Names | None = None) -> Forms:
         """Refuse what may not be read, and what may not be written, moved or removed."""
@@ -152,7 +149,12 @@ class AccessRules:
             return None
         place = real_names(number)
         consent = self._consent if self._consent is not None and self._consent.concerns_reads else None
-        return ListingFilter(self._deny, consent, self.check_read(path, place), place)
+        inner = [
+            InnerRoot(names[len(place) :], root.names)
+            for root, names in self._real_roots()
+            if len(names) > len(place) and names[: len(place)] == place
+        ]
+        return ListingFilter(self._deny, consent, self.check_read(path, place), place, inner)
 
     def real_path(self, real: Names) -> RealPath:
         """A real path below the roots, as allow rules compare it."""
@@ -191,16 +193,34 @@ class AccessRules:
             yield root, real_names(root.number)
 
 
+class InnerRoot(NamedTuple):
+    """A root below a directory: the names from there, and the absolute names it was given by."""
+
+    below: Names
+    given: Names
+
+
 class ListingFilter:
-    """The deny and ask rules for the names in one directory, which is not hidden itself."""
+    """The deny and ask rules for the names in one directory, which is not hidden itself.
 
-    __slots__ = ("_consent", "_deny", "_folder", "_place")
+    ``inner`` are the roots below it: there, patterns start again.
+    """
 
-    def __init__(self, deny: Globs | None, consent: Consent | None, folder: Forms, place: Names) -> None:
+    __slots__ = ("_consent", "_deny", "_folder", "_inner", "_place")
+
+    def __init__(
+        self,
+        deny: Globs | None,
+        consent: Consent | None,
+        folder: Forms,
+        place: Names,
+        inner: Sequence[InnerRoot] = (),
+    ) -> None:
         self._deny: Final = deny
         self._consent: Final = consent
         self._folder: Final = folder
         self._place: Final = place
+        self._inner: Final = inner
 
     def hides(self, name: str) -> bool:
         """Whether a listing leaves out the entry with this name."""
@@ -221,7 +241,12 @@ class ListingFilter:
 
     def below(self, name: str) -> ListingFilter:
         """The filter for the directory with this name."""
-        return ListingFilter(self._deny, self._consent, self._folder.below(name), (*self._place, name))
+        folder, inner = self._folder.below(name), [root for root in self._inner if root.below[0] == name]
+        for root in inner:
+            if len(root.below) == 1:
+                folder = Forms([*folder.relative, ()], [*folder.absolute, fold_all(root.given)])
+        deeper = [InnerRoot(root.below[1:], root.given) for root in inner if len(root.below) > 1]
+        return ListingFilter(self._deny, self._consent, folder, (*self._place, name), deeper)
 
 
 def denied_error(shown: str) -> SandboxViolation:

@@ -11,8 +11,8 @@ from toolkit.guard.fs.path import split_names
 def compile_exact(pattern: str) -> Callable[[str], bool]:
     """A function that tests whether a path matches: ``*`` and ``?`` inside a name, ``**`` for any number of names.
 
-    A pattern without a slash matches at any depth. A match covers everything below it. A path that contains ``..`` never
-    matches, because only the kernel knows where it leads.
+    A pattern without a slash matches at any depth; a slash at its end does not count. A match covers everything below it.
+    A path that contains ``..`` never matches, because only the kernel knows where it leads.
 
     >>> docs = compile_exact("docs/**")
     >>> docs("docs/a.md"), docs("Docs/a.md"), docs("docs/../secret")
@@ -21,7 +21,7 @@ def compile_exact(pattern: str) -> Callable[[str], bool]:
     wanted = split_names(pattern)
     if not wanted:
         raise PolicyError(f"a path rule needs a pattern such as 'secrets/**' or '*.pem', not {pattern!r}")
-    if len(wanted) == 1 and "/" not in pattern.strip("/"):
+    if len(wanted) == 1 and "/" not in pattern.rstrip("/"):
         wanted = ["**", *wanted]
     if wanted[-1] == "**" and len(wanted) > 1:
         wanted = wanted[:-1]

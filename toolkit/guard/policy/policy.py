@@ -141,7 +141,7 @@ class SecurityPolicy(Generic[NameT]):
         for decision in ("deny", "ask"):
             for rule in rules:
                 if rule.decision == decision and rule.touches(touched):
-                    return _verdict(rule)
+                    return Verdict(decision, rule.because + touched.why_matched(rule))
         allowing = [rule for rule in rules if rule.decision == "allow"]
         covering = next((rule for rule in allowing if not rule.is_conditional), None) or touched.covered_by(allowing)
         if covering is not None:

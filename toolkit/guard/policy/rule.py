@@ -115,9 +115,9 @@ class Rule(Generic[NameT]):
         """``allows_path`` for a path without links. A pattern with slashes starts at the workspace, or is absolute."""
         if self.path is None or self._matches_path is None:
             return False
-        is_name = "/" not in self.path.strip("/")
+        is_name = "/" not in self.path.rstrip("/")
         names = real.below if is_name else real.below[:1] if real.in_workspace else ()
-        if self.path.startswith("/") and not is_name:
+        if self.path.startswith("/"):
             names += real.absolute
         return any(self._matches_path("/".join(one)) for one in names)
 
@@ -205,6 +205,15 @@ class Touched:
             cover = self.commands.find_cover([rule.words for rule in rules])
             found.append(None if cover.rule is None or cover.reason else rules[cover.rule])
         return found[0] if found and all(rule is not None for rule in found) else None
+
+    def why_matched(self, rule: Rule[Any]) -> str:
+        """Why a deny or ask rule on commands matches what does not look like it; else empty."""
+        if rule.command is None or self.commands is None or not self.commands.run.is_unreadable:
+            return ""
+        return (
+            " (it matches every command that cannot be read, as this one: use plain words without variables,"
+            " substitutions, loops and uncommon wrappers)"
+        )
 
     def why_uncovered(self, rules: Sequence[Rule[Any]]) -> str:
         """Why allow rules on commands do not cover the call, if one of them begins like a command of it; else empty."""

@@ -36,10 +36,11 @@ _SHELL_STATE: Final = frozenset(
     }
 )  # fmt: skip
 _OTHER_NAMES: Final = {
-    "[": "test", "bsdtar": "tar", "fdfind": "fd", "gawk": "awk", "gmake": "make", "gsed": "sed", "gtar": "tar", "mawk": "awk",
-    "nawk": "awk", "nodejs": "node", "py.test": "pytest",
+    "[": "test", "bsdtar": "tar", "fdfind": "fd", "gawk": "awk", "gmake": "make", "gsed": "sed", "gtar": "tar",
+    "ipython": "python", "mawk": "awk", "nawk": "awk", "nodejs": "node", "py.test": "pytest", "pypy": "python",
 }  # fmt: skip
 _VERSION: Final = re.compile(r"(?<=[a-z])[0-9][0-9.]*$")  # python3.12
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_.,:/@=+-]+", re.ASCII)
 _WEB_ADDRESS: Final = re.compile(r"https?://|[A-Za-z0-9.-]+:[0-9]+(/|$)", re.ASCII)
 # Letters of harmless options before the script, and options that take the place of a script.
 _INTERPRETERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
@@ -81,7 +82,10 @@ def find_uncovered(argv: Sequence[str], own: int, *, in_workspace: bool) -> str 
         return f"no rule can allow '{program}'"
     is_relative = "/" in argv[0] and not argv[0].startswith("/")
     if not in_workspace and (is_relative or program not in ANYWHERE):
-        return "it covers this program only in the workspace's own directory"
+        return (
+            "it covers this program only in the workspace's own directory: start it there, without cwd or cd, and give"
+            " paths from there"
+        )
     word = _find_unknown(program, argv, own)
     return None if word is None else f"it does not cover {_shown(word)}"
 
@@ -98,6 +102,7 @@ def _common_name(program: str) -> str:
     name = name_of(program)
     name = _OTHER_NAMES.get(name, name)
     short = _VERSION.sub("", name)
+    short = _OTHER_NAMES.get(short, short)
     return short if short in _INTERPRETERS else name
 
 
@@ -154,6 +159,10 @@ def _check_git(argv: Sequence[str], own: int) -> str | None:
     if place >= len(argv):
         return None
     rest = argv[max(own, place + 1) :]
+    if argv[place] == "push":  # `+main` is --force, `:main` is --delete
+        forced = next((word for word in rest if word.startswith(("+", ":"))), None)
+        if forced is not None:
+            return forced
     table = GIT_SUBCOMMANDS.get(argv[place])
     if table is not None:
         return table.find_unknown(rest)
@@ -184,10 +193,10 @@ def _check_sed(argv: Sequence[str], own: int) -> str | None:
 
 def _check_tar(argv: Sequence[str], own: int) -> str | None:
     rest = argv[own:]
-    # A file of another host is fetched with a program.
-    remote = next((word for word in rest if ":" in word), None)
-    if remote is not None:
-        return remote
+    # A file of another host is fetched with a program. In `tar tf -- -I x` the dashes are the file.
+    odd = next((word for word in rest if ":" in word or word == "--"), None)
+    if odd is not None:
+        return odd
     if own == 1 and rest and not rest[0].startswith("-"):  # the old form: letters without a dash
         if not set(rest[0]) <= set("tvzjJf"):
             return rest[0]
@@ -227,15 +236,23 @@ def _check_cargo(argv: Sequence[str], own: int) -> str | None:
 
 
 def _check_scripts(argv: Sequence[str], own: int) -> str | None:
-    """``npm`` and others hand everything behind ``--`` to a script."""
+    """``npm`` and others hand other words and everything behind ``--`` to a script; old ones do not quote them."""
     rest = argv[own:]
-    return "--" if "--" in rest else PROGRAM_OPTIONS["npm"].find_unknown(rest)
+    odd = next((word for word in rest if word == "--" or not _PLAIN_WORD.fullmatch(word)), None)
+    return odd or PROGRAM_OPTIONS["npm"].find_unknown(rest)
 
 
 def _check_pytest(argv: Sequence[str], own: int) -> str | None:
-    """``@file`` is a file of options."""
+    """``@file`` is a file of options. ``-p`` loads a module, also behind ``--``."""
     rest = argv[own:]
-    return next((word for word in rest if word.startswith("@")), None) or PROGRAM_OPTIONS["pytest"].find_unknown(rest)
+    odd = next((word for word in rest if word.startswith(("@", "-p"))), None)
+    return odd or PROGRAM_OPTIONS["pytest"].find_unknown(rest)
+
+
+def _check_tree(argv: Sequence[str], own: int) -> str | None:
+    """In ``tree -P -- -o x`` the dashes are the pattern."""
+    rest = argv[own:]
+    return "--" if "--" in rest else PROGRAM_OPTIONS["tree"].find_unknown(rest)
 
 
 def _check_test(argv: Sequence[str], own: int) -> str | None:
@@ -273,5 +290,6 @@ _CHECKS: Final[dict[str, Callable[[Sequence[str], int], str | None]]] = {
     "sed": _check_sed,
     "tar": _check_tar,
     "test": _check_test,
+    "tree": _check_tree,
     "yarn": _check_scripts,
 }

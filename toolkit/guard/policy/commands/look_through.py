@@ -2,9 +2,9 @@
 
 Promise: a command behind a wrapper of ``wrapper_options`` (``sh -c``, ``env``, ``xargs``, ``find -exec``, ``sudo``,
 ``git -c alias.x=!…`` and others, in each other as well) is found, or the whole counts as unreadable, which every deny and
-ask rule on commands matches. Unreadable are: shell text that is not plain words, options of a wrapper that are not known,
-shells that read their input, variables that make programs run other code, nesting deeper than 8 wrappers, and commands that
-are longer than the process guard accepts. Time is linear in the length of the command.
+ask rule on commands matches. Unreadable are: shell text that ``run_commands`` cannot read, options of a wrapper that are not
+known, shells that read their input, variables that make programs run other code, nesting deeper than 8 wrappers, and commands
+that are longer than the process guard accepts. Time is linear in the length of the command.
 
 Limit: what a program does by itself is not seen. A script, ``make``, ``awk``, ``python -c``, a link to a denied program under
 another name: the process sandbox decides what they can do.
@@ -18,12 +18,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.guard.policy.commands.shell_words import MAX_TEXT, plain_commands
+from toolkit.guard.policy.commands.shell_words import MAX_TEXT, UNKNOWN_WORDS, plain_commands, run_commands
 from toolkit.guard.policy.commands.wrapper_options import (
+    EVALUATES_BRACKETS,
+    OPAQUE_BUILTINS,
     OTHER_RUNNERS,
     PERMUTING,
     PROJECT_RUNNERS,
     RUNNERS,
+    RUNS_PROGRAM,
+    SHELL_BUILTINS,
     SHELLS,
     UNREADABLE_RUNNERS,
     WRAPPERS,
@@ -31,35 +35,27 @@ from toolkit.guard.policy.commands.wrapper_options import (
 )
 from toolkit.guard.process.environment import runs_other_code
 
-UNKNOWN_WORDS: Final = "\0"
-"""Stands for any words, which a wrapper adds. No command that can be run contains it."""
-
 _MAX_ARGV: Final = 1 << 20  # the process guard refuses a longer command
 _MAX_DEPTH: Final = 8
 _MAX_WRAPPED_WORDS: Final = 20_000  # of all wrappers in a call together
 
 _LOADERS: Final = ("ld-linux", "ld-musl", "ld.so")
 _FIND_EXEC: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-# Shell builtins that run text, or change what later words mean.
-_OPAQUE_BUILTINS: Final = frozenset(
-    {
-        "alias", "bind", "compgen", "complete", "declare", "enable", "fc", "hash", "let", "local", "mapfile", "readarray",
-        "typeset",
-    }
-)  # fmt: skip
-# Shell builtins that evaluate what is in the brackets of `name[...]`.
-_EVALUATES_BRACKETS: Final = frozenset({"[", "export", "read", "readonly", "test", "unset", "wait"})
 _SHELL_LETTERS: Final = frozenset("BCEHOPTabcefhiklmnoprstuvx")
 _OTHER_SHELL_LETTERS: Final = frozenset("ciln")  # of shells whose other letters may have values
-_OTHER_SHELLS: Final = frozenset({"csh", "fish", "tcsh"})
+_OTHER_SHELLS: Final = frozenset({"csh", "elvish", "fish", "nu", "pwsh", "tcsh", "xonsh"})
 _SHELL_LONG: Final = frozenset(
     {"--login", "--noediting", "--noprofile", "--norc", "--posix", "--restricted", "--verbose"}
 )
 # Subcommands and options of git that run a program of the caller's choice in ways that are not looked into.
 _OPAQUE_GIT: Final = frozenset(
-    {"difftool", "filter-branch", "hook", "instaweb", "mergetool", "remote-ext", "send-email"}
+    {"difftool", "filter-branch", "for-each-repo", "hook", "instaweb", "mergetool", "remote-ext", "send-email"}
 )
 _OPAQUE_GIT_OPTIONS: Final = ("--exec", "--extcmd", "--open-files-in-pager", "--receive-pack", "--upload-pack")
+_OPAQUE_OPTIONS_OF: Final = {
+    "clone": re.compile(r"-[A-Za-z0-9]*[cu].*|--co.*", re.DOTALL),  # a setting, the program on the other side
+    "grep": re.compile(r"-[A-Za-z0-9]*O.*", re.DOTALL),  # the pager
+}
 _HARMLESS_GIT_SETTING: Final = re.compile(
     r"(user\.(name|email)|color\.[a-z.]+|advice\.[a-z]+|core\.(quotepath|autocrlf|filemode)|commit\.gpgsign|"
     r"init\.defaultbranch|log\.date|safe\.directory|protocol\.version|pull\.(ff|rebase)|push\.default)(=.*)?",
@@ -116,7 +112,7 @@ class _Search:
         self._wrapped_words = 0
 
     def read_text(self, text: str, depth: int) -> None:
-        commands = plain_commands(text)
+        commands = run_commands(text)
         if commands is None:
             raise _Unreadable
         for argv in commands:
@@ -152,12 +148,14 @@ def _read_wrapper(search: _Search, argv: tuple[str, ...], depth: int) -> None:
     if behind is None or any(map(runs_other_code, behind.assigned)):
         raise _Unreadable
     words, texts = behind.words, behind.texts
+    if _has_unknown_words(argv[: len(argv) - len(words)]):  # they may be any number, and the command among them
+        raise _Unreadable
     if argv[0] == "env" and texts:  # env -S: the text is split into words of its own command line
         _read_split_text(search, texts, words, depth)
         return
     if argv[0] == "flock" and words[:1] in (("-c",), ("--command",)):
         words, texts = (), words[1:2]
-    if not words and not texts and (wrapper.starts_shell or _has_unknown_words(argv)):
+    if not words and not texts and wrapper.starts_shell:
         raise _Unreadable
     for text in texts:
         search.read_text(text, depth)
@@ -185,6 +183,7 @@ def _with_unknown_words(argv: Sequence[str], words: tuple[str, ...]) -> tuple[st
     if not words:
         return ()
     options = argv[1 : len(argv) - len(words)]
+    marks = set()
     for option, following in zip(options, [*options[1:], ""], strict=False):
         mark = None
         if option.startswith("-I"):
@@ -194,7 +193,11 @@ def _with_unknown_words(argv: Sequence[str], words: tuple[str, ...]) -> tuple[st
         elif option.startswith("-") and not option.startswith("--") and ("I" in option or "i" in option):
             raise _Unreadable
         if mark is not None:
-            words = tuple(word.replace(mark, UNKNOWN_WORDS) for word in words)
+            marks.add(mark)
+    if len(marks) > 1:
+        raise _Unreadable
+    for mark in marks:
+        words = tuple(word.replace(mark, UNKNOWN_WORDS) for word in words)
     return (*words, UNKNOWN_WORDS)
 
 
@@ -277,7 +280,7 @@ def _read_git(search: _Search, argv: tuple[str, ...], depth: int) -> None:
                 raise _Unreadable
         place += 2 if word in ("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--attr-source") else 1
     words = argv[place:]
-    if _has_unknown_words(words[:1]):
+    if _has_unknown_words(argv[: place + 1]) or len(aliases) > 1:
         raise _Unreadable
     for alias in aliases:
         commands = plain_commands(alias.removeprefix("!"))
@@ -304,12 +307,15 @@ def _read_git_subcommand(search: _Search, words: tuple[str, ...], depth: int) ->
             found = re.fullmatch(r"--e(?:x|xe|xec)?(?:=(.*))?|-[A-Za-wyz]*x(.*)", word, re.DOTALL)
             if found is not None:
                 search.read_text(found[1] or found[2] or following, depth)
-    elif (name == "grep" and any(word.startswith("-O") for word in words)) or any(map(_runs_program_of_git, words)):
+    elif any(_runs_program_of_git(name, word) for word in words):
         raise _Unreadable
 
 
-def _runs_program_of_git(word: str) -> bool:
+def _runs_program_of_git(subcommand: str, word: str) -> bool:
     """Whether an option of git, which may be abbreviated, names a program."""
+    own = _OPAQUE_OPTIONS_OF.get(subcommand)
+    if own is not None and own.fullmatch(word):
+        return True
     option = word.partition("=")[0]
     return len(option) > 3 and any(full.startswith(option) for full in _OPAQUE_GIT_OPTIONS)
 
@@ -329,11 +335,33 @@ def _read_loosely(search: _Search, argv: tuple[str, ...], depth: int) -> None:
 
 def _read_project_runner(search: _Search, argv: tuple[str, ...], depth: int) -> None:
     """``uv run touch x``: options before the program may have values, so any word behind ``run`` may be the program."""
-    start = next((place for place, word in enumerate(argv) if word in ("run", "exec", "x", "npx")), len(argv))
+    # What pnpm does not know, it runs.
+    unknown = 0 if argv[0] == "pnpm" else len(argv)
+    start = next((place for place, word in enumerate(argv) if word in RUNS_PROGRAM), unknown)
     words = argv[start + 1 :]
+    if _has_unknown_words([next((word for word in words if not word.startswith("-")), "")]):
+        raise _Unreadable
     search.behind_runners.append(words)
-    wrapped = next((place for place, word in enumerate(words) if name_of(word) in _READERS), len(words))
+    if argv[0] in ("npm", "npx"):
+        _read_call_options(search, argv, depth)
+    if argv[0] == "pnpm" and not {"-c", "--shell-mode"}.isdisjoint(argv):
+        raise _Unreadable
+    wrapped = next((place for place, word in enumerate(words) if _is_wrapper(word)), len(words))
     search.read_argv(words[wrapped:], depth)
+
+
+def _is_wrapper(word: str) -> bool:
+    """Whether a word may be a program that runs others. ``.`` and other builtins of a shell are no programs."""
+    return name_of(word) in _READERS and word not in SHELL_BUILTINS
+
+
+def _read_call_options(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    """``npx -c 'touch x'``: shell text."""
+    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+        if word in ("-c", "--call"):
+            search.read_text(following, depth)
+        elif word.startswith("--call="):
+            search.read_text(word.removeprefix("--call="), depth)
 
 
 def _read_trap(search: _Search, argv: tuple[str, ...], depth: int) -> None:
@@ -344,12 +372,12 @@ def _read_trap(search: _Search, argv: tuple[str, ...], depth: int) -> None:
 
 def _read_evaluating(search: _Search, argv: tuple[str, ...], depth: int) -> None:
     names = (word.partition("=")[0] for word in argv[1:]) if argv[0] in ("export", "readonly") else ()
-    if any("[" in word for word in argv[1:]) or any(map(runs_other_code, names)):
+    if _has_unknown_words(argv) or any("[" in word for word in argv[1:]) or any(map(runs_other_code, names)):
         raise _Unreadable
 
 
 def _read_printf(search: _Search, argv: tuple[str, ...], depth: int) -> None:
-    if any(word.startswith("-v") for word in argv[1:2]):
+    if any(word.startswith(("-v", UNKNOWN_WORDS)) for word in argv[1:2]):
         raise _Unreadable
 
 
@@ -372,8 +400,8 @@ _READERS: Final[dict[str, _Reader]] = {
     **_readers(OTHER_RUNNERS, _read_loosely),
     **_readers(UNREADABLE_RUNNERS, _refuse),
     **_readers(PROJECT_RUNNERS, _read_project_runner),
-    **_readers(_OPAQUE_BUILTINS, _refuse_arguments),
-    **_readers(_EVALUATES_BRACKETS, _read_evaluating),
+    **_readers(OPAQUE_BUILTINS, _refuse_arguments),
+    **_readers(EVALUATES_BRACKETS, _read_evaluating),
     **_readers((".", "source"), _read_source),
     **_readers(("busybox", "toybox"), _read_rest),
     **_readers(("fd", "fdfind"), _read_fd),

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from toolkit.guard.policy.commands.look_through import UNKNOWN_WORDS, RunCommands, name_of
+from toolkit.guard.policy.commands.look_through import RunCommands, name_of
+from toolkit.guard.policy.commands.shell_words import UNKNOWN_WORDS
 
 _MAX_COMPARED_WORDS: Final = 20_000  # a rule that is still undecided then is taken to match
 

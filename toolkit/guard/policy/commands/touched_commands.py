@@ -14,7 +14,7 @@ from toolkit.errors import PolicyError
 from toolkit.guard.policy.commands.allowed_arguments import find_uncovered, never_allowed
 from toolkit.guard.policy.commands.look_through import UNREADABLE, RunCommands, find_run_commands
 from toolkit.guard.policy.commands.matching import begins_with, matches_any
-from toolkit.guard.policy.commands.shell_words import plain_commands
+from toolkit.guard.policy.commands.shell_words import plain_commands, run_commands
 from toolkit.guard.policy.preview import Preview
 from toolkit.guard.process.environment import is_harmless
 
@@ -47,10 +47,10 @@ class TouchedCommands:
     def from_preview(preview: Preview) -> TouchedCommands:
         own = () if preview.argv is None else (preview.argv,)
         plain = () if preview.shell is None else plain_commands(preview.shell)
-        commands = None if plain is None else (*own, *plain)
+        run = run_commands(preview.shell) if plain is None and preview.shell is not None else plain
         return TouchedCommands(
-            commands=commands,
-            run=UNREADABLE if commands is None else find_run_commands(commands),
+            commands=None if plain is None else (*own, *plain),
+            run=UNREADABLE if run is None else find_run_commands((*own, *run)),
             in_workspace=_is_workspace(preview.cwd),
             variables=preview.variables,
         )
@@ -71,10 +71,16 @@ class TouchedCommands:
         for argv in self.commands:
             found = _find_rule(argv, rules, in_workspace=in_workspace, odd_variable=odd)
             if found.reason or found.rule is None:
-                return found
+                return found if found.reason else self._find_part(rules)
             first = found.rule if first is None else first
             in_workspace = in_workspace and argv[0] != "cd"
         return Cover(first, "")
+
+    def _find_part(self, rules: Sequence[tuple[str, ...]]) -> Cover:
+        for place, words in enumerate(rules):
+            if words and any(begins_with(argv, words) for argv in self.commands or ()):
+                return Cover(place, "it covers only a part of what is run")
+        return Cover(None, "")
 
 
 @dataclass(frozen=True, slots=True)

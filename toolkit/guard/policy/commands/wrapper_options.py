@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 SHELLS: Final = frozenset(
-    {"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "yash", "zsh"}
+    {
+        "ash", "bash", "bash-static", "csh", "dash", "elvish", "fish", "hush", "ksh", "ksh93", "lksh", "mksh", "nu", "oksh",
+        "posh", "pwsh", "rbash", "sh", "tcsh", "xonsh", "yash", "zsh",
+    }
 )  # fmt: skip
 
 
@@ -148,12 +151,25 @@ WRAPPERS: Final[dict[str, Wrapper]] = {
 # Wrappers whose options may also stand behind the operands, which are not a command.
 PERMUTING: Final = frozenset({"script", "su"})
 
+# Shell builtins that run text, or change what later words mean.
+OPAQUE_BUILTINS: Final = frozenset(
+    {
+        "alias", "bind", "compgen", "complete", "declare", "enable", "fc", "hash", "let", "local", "mapfile", "readarray",
+        "typeset",
+    }
+)  # fmt: skip
+# Shell builtins that evaluate what is in the brackets of `name[...]`.
+EVALUATES_BRACKETS: Final = frozenset({"[", "export", "read", "readonly", "test", "unset", "wait"})
+SHELL_BUILTINS: Final = frozenset({".", "source", "trap", *OPAQUE_BUILTINS, *EVALUATES_BRACKETS} - {"[", "test"})
+
 # Programs that run others in ways that are not looked into: any later word counts as a program, quoted text as shell text.
 OTHER_RUNNERS: Final = frozenset(
     {
-        "bwrap", "catchsegv", "chrt", "dumb-init", "eatmydata", "entr", "fakeroot", "faketime", "firejail", "gdb",
-        "hyperfine", "ltrace", "numactl", "perf", "pkexec", "prlimit", "proot", "rlwrap", "run-parts", "setarch", "setpriv",
-        "start-stop-daemon", "systemd-run", "taskset", "tini", "tmux", "unbuffer", "valgrind", "watchexec", "xvfb-run",
+        "bwrap", "catchsegv", "cgexec", "choom", "chronic", "chrt", "dbus-run-session", "dumb-init", "eatmydata", "entr",
+        "fakeroot", "faketime", "firejail", "gdb", "gosu", "hyperfine", "i386", "ifne", "linux32", "linux64", "ltrace",
+        "nix-shell", "numactl", "perf", "pkexec", "prlimit", "proot", "proxychains", "proxychains4", "rlwrap", "run-parts",
+        "runcon", "setarch", "setpriv", "ssh-agent", "start-stop-daemon", "su-exec", "systemd-run", "taskset", "tini", "tmux",
+        "torsocks", "uclampset", "unbuffer", "valgrind", "watchexec", "x86_64", "xvfb-run",
     }
 )  # fmt: skip
 # Programs that run what they read from their input, or from arguments in a form of their own.
@@ -162,8 +178,13 @@ UNREADABLE_RUNNERS: Final = frozenset(
 )  # fmt: skip
 # Project tools that run a program behind the word `run` or `exec`. Allow rules may name them.
 PROJECT_RUNNERS: Final = frozenset(
-    {"bundle", "conda", "direnv", "hatch", "mamba", "npm", "npx", "pdm", "pipenv", "pnpm", "poetry", "uv", "yarn"}
+    {
+        "asdf", "bun", "bunx", "bundle", "conda", "direnv", "hatch", "mamba", "micromamba", "mise", "npm", "npx", "pdm",
+        "pipenv", "pipx", "pixi", "pnpm", "poetry", "pyenv", "rbenv", "rustup", "rye", "uv", "uvx", "yarn",
+    }
 )  # fmt: skip
+# Behind these words of a project tool is a program; those that are tools themselves run one at once.
+RUNS_PROGRAM: Final = frozenset({"bunx", "exec", "explore", "npx", "run", "uvx", "x"})
 RUNNERS: Final = (
     SHELLS | WRAPPERS.keys() | OTHER_RUNNERS | UNREADABLE_RUNNERS | {".", "busybox", "source", "toybox"}
 )  # fmt: skip
