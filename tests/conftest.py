@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,11 +47,37 @@ FOLDER_MARKS = {
 """What tests need, by where they are. Most `slow` ones are marked themselves; these are tables of thousands of rows."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+SAMPLED = (
+    "tests/guard/review/test_kept.py::test_it_is_put_back_and_the_result_says_so",
+    "tests/guard/review/test_links.py::test_the_file_is_the_same_or_there_is_none",
+    "tests/guard/review/test_neighbours.py::test_it_works_and_stays",
+    "tests/guard/review/test_takeover.py::test_under_the_guard_it_fails",
+    "tests/guard/trusted/test_commands.py::test_no_command_changes_what_runs_outside_its_sandbox",
+    "tests/guard/trusted/test_commands.py::test_what_people_do_all_day_works",
+)
+"""Tables whose rows all run in the full tier. In the other tiers `make test` runs every third row, `make test-all` all."""
+SAMPLE_EVERY = 3
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         for folder, mark in FOLDER_MARKS.items():
             if _place(item.path).startswith(folder):
                 item.add_marker(mark)
+    if not config.getoption("--everything"):
+        left_out = {item for item in items if not _is_in_sample(item)}
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _is_in_sample(item: pytest.Item) -> bool:
+    """By the row's own name, so that other rows and the order of tests change nothing."""
+    name, _, parameters = item.name.partition("[")
+    if f"{_place(item.path)}::{name}" not in SAMPLED or not isinstance(item, pytest.Function):
+        return True
+    way = item.callspec.params["way"]
+    row = parameters.replace(str(way), "")
+    return way == "full" or zlib.crc32(row.encode()) % SAMPLE_EVERY == 0
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
