@@ -25,12 +25,13 @@ from toolkit.guard.fs.deny_globs import Globs
 from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import Baseline, HeldPart, place_of, read_entry, take_baseline
+from toolkit.guard.review.baseline import Baseline, HeldPart, take_baseline
 from toolkit.guard.review.comparison import Comparison
 from toolkit.guard.review.gone import GoneFolders
 from toolkit.guard.review.mounts import MAX_MOUNTS, HeldMount, held_parts, mounts_of_everything, mounts_of_roots
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.notes import describe
+from toolkit.guard.review.places import place_of, read_entry
 from toolkit.guard.review.scan import EntryPlace, Scan, Scanner, ScanRoot
 
 
