@@ -24,7 +24,7 @@ from toolkit import (
     ToolContext,
     tool,
 )
-from toolkit.guard import RUNS_LATER
+from toolkit.guard import RUNS_LATER, SandboxChoice
 
 APPROVE = Approve()
 
@@ -228,6 +228,25 @@ def test_a_context_may_ask_about_other_files(
     before = files(settings)
     value(make_door(ask_before_writing=["ci/**"]), name, **arguments)
     assert files(settings) != before
+
+
+@pytest.mark.parametrize("sandbox", ["full", "reduced"])
+@pytest.mark.parametrize(("name", "arguments"), LATER, ids=name_of)
+def test_what_was_approved_while_a_program_runs_stays(
+    make_door: MakeDoor, settings: Path, name: str, arguments: dict[str, str], sandbox: SandboxChoice
+) -> None:
+    """A server that runs for long, and a command after the call: neither has made that change."""
+    before = files(settings)
+    door = make_door(approver=Person(APPROVE), sandbox=sandbox)
+    process = door.toolkit._core.guards.process
+    program = process.start(["cat"])
+    value(door, name, **arguments)
+    approved = files(settings)
+    assert approved != before
+    assert process.shell("true").notes == ()
+    assert files(settings) == approved
+    program.close()
+    assert files(settings) == approved
 
 
 def test_the_log_has_the_pattern_and_not_the_path(make_door: MakeDoor, root: Path, tmp_path: Path) -> None:

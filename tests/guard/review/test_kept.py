@@ -245,9 +245,10 @@ def test_a_change_that_was_approved_meanwhile_stays(workspace: Path, path: str, 
         program = process.start(["cat"])
         file = workspace / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("approved")
-        process.accept_change(path, b"approved")
-        process.accept_change("elsewhere", b"not kept")
+        with process.accept_changes() as accept:
+            file.write_text("approved")
+            accept(str(file), b"approved")
+            accept(str(workspace / "elsewhere"), b"not kept")
         assert process.shell("true").notes == ()
         assert file.read_text() == "approved"
         if way == "reduced":
@@ -255,4 +256,5 @@ def test_a_change_that_was_approved_meanwhile_stays(workspace: Path, path: str, 
             assert f"{path} was changed" in changed.notes[0] and ".vscode/other.json was added" in changed.notes[0]
         program.close()
         assert file.read_text() == "approved"
-        process.accept_change(path, None)  # nothing runs: the next command finds things as they are
+        with process.accept_changes() as accept:
+            accept(str(file), None)  # nothing runs: the next command finds things as they are

@@ -70,6 +70,19 @@ def test_it_works_and_stays(world: Repositories, row: Neighbour, way: Way) -> No
 
 
 @pytest.mark.parametrize("way", SANDBOXED)
+def test_a_new_work_tree_has_the_hooks_of_the_repository(world: Repositories, way: Way) -> None:
+    world.user(
+        "mkdir h; printf '#!/bin/sh\\ntouch hooked\\n' > h/pre-commit; chmod +x h/pre-commit; git add h; git commit -qm h"
+    )
+    world.user("git config core.hooksPath h")
+    with world.guard(way) as guard:
+        for act in ("git worktree add -q wt", "cd wt; git commit -qm mine --allow-empty"):
+            result = world.attack(guard, act)
+            assert (result.exit_code, result.notes) == (0, ())
+    assert (world.workspace / "wt/hooked").exists()
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
 def test_the_users_own_hooks_and_settings_survive(world: Repositories, way: Way) -> None:
     """In every kind of repository, whatever commands do beside them."""
     for folder in (".", "nested", "../extra"):

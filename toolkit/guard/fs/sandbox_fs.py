@@ -55,6 +55,7 @@ from toolkit.guard.fs.target import (
     refuse_covered,
     refuse_missing,
 )
+from toolkit.guard.fs.transaction.accept import AcceptChanges, absolute, ignore_changes
 from toolkit.guard.fs.transaction.apply import transact
 from toolkit.guard.fs.transaction.change import FileChange
 from toolkit.guard.fs.transaction.journal import JournalDirectory
@@ -77,7 +78,8 @@ class SandboxFS(Handle[AccessRules]):
     links that stay inside, refuses all others with ``SandboxViolation`` and fails with ``ToolFailed``.
     ``mode="read-only"`` applies to all roots, and ``read_roots`` are never written; where roots are nested, the deepest
     decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed; nor is anything
-    at or below the absolute paths in ``read_only``, from which trusted code is loaded.
+    at or below the absolute paths in ``read_only``, from which trusted code is loaded. ``accept_changes`` is entered around
+    every change of files; what it yields is called with the real path and the new content of each file.
     ``journal`` is a private directory outside every root for the data ``recover`` needs; it is made on first use.
     Thread-safe. Limit: an absolute path must begin with a root as it was given here.
     """
@@ -93,10 +95,12 @@ class SandboxFS(Handle[AccessRules]):
         protected: Sequence[str] = (),
         read_only: Sequence[str] = (),
         journal: str | None = None,
+        accept_changes: AcceptChanges = ignore_changes,
     ) -> None:
         if mode not in ("workspace-write", "read-only"):
             raise SetupError(f"mode must be 'workspace-write' or 'read-only', not {mode!r}")
         self._resolver = pick(resolver)
+        self._accept_changes = accept_changes
         protected_globs = Globs((*ALWAYS_PROTECTED, *Globs(protected).globs))
         writable = mode == "workspace-write"
         workspace = Root.open(root, "workspace root", writable=writable)
@@ -249,7 +253,9 @@ class SandboxFS(Handle[AccessRules]):
 
             mode = None if before is None else stat.S_IMODE(before.st_mode)
             compare()
-            given = replace_file(folder, name, data, mode=mode, new=create_only, check=self._check, last=compare)
+            with self._accept_changes() as accept:
+                given = replace_file(folder, name, data, mode=mode, new=create_only, check=self._check, last=compare)
+                accept(absolute(target.real), data)
             return WrittenFile(shown, before is None, len(data), given)
 
     def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
@@ -275,7 +281,9 @@ class SandboxFS(Handle[AccessRules]):
             self._begin().check_move(target.path, target.real)
             if target.place.wants_directory and not is_directory(stat_entry(target.place.folder, name)):
                 raise os_error(errno.ENOTDIR)
-            os.unlink(name, dir_fd=target.place.folder)
+            with self._accept_changes() as accept:
+                os.unlink(name, dir_fd=target.place.folder)
+                accept(absolute(target.real), None)
 
     def remove_dir(self, text: str) -> None:
         """Remove an empty directory that is not a root."""
@@ -310,7 +318,7 @@ class SandboxFS(Handle[AccessRules]):
         killed, once the next one calls ``recover``; without one, only for errors. Limit: until it ends, others may
         see a part of the changes.
         """
-        transact(changes, self._find_target, self._begin(), self._journals, self._check)
+        transact(changes, self._find_target, self._begin(), self._journals, self._check, self._accept_changes)
 
     def recover(self) -> tuple[Recovery, ...]:
         """Finish or undo what killed processes left below these roots. Call it before any tool works there.

@@ -32,6 +32,7 @@ from toolkit.errors import InvalidArguments, SetupError, ToolFailed, ToolNotAllo
 from toolkit.guard.fs.handles import Check
 from toolkit.guard.fs.path import display
 from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.net.network import Network
 from toolkit.guard.permission import Carrier, CarrierChoice, CommandNetwork, GitMode, Mode, SandboxChoice
 from toolkit.guard.process.command import CommandExit, check_argv
@@ -298,10 +299,13 @@ class ProcessGuard:
             program = LongProcess(command, pipe[1], stdout, stderr, stack.pop_all(), sandboxed=not unsandboxed)
         return program.register_in(self._programs)
 
-    def accept_change(self, path: str, data: bytes | None) -> None:
-        """A file that ``keep`` covers was written with ``data``, or removed, by somebody who may: it is not put back after
-        the commands that run at the moment. ``path`` is relative to the workspace, or absolute."""
-        self._sandbox.accept_change(os.path.join(self.workspace, path), data)
+    def accept_changes(self) -> contextlib.AbstractContextManager[Accept]:
+        """For a change of files that ``keep`` covers, by somebody who may: ``with guard.accept_changes() as accept: ...``.
+
+        ``accept(path, data)`` names a file by its real path, with its new content, None if it was removed. It is not put
+        back after the commands that run at the moment. Meanwhile no command starts or ends.
+        """
+        return self._sandbox.accept_changes()
 
     def close(self) -> None:
         """Kill every command and end the fork server; later calls are refused. A second time does nothing."""

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard.fs.deny_globs import escape_pattern
 from toolkit.guard.fs.resolve import HANDLE
+from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.author import author_settings
 from toolkit.guard.process.command import (
@@ -121,9 +122,9 @@ class Sandbox:
         ]
         return dataclasses.replace(request, held=held), functools.partial(self._review.end, running)
 
-    def accept_change(self, path: str, data: bytes | None) -> None:
-        """What is now at an absolute path counts as having been there before the commands that run."""
-        self._review.accept_change(path, data)
+    def accept_changes(self) -> contextlib.AbstractContextManager[Accept]:
+        """What is written meanwhile, and named to the function that this yields, was there before the running commands."""
+        return self._review.accept_changes()
 
     @contextlib.contextmanager
     def start(

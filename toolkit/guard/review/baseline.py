@@ -8,9 +8,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from toolkit.guard.process.program import is_below
-from toolkit.guard.review.git_state import CONFIGS, GitState, followed_paths, read_state
+from toolkit.guard.review.followed import common_folder, followed_from_folder, followed_from_work_tree
+from toolkit.guard.review.git_state import GitState, read_state
 from toolkit.guard.review.node import Node, NodeReader
+from toolkit.guard.review.places import pointer_target, read_entry, real_path, real_paths
 from toolkit.guard.review.scan import EntryPlace, Identity, Scan, ScanRoot, Seen
 
 _FOLDER_MODE: Final = 0o755
@@ -21,19 +22,27 @@ HeldPart: TypeAlias = tuple[Identity, str] | EntryPlace
 
 @dataclass(slots=True)
 class Baseline:
-    """``git`` by the identity of each git directory, and ``places`` to find one that has another identity by now;
-    ``pointers`` with the paths they lead to; ``links`` in git directories; ``kept`` entries; the directories that were
-    there, and for kept entries also those that other commands have left since."""
+    """``git`` by the identity of each git directory, and ``places`` to find one that has another identity by now.
+
+    ``pointers``, and the paths they lead to (``targets``); ``links`` in git directories; ``followed`` are entries that the
+    settings in a git directory lead to, ``kept`` these and all that a pattern covers. ``seen`` are the directories that were
+    there; ``folders``, for kept entries, has also those that other commands have left since.
+    """
 
     git: dict[Identity, GitState] = field(default_factory=dict)
     places: dict[EntryPlace, Identity] = field(default_factory=dict)
     pointers: dict[EntryPlace, Node | None] = field(default_factory=dict)
     targets: frozenset[str] = frozenset()
     links: dict[EntryPlace, Node | None] = field(default_factory=dict)
+    followed: dict[str, list[EntryPlace]] = field(default_factory=dict)
     kept: dict[EntryPlace, Node | None] = field(default_factory=dict)
     unreadable: frozenset[EntryPlace] = frozenset()
     seen: Seen = field(default_factory=Seen)
     folders: Seen = field(default_factory=Seen)
+
+    def add_followed(self, git_folder: str, paths: Sequence[EntryPlace]) -> None:
+        """Add files that the configuration in a git directory leads to; those of its own work tree come first."""
+        self.followed.setdefault(git_folder, []).extend(paths)
 
     def state_of(self, place: EntryPlace, identity: Identity) -> GitState | None:
         """The earlier state of a git directory, which may have been moved, or replaced in its place."""
@@ -92,14 +101,17 @@ def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen) -> Baseline
         state = read_git_folder(place, roots)
         if state is not None:
             found.git[identity] = state
-            for path in _followed(place, state, roots):
-                found.kept[path] = read_entry(path, roots, reader)
+            found.add_followed(real_path(place, roots), followed_from_folder(place, state, roots))
     for place in scan.pointers:
         node = read_entry(place, roots, reader)
         found.pointers[place] = node
         target = pointer_target(place, node, roots)
         if target is not None:
             targets.add(target)
+            work_tree = real_path(place.parent, roots)
+            found.add_followed(common_folder(target), followed_from_work_tree(work_tree, target, roots))
+    for followed in [path for paths in found.followed.values() for path in paths]:
+        found.kept[followed] = read_entry(followed, roots, reader)
     found.links = {place: read_entry(place, roots, NodeReader(0)) for place in scan.links}
     for place in scan.kept:
         found.kept[place] = read_entry(place, roots, reader)
@@ -117,68 +129,3 @@ def read_git_folder(place: EntryPlace, roots: Sequence[ScanRoot]) -> GitState | 
         return read_state(folder, real_paths(roots))
     finally:
         os.close(folder)
-
-
-def real_paths(roots: Sequence[ScanRoot]) -> list[str]:
-    """Where the roots are now."""
-    return [root.real_path() for root in roots]
-
-
-def read_entry(place: EntryPlace, roots: Sequence[ScanRoot], reader: NodeReader) -> Node | None:
-    """The entry at a place; None if there is none."""
-    try:
-        folder = roots[place.root].open_folder(place.parent.path)
-    except OSError:
-        return None
-    try:
-        return reader.read(folder, place.name)
-    finally:
-        os.close(folder)
-
-
-def real_path(place: EntryPlace, roots: Sequence[ScanRoot]) -> str:
-    """The path of a place, which has no link in it if it was found by a scan."""
-    return os.path.join(roots[place.root].real_path(), place.path) if place.path else roots[place.root].real_path()
-
-
-def pointer_target(place: EntryPlace, node: Node | None, roots: Sequence[ScanRoot]) -> str | None:
-    """The real path that a ``.git`` file, a link or a ``commondir`` leads to; None if it leads nowhere."""
-    if node is None:
-        return None
-    text = node.data
-    if node.kind == "file" and place.name.lower() == ".git":
-        if not text.startswith(b"gitdir: "):
-            return None
-        text = text.removeprefix(b"gitdir: ")
-    if node.kind not in ("file", "link") or not node.whole or b"\0" in text:
-        return None
-    return os.path.realpath(
-        os.path.join(real_path(place.parent, roots), os.fsdecode(text if node.kind == "link" else text.rstrip(b"\r\n")))
-    )
-
-
-def _followed(place: EntryPlace, state: GitState, roots: Sequence[ScanRoot]) -> list[EntryPlace]:
-    """Hooks and included files that the repository's configuration leads to, where commands may write."""
-    folder = real_path(place, roots)
-    work_tree = os.path.dirname(folder) if place.name.lower() == ".git" else folder
-    pending = [path for name in CONFIGS for path in followed_paths(state.parts[name], folder, work_tree)]
-    found: list[EntryPlace] = []
-    while pending:
-        real = os.path.realpath(pending.pop())
-        target = place_of(real, roots)
-        if target is None or real == folder or target in found:
-            continue
-        found.append(target)
-        node = read_entry(target, roots, NodeReader(1))
-        if node is not None and node.kind == "file":
-            pending += followed_paths(node, os.path.dirname(real), work_tree)
-    return found
-
-
-def place_of(real: str, roots: Sequence[ScanRoot]) -> EntryPlace | None:
-    """The place of a real path below a root; None for a root itself and for what is elsewhere."""
-    for number, root in enumerate(roots):
-        top = root.real_path()
-        if real != top and is_below(real, top):
-            return EntryPlace(number, real[len(top) + 1 :])
-    return None

@@ -11,19 +11,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import (
-    Baseline,
-    HeldPart,
-    is_held,
-    place_of,
-    pointer_target,
-    read_entry,
-    real_path,
-    real_paths,
-)
+from toolkit.guard.review.baseline import Baseline, HeldPart, is_held
+from toolkit.guard.review.followed import common_folder, followed_from_work_tree
 from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state, work_tree_settings
 from toolkit.guard.review.gone import GoneFolders, first_link
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
+from toolkit.guard.review.places import place_of, pointer_target, read_entry, real_path, real_paths
 from toolkit.guard.review.put_back import Change, put_back
 from toolkit.guard.review.scan import EntryPlace, Identity, Scan, Scanner, ScanRoot, Seen
 
@@ -69,6 +62,8 @@ class Comparison:
         if git:
             self._compare_repositories(scan)
         reader = NodeReader(within=real_paths(self._roots))
+        if git:
+            self._compare_new_work_trees(scan, reader)
         self._compare_behind_links(scan, scanner.seen(), reader)
         for place in sorted({*self._baseline.kept, *scan.kept}):
             before = self._before(place)
@@ -76,6 +71,19 @@ class Comparison:
                 self.came[place] = read_entry(place, self._roots, reader)
             elif not is_held(place, before, self._held):
                 self._collect(self.kept, place, self._compare_entry(place, before, reader))
+
+    def _compare_new_work_trees(self, scan: Scan, reader: NodeReader) -> None:
+        """A relative ``core.hooksPath`` leads into each work tree: a new one has the hooks of the others, or none."""
+        for pointer in scan.pointers:
+            target = pointer_target(pointer, read_entry(pointer, self._roots, NodeReader(1)), self._roots)
+            if pointer in self._baseline.pointers or target is None:
+                continue
+            known = self._baseline.followed.get(common_folder(target), [])
+            work_tree = real_path(pointer.parent, self._roots)
+            for place, own in zip(followed_from_work_tree(work_tree, target, self._roots), known, strict=False):
+                if place not in self._baseline.kept and read_entry(place, self._roots, NodeReader(0)) is not None:
+                    before = self._baseline.kept[own]
+                    self._collect(self.git, place, self._compare_entry(place, before, reader))
 
     def _before(self, place: EntryPlace) -> Node | None:
         """A kept entry as it was, also if an earlier command removed it with its directory."""

@@ -12,9 +12,10 @@ import stat
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from toolkit.guard.review.baseline import HeldPart, pointer_target, read_entry, real_path
+from toolkit.guard.review.baseline import HeldPart
 from toolkit.guard.review.git_state import COMMON, PARTS
 from toolkit.guard.review.node import NodeReader
+from toolkit.guard.review.places import pointer_target, read_entry, real_path
 from toolkit.guard.review.scan import EntryPlace, Identity, Scan, ScanRoot
 
 _HELD: Final = ("config", "hooks", "config.worktree", COMMON)

@@ -22,14 +22,16 @@ from typing import Final
 
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard.fs.deny_globs import Globs
+from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
-from toolkit.guard.review.baseline import Baseline, HeldPart, place_of, read_entry, take_baseline
+from toolkit.guard.review.baseline import Baseline, HeldPart, take_baseline
 from toolkit.guard.review.comparison import Comparison
 from toolkit.guard.review.gone import GoneFolders
 from toolkit.guard.review.mounts import MAX_MOUNTS, HeldMount, held_parts, mounts_of_everything, mounts_of_roots
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore
 from toolkit.guard.review.notes import describe
+from toolkit.guard.review.places import place_of, read_entry
 from toolkit.guard.review.scan import EntryPlace, Scan, Scanner, ScanRoot
 
 
@@ -115,19 +117,24 @@ class Review:
                     self._close_roots()
             return describe(comparison.git, comparison.kept, comparison.problems, self._store.batch)
 
-    def accept_change(self, path: str, data: bytes | None) -> None:
-        """A kept file was written, or removed if ``data`` is None, by somebody who may: the running commands found it so.
+    @contextlib.contextmanager
+    def accept_changes(self) -> Iterator[Accept]:
+        """While somebody who may changes kept files: no review takes place meanwhile.
 
-        The content is given, because a command may have changed the file since.
+        Yields a function for the real path and the content of each file, None if it was removed. The running commands
+        found it so. The content is given, because a command may have changed the file since.
         """
         with self._lock:
-            place = place_of(os.path.realpath(path), self._roots) if self._running else None
-            top = None if place is None else self._scanner.kept_around(place)
-            if place is None or top is None:
-                return
-            now = read_entry(place, self._roots, NodeReader(1))
-            mode = now.mode if now is not None and now.kind == "file" else 0o644
-            self._baseline.accept(top, place, None if data is None else Node("file", mode, data))
+            yield self._accept
+
+    def _accept(self, path: str, data: bytes | None) -> None:
+        place = place_of(path, self._roots) if self._running else None
+        top = None if place is None else self._scanner.kept_around(place)
+        if place is None or top is None:
+            return
+        now = read_entry(place, self._roots, NodeReader(1))
+        mode = now.mode if now is not None and now.kind == "file" else 0o644
+        self._baseline.accept(top, place, None if data is None else Node("file", mode, data))
 
     def root_path(self, place: EntryPlace) -> str:
         """The path of the root that a place is below, as commands see it."""

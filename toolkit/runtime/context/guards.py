@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.guard.fs.sandbox_fs import SandboxFS
+from toolkit.guard.fs.transaction.accept import Accept, ignore_changes
 from toolkit.guard.trusted_code import trusted_code
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 
@@ -31,9 +33,14 @@ class Guards:
             write_roots=context.write_roots,
             journal=context.state.path("journal"),
             read_only=trusted_code([context.workspace, *context.write_roots]) if writable else (),
+            accept_changes=self._accept_changes,
         )
         if writable and context.state.existing("journal") is not None:
             self._recover()
+
+    def _accept_changes(self) -> AbstractContextManager[Accept]:
+        """What a tool writes, with approval where that is needed, is not put back after the commands that run."""
+        return self.process.accept_changes() if "process" in self.__dict__ else ignore_changes()
 
     def _recover(self) -> None:
         """Finishes or undoes the patches of processes that were killed, before any tool runs."""

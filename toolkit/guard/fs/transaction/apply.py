@@ -29,6 +29,7 @@ from toolkit.guard.fs.place import Descriptor, Names, open_folder, real_names
 from toolkit.guard.fs.protect import AccessRules, Root
 from toolkit.guard.fs.rename import move_new
 from toolkit.guard.fs.target import Target, file_to_replace, last_name
+from toolkit.guard.fs.transaction.accept import AcceptChanges, absolute, ignore_changes
 from toolkit.guard.fs.transaction.change import FileChange, Put
 from toolkit.guard.fs.transaction.journal import Journal, JournalDirectory, RootMark, TransactionPlan
 from toolkit.guard.fs.transaction.step import Facts, Step, StepConflict, StepFolder, facts, remove_made_folder
@@ -56,6 +57,7 @@ def transact(
     rules: AccessRules,
     journals: JournalDirectory | None,
     check: Check,
+    accept_changes: AcceptChanges = ignore_changes,
 ) -> None:
     """Make all changes or none."""
     if not changes:
@@ -64,8 +66,10 @@ def transact(
     for change in changes:
         with find(change.path, follow=isinstance(change, Put)) as target:
             transaction.add(change, target)
-    with hold_locks(transaction.places, check):
+    with hold_locks(transaction.places, check), accept_changes() as accept:
         transaction.run(journals)
+        for change, place in zip(changes, transaction.places, strict=True):
+            accept(absolute(place), change.data if isinstance(change, Put) else None)
 
 
 class _Transaction:

@@ -1,0 +1,23 @@
+"""Who is told that a tool changes files: the review of commands that run meanwhile, or it would put them back."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from toolkit.guard.fs.place import Names
+
+Accept: TypeAlias = Callable[[str, bytes | None], None]
+AcceptChanges: TypeAlias = Callable[[], contextlib.AbstractContextManager[Accept]]
+
+
+@contextlib.contextmanager
+def ignore_changes() -> Iterator[Accept]:
+    """For files that nobody reviews."""
+    yield lambda path, data: None
+
+
+def absolute(names: Names) -> str:
+    """A real path as text."""
+    return "/" + "/".join(names)
