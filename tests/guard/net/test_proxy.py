@@ -342,6 +342,50 @@ def test_an_answer_before_the_end_of_a_body_arrives(port: int, good: Origin) -> 
     assert status(ask(port, request)) == 413
 
 
+def refuse_the_rest(connection: socket.socket) -> None:
+    """Answers and closes with unread data, which resets the connection, while its client is still sending."""
+    connection.recv(1)
+    connection.sendall(b"HTTP/1.1 413 Too large\r\nContent-Length: 3\r\n\r\nbig")
+
+
+@pytest.mark.parametrize("tunnel", [False, True], ids=["request", "tunnel"])
+def test_a_server_that_refuses_the_rest_of_a_request_is_heard(port: int, good: Origin, tunnel: bool) -> None:
+    good.talk = refuse_the_rest
+    head = b"POST http://good.example:%d/ HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (good.port, 8 << 20)
+    with open_tunnel(port, good) if tunnel else socket.create_connection((GOOD, port)) as client:
+        sender = threading.Thread(target=send_what_is_taken, args=(client, head + b"x" * (8 << 20)))
+        sender.start()
+        heard = read_until_broken(client)
+        sender.join()
+    assert status(heard) == 413 and heard.endswith(b"\r\n\r\nbig")
+
+
+def send_what_is_taken(client: socket.socket, data: bytes) -> None:
+    with contextlib.suppress(OSError):
+        client.sendall(data)
+
+
+def read_until_broken(client: socket.socket) -> bytes:
+    data = b""
+    with contextlib.suppress(OSError):
+        while more := client.recv(1 << 16):
+            data += more
+    return data
+
+
+def test_a_command_that_breaks_off_its_request_does_not_keep_the_connection(port: int, good: Origin) -> None:
+    ended = threading.Event()
+
+    def wait_for_the_rest(connection: socket.socket) -> None:
+        read_all(connection)
+        ended.set()
+
+    good.talk = wait_for_the_rest
+    with socket.create_connection((GOOD, port)) as client:
+        client.sendall(b"POST http://good.example:%d/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf" % good.port)
+    assert ended.wait(30)
+
+
 def test_a_refused_upload_gets_its_answer(port: int) -> None:
     body = b"x" * (4 << 20)
     request = b"POST http://evil.example/ HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body)

@@ -135,16 +135,14 @@ class CommandProxy:
 
     def _relay(self, request: ProxyRequest, client: socket.socket, server: socket.socket, rest: bytes) -> bool:
         """Whether everything was passed on."""
-        with contextlib.suppress(OSError):
-            if request.is_tunnel:
-                up, down = Flow(client, server, rest), Flow(server, client, _ESTABLISHED)
-                return relay_tunnel(up, down, self._stop, self._idle_seconds)
-            # What follows the body would be a second request, which nobody judged.
-            body = rest[: request.body_length]
-            up = Flow(client, server, request.head + body, limit=request.body_length - len(body))
-            down = Flow(server, client, editor=ResponseHeadEditor())
-            return relay_response(up, down, self._stop, self._idle_seconds)
-        return False
+        if request.is_tunnel:
+            up, down = Flow(client, server, rest), Flow(server, client, _ESTABLISHED)
+            return relay_tunnel(up, down, self._stop, self._idle_seconds)
+        # What follows the body would be a second request, which nobody judged.
+        body = rest[: request.body_length]
+        up = Flow(client, server, request.head + body, limit=request.body_length - len(body))
+        down = Flow(server, client, editor=ResponseHeadEditor())
+        return relay_response(up, down, self._stop, self._idle_seconds)
 
     def _connect(self, request: ProxyRequest) -> socket.socket:
         if self._judge is not None:
