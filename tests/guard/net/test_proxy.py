@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 import pytest
 
@@ -32,7 +33,7 @@ from tests.guard.proxied import (
 )
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard import Network
-from toolkit.guard.net.proxy import MAX_CONNECTIONS
+from toolkit.guard.net.proxy import MAX_CONNECTIONS, UrlJudge
 
 EVERYTHING = {"allow_hosts": None, "allow_addresses": ["127.0.0.0/8", "::/0"]}
 
@@ -271,6 +272,26 @@ def test_a_judge_refuses_before_the_lookup(good: Origin) -> None:
 
 
 # --- ordinary programs
+
+
+def fail(*arguments: object) -> NoReturn:
+    raise ValueError("a mistake in the settings")
+
+
+FAILING: dict[str, tuple[Network, UrlJudge | None]] = {
+    "a resolver that raises": (Network(resolve=fail), None),
+    "a resolver that returns no text": (Network(resolve=lambda host, port: [1]), None),  # type: ignore[list-item]
+    "a judge that raises": (network(), fail),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_failure_of_the_callers_code_is_logged_once(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A command may ask without end; without a log, each would print a traceback."""
+    with running_proxy(*FAILING[name]) as (_, port):
+        answers = {ask(port, b"CONNECT good.example:443 HTTP/1.1\r\n\r\n") for _ in range(3)}
+    assert [status(answer) for answer in answers] == [502] and "log of the agent" in answers.pop().decode()
+    assert [(record.name, record.exc_info is not None) for record in caplog.records] == [("toolkit", True)]
 
 
 def test_a_refusal_names_the_host_and_the_setting(port: int) -> None:
