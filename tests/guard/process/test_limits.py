@@ -68,7 +68,7 @@ def fill_memory_file():
     return fd
 """
 
-# Others may free space on the same disk meanwhile, so these write until they are ended.
+# Others may free space on the same disk, or shared memory, meanwhile, so these go on until they are ended.
 MANY = "range(5 if UNGUARDED else 60)"
 
 
@@ -88,8 +88,11 @@ ATTACKS = [
     Excess("memory", "a process whose first thread has ended", "threading.Thread(target=lambda: (ended.wait(), fill(100 * MIB), hold())).start(); end_first_thread()"),
     Excess("memory", "page tables of memory that was only read", "for_page_tables(); hold()"),
     Excess("memory", "shared memory", "kept = mmap.mmap(-1, 100 * MIB); kept[::4096] = b'x' * len(kept[::4096]); hold()"),
+    Excess("memory", "shared memory that is in no page table", f"kept = [fill_and_forget() for _ in {MANY}]; hold()"),
+    Excess("memory", "shared memory that children have filled", f"kept = [mmap.mmap(-1, 20 * MIB) for _ in {MANY}]; [os.waitpid(child(fill_shared, area), 0) for area in kept]; hold()"),
+    Excess("memory", "files without a name that are closed and mapped", f"[map_a_page(fill_memory_file()) for _ in {MANY}]; hold()"),
     Excess("memory", "files without a name", "kept = [fill_memory_file() for _ in range(4)]; hold()"),
-    Excess("memory", "files without a name that are hidden", "hide(); kept = [fill_memory_file() for _ in range(4)]; hold()"),
+    Excess("memory", "files without a name that are hidden", f"hide(); kept = [fill_memory_file() for _ in {MANY}]; hold()"),
     Excess("memory", "files in /tmp", "[write(f'{tmp()}/{n}', 20) for n in range(4)]; hold()", FULL),
     Excess("memory", "removed files in /tmp", "kept = [write_removed(f'{tmp()}/{n}') for n in range(4)]; hold()", FULL),
     Excess("memory", "segments that nobody has attached", "kept = [segment() for _ in range(4)]; hold_segments(kept)", FULL),
@@ -129,6 +132,20 @@ def read_everywhere():
     for at in range(0, 8 << 30, 2 * MIB):
         area[at]
     return area
+
+def fill_shared(area):
+    area[::4096] = b"x" * len(area[::4096])
+
+def fill_and_forget():
+    area = mmap.mmap(-1, 20 * MIB)
+    fill_shared(area)
+    area.madvise(mmap.MADV_DONTNEED)
+    return area
+
+def map_a_page(fd):
+    libc.mmap.restype = ctypes.c_void_p
+    assert libc.mmap(None, ctypes.c_size_t(4096), 1, 2, fd, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
+    os.close(fd)
 
 def tmp():
     return os.environ["TMPDIR"]
@@ -279,7 +296,7 @@ NEIGHBOURS = {
     "starting programs from a large process": "kept = fill(35 * MIB); [subprocess.run(['true']) for _ in range(100)]",
     "a sparse file": "os.pwrite(os.open('f', os.O_CREAT | os.O_WRONLY), b'x', 30 * MIB)",
     "mapped files": "kept = [read_sparse(f'f{n}') for n in range(4)]; time.sleep(0.3)",
-    "address space that is not used": "kept = mmap.mmap(-1, 1 << 30); time.sleep(0.3)",
+    "address space that is not used": "kept = mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); time.sleep(0.3)",
     "memory that was freed": "[fill(30 * MIB).clear() for _ in range(20)]",
     "processes one after another": "[os.waitpid(child(int), 0) for _ in range(200)]",
     "many threads": "done = threading.Event(); many = [threading.Thread(target=done.wait) for _ in range(100)]; [t.start() for t in many]; time.sleep(0.3); done.set()",

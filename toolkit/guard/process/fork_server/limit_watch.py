@@ -6,8 +6,8 @@ and page tables, shared memory, files without a name, and in the full tier the c
 processes share counts once. Clean copies of files, which the kernel drops when it needs memory, do not count.
 
 Where the kernel does not tell what a process wrote (it forbids it, or nobody waits for it), the loss of free space on the
-file systems of the writable roots counts instead, whoever caused it; for files without a name, the growth of the
-machine's shared memory.
+file systems of the writable roots counts instead, whoever caused it. Where it does not tell what is in files without a
+name and shared memory (it forbids it, or they are mapped but not open), the growth of the machine's shared memory does.
 
 Limits: a command may use more for a moment, between two looks. Shared memory may reach twice the limit if half of it has
 a name. See ``usage`` for what is not seen; what a file system needs besides contents (names, long links) does not count as
