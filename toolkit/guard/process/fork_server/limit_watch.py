@@ -41,6 +41,12 @@ _EVERY_SECONDS: Final = 0.05
 _AT_LEAST_EVERY_SECONDS: Final = 1.0
 _SHARE_OF_TIME: Final = 10  # looking takes a tenth of the time at most, between these two
 _BLOCK: Final = 512  # of ru_oublock
+_MOST_TASKS: Final = 1 << 22  # the kernel numbers no more
+
+
+def most_tasks(processes: int) -> int:
+    """How many tasks a command may have that may have so many processes: threads count, too."""
+    return min(max(1024, 16 * processes), _MOST_TASKS)
 
 
 class LimitWatch:
@@ -96,6 +102,8 @@ class LimitWatch:
         if len(pids) > self._limits.processes:
             return "processes"
         processes = [status for pid in pids if (status := read_status(pid)) is not None]
+        if sum(process.threads for process in processes) > most_tasks(self._limits.processes):
+            return "processes"
         if self._memory_at_most(processes) > self._limits.memory and self._memory(processes) > self._limits.memory:
             return "memory"
         if self._counts_writes and self._written(processes) > self._limits.disk:

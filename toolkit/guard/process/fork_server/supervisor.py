@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, pick
 from toolkit.guard.process.fork_server import host_view
-from toolkit.guard.process.fork_server.limit_watch import LimitWatch
+from toolkit.guard.process.fork_server.limit_watch import LimitWatch, most_tasks
 from toolkit.guard.process.fork_server.process_tree import find_descendants, kill_descendants, others_in_namespace
 from toolkit.guard.process.kernel import landlock, proxy_listener, seccomp
 from toolkit.guard.process.kernel.syscall import (
@@ -44,7 +44,6 @@ _RESOURCE_LIMITS: Final = (
     (resource.RLIMIT_AS, 64 << 30),
 )
 _CPU_SECONDS: Final = 6 * 3600
-_MOST_TASKS: Final = 1 << 22  # the kernel numbers no more
 
 # Signals that Python or this module handles; they are reset, or a program would inherit that.
 _HANDLED_SIGNALS: Final = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
@@ -267,11 +266,6 @@ class Supervisor:
         """Report the step that failed, and exit."""
         send_report(self._client, step, getattr(error, "errno", None) or 0, reason(error))
         os._exit(1)
-
-
-def most_tasks(processes: int) -> int:
-    """How many tasks the kernel itself allows a command that may have so many processes: threads count, too."""
-    return min(max(1024, 16 * processes), _MOST_TASKS)
 
 
 def send_report(client: int, kind: str, number: int = 0, text: str = "") -> None:

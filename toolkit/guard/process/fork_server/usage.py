@@ -31,11 +31,12 @@ class ProcessStatus:
     ``ignores_children``: the kernel forgets what its children did when they end.
     """
 
-    __slots__ = ("ignores_children", "is_zombie", "page_tables", "parent", "pid", "private", "shared")
+    __slots__ = ("ignores_children", "is_zombie", "page_tables", "parent", "pid", "private", "shared", "threads")
 
     def __init__(self, pid: int, text: bytes) -> None:
         self.pid = pid
         self.parent = _number(text, b"\nPPid:")
+        self.threads = _number(text, b"\nThreads:")
         self.is_zombie = b"\nState:\tZ" in text
         self.page_tables = _number(text, b"\nVmPTE:") << 10
         self.private = self.page_tables + ((_number(text, b"\nRssAnon:") + _number(text, b"\nVmSwap:")) << 10)
@@ -46,9 +47,8 @@ class ProcessStatus:
 def read_status(pid: int) -> ProcessStatus | None:
     """None if it has ended. Where only its first thread has ended, another one stands for it: the first shows nothing."""
     try:
-        text = _read(f"/proc/{pid}/status")
-        status = ProcessStatus(pid, text)
-        if status.is_zombie and _number(text, b"\nThreads:") > 1:
+        status = ProcessStatus(pid, _read(f"/proc/{pid}/status"))
+        if status.is_zombie and status.threads > 1:
             for thread in map(int, os.listdir(f"/proc/{pid}/task")):
                 status = ProcessStatus(thread, _read_or_nothing(f"/proc/{thread}/status"))
                 if status.private and not status.is_zombie:
