@@ -41,7 +41,6 @@ _RESOURCE_LIMITS: Final = (
     # With 0 the kernel still passes a crash to the host's handler, as root; with 1 it does not.
     (resource.RLIMIT_CORE, 1),
     (resource.RLIMIT_NOFILE, 4096),
-    (resource.RLIMIT_AS, 64 << 30),
 )
 _CPU_SECONDS: Final = 6 * 3600
 
