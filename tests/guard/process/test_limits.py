@@ -393,6 +393,18 @@ def test_the_defaults_leave_room_for_ordinary_work(workspace: Path, way: Way) ->
         assert guard.run(program(threads), timeout=WATCHDOG).exit_code == 0
 
 
+@pytest.mark.parametrize("act", ["mv a c", "chmod 000 a"])
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_a_command_may_move_and_lock_the_way_to_a_root(workspace: Path, way: Way, act: str) -> None:
+    """What it writes can still be told."""
+    (workspace / "a/b").mkdir(parents=True)
+    with guard_in(way, workspace, write_roots=[str(workspace / "a/b")]) as guard:
+        result = guard.shell(f"{act}; sleep 0.3; echo end", timeout=WATCHDOG)
+    if (workspace / "a").exists():
+        (workspace / "a").chmod(0o755)
+    assert (result.stdout, result.exit_code) == (b"end\n", 0)
+
+
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_a_server_is_ended_for_memory_but_may_write_as_long_as_it_lives(workspace: Path, way: Way) -> None:
     with guard_in(way, workspace, limits=LIMITS) as guard:

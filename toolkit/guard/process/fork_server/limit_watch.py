@@ -52,14 +52,14 @@ def most_tasks(processes: int) -> int:
 class LimitWatch:
     """Looks at one command. ``find_processes(most)`` returns its processes, and may stop when it has more than ``most``.
 
-    ``places`` are the roots it may write, by path or descriptor; ``tmp`` is its own file system in memory, if it has one.
+    ``places`` are descriptors of the roots it may write; ``tmp`` is its own file system in memory, if it has one.
     """
 
     def __init__(
         self,
         limits: CommandLimits,
         find_processes: Callable[[int], list[int]],
-        places: Sequence[str | int],
+        places: Sequence[int],
         tmp: str,
         *,
         counts_writes: bool,
@@ -69,7 +69,7 @@ class LimitWatch:
         self._tmp = tmp
         self._counts_writes = counts_writes
         self._places = places
-        self._file_systems: dict[int, str | int] = {}
+        self._file_systems: dict[int, int] = {}
         self._free_before = self._shared_before = self._most_written = 0
         self._zombies: set[int] = set()
         self._all_writes_known = True
@@ -93,7 +93,7 @@ class LimitWatch:
 
     def _note_start(self) -> None:
         """Note how things are before the command has done much."""
-        self._file_systems = {os.stat(place).st_dev: place for place in self._places}
+        self._file_systems = {os.fstat(place).st_dev: place for place in self._places}
         self._free_before = self._free_bytes()
         self._shared_before = shared_memory_of_machine()
 
@@ -165,6 +165,6 @@ class LimitWatch:
     def _free_bytes(self) -> int:
         total = 0
         for place in self._file_systems.values():
-            info = os.statvfs(place)
+            info = os.fstatvfs(place)
             total += info.f_bfree * info.f_frsize
         return total
