@@ -68,7 +68,8 @@ def test_a_limit_that_ended_the_command_is_in_the_text(tmp_path: Path) -> None:
         text = toolkit.invoke("bash", {"command": "for i in 1 2 3 4 5 6; do sleep 10000 & done; wait"}).text()
     assert text.splitlines()[0] == "[ended by SIGKILL]"
     assert (
-        "[killed: the command had more than 4 processes at the same time; the limit is CommandLimits.processes]" in text
+        "[killed: the command had more than 4 processes at once, or far more threads; the limit is CommandLimits.processes]"
+        in text
     )
 
 

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 import pytest
 
@@ -32,7 +33,7 @@ from tests.guard.proxied import (
 )
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard import Network
-from toolkit.guard.net.proxy import MAX_CONNECTIONS
+from toolkit.guard.net.proxy import MAX_CONNECTIONS, UrlJudge
 
 EVERYTHING = {"allow_hosts": None, "allow_addresses": ["127.0.0.0/8", "::/0"]}
 
@@ -273,6 +274,26 @@ def test_a_judge_refuses_before_the_lookup(good: Origin) -> None:
 # --- ordinary programs
 
 
+def fail(*arguments: object) -> NoReturn:
+    raise ValueError("a mistake in the settings")
+
+
+FAILING: dict[str, tuple[Network, UrlJudge | None]] = {
+    "a resolver that raises": (Network(resolve=fail), None),
+    "a resolver that returns no text": (Network(resolve=lambda host, port: [1]), None),  # type: ignore[list-item]
+    "a judge that raises": (network(), fail),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_failure_of_the_callers_code_is_logged_once(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A command may ask without end; without a log, each would print a traceback."""
+    with running_proxy(*FAILING[name]) as (_, port):
+        answers = {ask(port, b"CONNECT good.example:443 HTTP/1.1\r\n\r\n") for _ in range(3)}
+    assert [status(answer) for answer in answers] == [502] and "log of the agent" in answers.pop().decode()
+    assert [(record.name, record.exc_info is not None) for record in caplog.records] == [("toolkit", True)]
+
+
 def test_a_refusal_names_the_host_and_the_setting(port: int) -> None:
     answer = ask(port, b"CONNECT pypi.example:443 HTTP/1.1\r\n\r\n").decode()
     first, _, body = answer.partition("\r\n")[0], *answer.partition("\r\n\r\n")[1:]
@@ -340,6 +361,50 @@ def test_an_answer_before_the_end_of_a_body_arrives(port: int, good: Origin) -> 
     good.answer = b"HTTP/1.1 413 Too large\r\nContent-Length: 0\r\n\r\n"
     request = b"POST http://good.example:%d/ HTTP/1.1\r\nContent-Length: 100000000\r\n\r\nsome" % good.port
     assert status(ask(port, request)) == 413
+
+
+def refuse_the_rest(connection: socket.socket) -> None:
+    """Answers and closes with unread data, which resets the connection, while its client is still sending."""
+    connection.recv(1)
+    connection.sendall(b"HTTP/1.1 413 Too large\r\nContent-Length: 3\r\n\r\nbig")
+
+
+@pytest.mark.parametrize("tunnel", [False, True], ids=["request", "tunnel"])
+def test_a_server_that_refuses_the_rest_of_a_request_is_heard(port: int, good: Origin, tunnel: bool) -> None:
+    good.talk = refuse_the_rest
+    head = b"POST http://good.example:%d/ HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (good.port, 8 << 20)
+    with open_tunnel(port, good) if tunnel else socket.create_connection((GOOD, port)) as client:
+        sender = threading.Thread(target=send_what_is_taken, args=(client, head + b"x" * (8 << 20)))
+        sender.start()
+        heard = read_until_broken(client)
+        sender.join()
+    assert status(heard) == 413 and heard.endswith(b"\r\n\r\nbig")
+
+
+def send_what_is_taken(client: socket.socket, data: bytes) -> None:
+    with contextlib.suppress(OSError):
+        client.sendall(data)
+
+
+def read_until_broken(client: socket.socket) -> bytes:
+    data = b""
+    with contextlib.suppress(OSError):
+        while more := client.recv(1 << 16):
+            data += more
+    return data
+
+
+def test_a_command_that_breaks_off_its_request_does_not_keep_the_connection(port: int, good: Origin) -> None:
+    ended = threading.Event()
+
+    def wait_for_the_rest(connection: socket.socket) -> None:
+        read_all(connection)
+        ended.set()
+
+    good.talk = wait_for_the_rest
+    with socket.create_connection((GOOD, port)) as client:
+        client.sendall(b"POST http://good.example:%d/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf" % good.port)
+    assert ended.wait(30)
 
 
 def test_a_refused_upload_gets_its_answer(port: int) -> None:

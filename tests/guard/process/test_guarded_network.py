@@ -267,6 +267,7 @@ def test_the_environment_names_the_proxy_and_nobody_changes_that(guard: ProcessG
         for spelling in (name, name.lower(), name.title()):
             with pytest.raises(InvalidArguments, match=spelling):
                 run(guard, "true", env={spelling: "http://elsewhere"})
+    assert variables["NODE_USE_ENV_PROXY"] == "1"
     assert b"PROXY" not in guard.run(["env"]).stdout.upper()
     assert guard.run(["env"], env={"HTTP_PROXY": "x"}).stdout.count(b"HTTP_PROXY=x") == 1
 

@@ -365,6 +365,16 @@ def test_make(guard: ProcessGuard, workspace: Path) -> None:
     assert (workspace / "b").read_text() == "b\n"
 
 
+def test_java(guard: ProcessGuard, workspace: Path) -> None:
+    (workspace / "T.java").write_text('class T { public static void main(String[] a) { System.out.println("ran"); } }')
+    try:
+        subprocess.run(["java", "T.java"], cwd=workspace, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no Java that compiles")
+    result = guard.run(["java", "T.java"], timeout=WATCHDOG)
+    assert (result.stdout, result.exit_code) == (b"ran\n", 0), result.stderr.decode()
+
+
 def test_a_file_of_100_megabytes(guard: ProcessGuard, workspace: Path) -> None:
     succeeded(guard.run(["dd", "if=/dev/zero", "of=big", "bs=1M", "count=100"], timeout=WATCHDOG))
     assert (workspace / "big").stat().st_size == 100 << 20

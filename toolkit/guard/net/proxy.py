@@ -13,6 +13,7 @@ looked up by this machine, so its name servers see them.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import socket
@@ -36,6 +37,8 @@ from toolkit.guard.net.proxy_request import (
 from toolkit.guard.net.relay import Flow, relay_response, relay_tunnel
 
 UrlJudge: TypeAlias = Callable[[str], None]
+
+_log: Final = logging.getLogger("toolkit")
 
 MAX_CONNECTIONS: Final = 64
 """More of them wait until one has ended."""
@@ -68,6 +71,7 @@ class CommandProxy:
         self._idle_seconds = idle_seconds
         self._stop, self._stopper = os.pipe()  # readable once the other end is closed
         self._closing = threading.Event()
+        self._has_logged = False
         self._slots = threading.Semaphore(MAX_CONNECTIONS)
         self._workers: list[threading.Thread] = []
         self._acceptor = threading.Thread(target=self._accept, name="toolkit-proxy", daemon=True)
@@ -125,8 +129,9 @@ class CommandProxy:
             self._refuse(client, *_explain(refusal))
             return
         except Exception:
-            self._refuse(client, 502, "the request failed")
-            raise
+            self._log_failure()
+            self._refuse(client, 502, "the request failed in the toolkit; the log of the agent says why")
+            return
         with server:
             if self._relay(request, client, server, rest):
                 self._linger(client)
@@ -135,16 +140,14 @@ class CommandProxy:
 
     def _relay(self, request: ProxyRequest, client: socket.socket, server: socket.socket, rest: bytes) -> bool:
         """Whether everything was passed on."""
-        with contextlib.suppress(OSError):
-            if request.is_tunnel:
-                up, down = Flow(client, server, rest), Flow(server, client, _ESTABLISHED)
-                return relay_tunnel(up, down, self._stop, self._idle_seconds)
-            # What follows the body would be a second request, which nobody judged.
-            body = rest[: request.body_length]
-            up = Flow(client, server, request.head + body, limit=request.body_length - len(body))
-            down = Flow(server, client, editor=ResponseHeadEditor())
-            return relay_response(up, down, self._stop, self._idle_seconds)
-        return False
+        if request.is_tunnel:
+            up, down = Flow(client, server, rest), Flow(server, client, _ESTABLISHED)
+            return relay_tunnel(up, down, self._stop, self._idle_seconds)
+        # What follows the body would be a second request, which nobody judged.
+        body = rest[: request.body_length]
+        up = Flow(client, server, request.head + body, limit=request.body_length - len(body))
+        down = Flow(server, client, editor=ResponseHeadEditor())
+        return relay_response(up, down, self._stop, self._idle_seconds)
 
     def _connect(self, request: ProxyRequest) -> socket.socket:
         if self._judge is not None:
@@ -196,6 +199,12 @@ class CommandProxy:
                 return False
             raise _Closing
         return bool(ready)
+
+    def _log_failure(self) -> None:
+        """A resolver or judge of the caller raised something unexpected: once, because a command may ask without end."""
+        if not self._has_logged:
+            self._has_logged = True
+            _log.exception("the proxy of a command failed; further failures for this command are not logged")
 
     def _check(self) -> None:
         if self._closing.is_set():

@@ -113,7 +113,8 @@ def build_environment(
     for name in additions:
         if name.upper() in _PROXY:
             raise InvalidArguments(f"{name} may not be set: commands reach the network through the toolkit's own proxy")
-    return {**fixed, **additions, **_PROXY}
+    # Node looks at the names above only if it is told to.
+    return {**fixed, "NODE_USE_ENV_PROXY": "1", **additions, **_PROXY}
 
 
 def _check(name: object, value: object, *, trusted: bool) -> None:

@@ -30,8 +30,8 @@ class CommandLimits:
     """What one command and all it starts may use together. A command that uses more is ended, and its result says why.
 
     ``memory`` (by default half of the machine's, at most 16 GiB), ``file_size`` (of one file) and ``disk`` (written in
-    total) are in bytes; ``processes`` counts processes, not threads. ``disk`` does not limit servers, which run
-    until they are closed.
+    total) are in bytes; ``processes`` counts processes, and 16 times as many threads are allowed, at least 1024. ``disk``
+    does not limit servers, which run until they are closed.
 
     >>> CommandLimits(memory=1 << 30).processes
     256
@@ -56,7 +56,7 @@ class CommandLimits:
         """
         what = {
             "memory": f"killed: the command used more than {_amount(self.memory)} of memory",
-            "processes": f"killed: the command had more than {self.processes} processes at the same time",
+            "processes": f"killed: the command had more than {self.processes} processes at once, or far more threads",
             "file_size": f"ended: a file would have become larger than {_amount(self.file_size)}",
             "disk": f"killed: the command wrote more than {_amount(self.disk)} to disk",
         }

@@ -51,6 +51,12 @@ ETC: Final = tuple(
         "terminfo",
         "timezone",
         "xdg",
+        # Where Debian keeps what every Java program reads; passwords for remote management are next to it.
+        *(
+            f"java-{version}-openjdk/{name}"
+            for version in (11, 17, 21, 25)
+            for name in ("logging.properties", "net.properties", "security")
+        ),
     )
 )
 DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")

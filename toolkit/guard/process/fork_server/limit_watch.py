@@ -6,8 +6,8 @@ and page tables, shared memory, files without a name, and in the full tier the c
 processes share counts once. Clean copies of files, which the kernel drops when it needs memory, do not count.
 
 Where the kernel does not tell what a process wrote (it forbids it, or nobody waits for it), the loss of free space on the
-file systems of the writable roots counts instead, whoever caused it; for files without a name, the growth of the
-machine's shared memory.
+file systems of the writable roots counts instead, whoever caused it. Where it does not tell what is in files without a
+name and shared memory (it forbids it, or they are mapped but not open), the growth of the machine's shared memory does.
 
 Limits: a command may use more for a moment, between two looks. Shared memory may reach twice the limit if half of it has
 a name. See ``usage`` for what is not seen; what a file system needs besides contents (names, long links) does not count as
@@ -41,19 +41,25 @@ _EVERY_SECONDS: Final = 0.05
 _AT_LEAST_EVERY_SECONDS: Final = 1.0
 _SHARE_OF_TIME: Final = 10  # looking takes a tenth of the time at most, between these two
 _BLOCK: Final = 512  # of ru_oublock
+_MOST_TASKS: Final = 1 << 22  # the kernel numbers no more
+
+
+def most_tasks(processes: int) -> int:
+    """How many tasks a command may have that may have so many processes: threads count, too."""
+    return min(max(1024, 16 * processes), _MOST_TASKS)
 
 
 class LimitWatch:
     """Looks at one command. ``find_processes(most)`` returns its processes, and may stop when it has more than ``most``.
 
-    ``places`` are the roots it may write, by path or descriptor; ``tmp`` is its own file system in memory, if it has one.
+    ``places`` are descriptors of the roots it may write; ``tmp`` is its own file system in memory, if it has one.
     """
 
     def __init__(
         self,
         limits: CommandLimits,
         find_processes: Callable[[int], list[int]],
-        places: Sequence[str | int],
+        places: Sequence[int],
         tmp: str,
         *,
         counts_writes: bool,
@@ -63,7 +69,7 @@ class LimitWatch:
         self._tmp = tmp
         self._counts_writes = counts_writes
         self._places = places
-        self._file_systems: dict[int, str | int] = {}
+        self._file_systems: dict[int, int] = {}
         self._free_before = self._shared_before = self._most_written = 0
         self._zombies: set[int] = set()
         self._all_writes_known = True
@@ -87,7 +93,7 @@ class LimitWatch:
 
     def _note_start(self) -> None:
         """Note how things are before the command has done much."""
-        self._file_systems = {os.stat(place).st_dev: place for place in self._places}
+        self._file_systems = {os.fstat(place).st_dev: place for place in self._places}
         self._free_before = self._free_bytes()
         self._shared_before = shared_memory_of_machine()
 
@@ -96,6 +102,8 @@ class LimitWatch:
         if len(pids) > self._limits.processes:
             return "processes"
         processes = [status for pid in pids if (status := read_status(pid)) is not None]
+        if sum(process.threads for process in processes) > most_tasks(self._limits.processes):
+            return "processes"
         if self._memory_at_most(processes) > self._limits.memory and self._memory(processes) > self._limits.memory:
             return "memory"
         if self._counts_writes and self._written(processes) > self._limits.disk:
@@ -157,6 +165,6 @@ class LimitWatch:
     def _free_bytes(self) -> int:
         total = 0
         for place in self._file_systems.values():
-            info = os.statvfs(place)
+            info = os.fstatvfs(place)
             total += info.f_bfree * info.f_frsize
         return total

@@ -26,9 +26,10 @@ import socket
 from typing import Final, NoReturn, Protocol
 
 from toolkit.guard.fs.resolve import HANDLE, pick
+from toolkit.guard.process.fork_server.limit_watch import most_tasks
 from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, decode_request, decode_setup
 from toolkit.guard.process.fork_server.process_tree import kill_descendants
-from toolkit.guard.process.fork_server.supervisor import Supervisor, most_tasks, send_report
+from toolkit.guard.process.fork_server.supervisor import Supervisor, send_report
 from toolkit.guard.process.kernel import landlock, namespaces, seccomp
 from toolkit.guard.process.kernel.bubblewrap import BubblewrapStarter
 from toolkit.guard.process.kernel.syscall import (

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from toolkit.guard.fs.resolve import HANDLE, open_beneath, pick
 from toolkit.guard.process.fork_server import host_view
-from toolkit.guard.process.fork_server.limit_watch import LimitWatch
+from toolkit.guard.process.fork_server.limit_watch import LimitWatch, most_tasks
 from toolkit.guard.process.fork_server.process_tree import find_descendants, kill_descendants, others_in_namespace
 from toolkit.guard.process.kernel import landlock, proxy_listener, seccomp
 from toolkit.guard.process.kernel.syscall import (
@@ -41,10 +41,8 @@ _RESOURCE_LIMITS: Final = (
     # With 0 the kernel still passes a crash to the host's handler, as root; with 1 it does not.
     (resource.RLIMIT_CORE, 1),
     (resource.RLIMIT_NOFILE, 4096),
-    (resource.RLIMIT_AS, 64 << 30),
 )
 _CPU_SECONDS: Final = 6 * 3600
-_MOST_TASKS: Final = 1 << 22  # the kernel numbers no more
 
 # Signals that Python or this module handles; they are reset, or a program would inherit that.
 _HANDLED_SIGNALS: Final = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
@@ -92,11 +90,12 @@ class Supervisor:
             wakeup, wakeup_sink = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             signal.signal(signal.SIGCHLD, _do_nothing)
             signal.set_wakeup_fd(wakeup_sink)
+            places = self._open_places()
             self._command = self._start_command(stdio)
             for fd in stdio:
                 os.close(fd)
             drop_capabilities()
-            status, ended_by = self._wait_for_end(wakeup)
+            status, ended_by = self._wait_for_end(wakeup, self._watch_limits(places))
             send_report(self._client, "status", status, ended_by)
         except (OSError, Unsupported) as error:
             send_report(self._client, "watch" if self._command else "setup", text=reason(error))
@@ -123,12 +122,11 @@ class Supervisor:
             raise Unsupported("the guarded network needs the full tier")
         proxy_listener.hand_out_listener(self._client)
 
-    def _wait_for_end(self, wakeup: int) -> tuple[int, str]:
+    def _wait_for_end(self, wakeup: int, watch: LimitWatch) -> tuple[int, str]:
         """Wait until the command, the caller or the fork server ends, reaping orphans, or until a limit is exceeded.
 
         Returns a status and the name of that limit.
         """
-        watch = self._watch_limits()
         poller = select.poll()
         for fd in (wakeup, self._client, self._server):
             poller.register(fd, select.POLLIN)
@@ -145,18 +143,21 @@ class Supervisor:
             if ended_by := watch.exceeded():
                 return signal.SIGKILL, ended_by
 
-    def _watch_limits(self) -> LimitWatch:
-        counts_writes = not self._request.until_closed
+    def _open_places(self) -> list[int]:
+        """The roots that the command may write: it may move them, or lock the way to them."""
         if self._full:
-            places = [self._roots.workspace, *self._roots.write]
-            return LimitWatch(
-                self._limits, lambda most: others_in_namespace(), places, host_view.TMP, counts_writes=counts_writes
-            )
+            return [os.open(path, HANDLE | os.O_DIRECTORY) for path in (self._roots.workspace, *self._roots.write)]
         home = os.open(self._request.home, HANDLE | os.O_DIRECTORY)
-        handles = [self._workspace_fd, home, *(self._handles[path] for path in self._roots.write)]
+        return [self._workspace_fd, home, *(self._handles[path] for path in self._roots.write)]
+
+    def _watch_limits(self, places: list[int]) -> LimitWatch:
         own = os.getpid()
         return LimitWatch(
-            self._limits, lambda most: find_descendants(own, most), handles, "", counts_writes=counts_writes
+            self._limits,
+            (lambda most: others_in_namespace()) if self._full else (lambda most: find_descendants(own, most)),
+            places,
+            host_view.TMP if self._full else "",
+            counts_writes=not self._request.until_closed,
         )
 
     def _start_command(self, stdio: list[int]) -> int:
@@ -267,11 +268,6 @@ class Supervisor:
         """Report the step that failed, and exit."""
         send_report(self._client, step, getattr(error, "errno", None) or 0, reason(error))
         os._exit(1)
-
-
-def most_tasks(processes: int) -> int:
-    """How many tasks the kernel itself allows a command that may have so many processes: threads count, too."""
-    return min(max(1024, 16 * processes), _MOST_TASKS)
 
 
 def send_report(client: int, kind: str, number: int = 0, text: str = "") -> None:

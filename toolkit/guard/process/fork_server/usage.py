@@ -10,8 +10,9 @@ through a socket.
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from toolkit.guard.process.kernel.syscall import syscall
@@ -30,11 +31,12 @@ class ProcessStatus:
     ``ignores_children``: the kernel forgets what its children did when they end.
     """
 
-    __slots__ = ("ignores_children", "is_zombie", "page_tables", "parent", "pid", "private", "shared")
+    __slots__ = ("ignores_children", "is_zombie", "page_tables", "parent", "pid", "private", "shared", "threads")
 
     def __init__(self, pid: int, text: bytes) -> None:
         self.pid = pid
         self.parent = _number(text, b"\nPPid:")
+        self.threads = _number(text, b"\nThreads:")
         self.is_zombie = b"\nState:\tZ" in text
         self.page_tables = _number(text, b"\nVmPTE:") << 10
         self.private = self.page_tables + ((_number(text, b"\nRssAnon:") + _number(text, b"\nVmSwap:")) << 10)
@@ -45,9 +47,8 @@ class ProcessStatus:
 def read_status(pid: int) -> ProcessStatus | None:
     """None if it has ended. Where only its first thread has ended, another one stands for it: the first shows nothing."""
     try:
-        text = _read(f"/proc/{pid}/status")
-        status = ProcessStatus(pid, text)
-        if status.is_zombie and _number(text, b"\nThreads:") > 1:
+        status = ProcessStatus(pid, _read(f"/proc/{pid}/status"))
+        if status.is_zombie and status.threads > 1:
             for thread in map(int, os.listdir(f"/proc/{pid}/task")):
                 status = ProcessStatus(thread, _read_or_nothing(f"/proc/{thread}/status"))
                 if status.private and not status.is_zombie:
@@ -73,8 +74,19 @@ def shared_fairly(process: ProcessStatus) -> tuple[int, int]:
     return (private << 10) + process.page_tables, _number(text, b"\nPss_Shmem:") << 10
 
 
-def memory_files(processes: Iterable[ProcessStatus]) -> int | None:
-    """Bytes in files without a name (``memfd_create``) that these processes have open; None if that cannot be told."""
+def memory_files(processes: Collection[ProcessStatus]) -> int | None:
+    """Bytes in files without a name that these processes have open (``memfd_create``) or mapped (shared memory).
+
+    None if that cannot be told: of a file that is mapped and not open, only the part that is in page tables is known.
+    """
+    found = _open_memory_files(processes)
+    if found is None or any(_maps_others(process.pid, found) for process in processes if not process.is_zombie):
+        return None
+    return sum(found.values())
+
+
+def _open_memory_files(processes: Iterable[ProcessStatus]) -> dict[int, int] | None:
+    """Their sizes by inode."""
     found: dict[int, int] = {}
     looked_at = 0
     for process in processes:
@@ -99,7 +111,33 @@ def memory_files(processes: Iterable[ProcessStatus]) -> int | None:
                 return None
             except OSError:
                 continue  # it was closed
-    return sum(found.values())
+    return found
+
+
+def _maps_others(pid: int, known: Collection[int]) -> bool:
+    """Whether it has mapped a file without a name that is not ``known``; those of System V are counted elsewhere."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            lines = file.read().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # it has ended
+    except OSError:
+        return True
+    device = _memory_device()
+    for line in lines:
+        words = line.split(None, 5)  # addresses, rights, offset, device, inode, name
+        if words[3] == device and int(words[4]) not in known and not words[5].startswith(b"/SYSV"):
+            return True
+    return False
+
+
+@functools.cache
+def _memory_device() -> bytes:
+    """The device that all files without a name are on, as ``maps`` shows it."""
+    fd = os.memfd_create("")
+    device = os.fstat(fd).st_dev
+    os.close(fd)
+    return b"%02x:%02x" % (os.major(device), os.minor(device))
 
 
 def system_v_memory() -> int:
