@@ -125,6 +125,17 @@ def test_the_legitimate_neighbour(workspace: Path, command: str, way: Way) -> No
     assert tree(workspace) == after
 
 
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_a_hidden_directory_belongs_to_the_one_around_it(workspace: Path, way: Way) -> None:
+    with guard(way, workspace, keep=("hgrc",)) as process:
+        result = process.shell(
+            "mkdir .hg; echo evil > .hg/hgrc; echo data > .hg/data; mkdir -p new/.hg; cp .hg/hgrc new/.hg"
+        )
+    assert "put back: .hg/hgrc was added by the command." in result.notes[0]
+    assert not (workspace / ".hg/hgrc").exists()
+    assert (workspace / ".hg/data").exists() and (workspace / "new/.hg/hgrc").exists()
+
+
 def test_what_was_put_back_is_kept_for_the_user(workspace: Path) -> None:
     with guard("reduced", workspace) as process:
         result = process.shell("echo evil > .envrc; echo new > .mcp.json")

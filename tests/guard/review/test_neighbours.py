@@ -37,6 +37,8 @@ NEIGHBOURS = [
     Neighbour("a new repository", "git init -q new && cd new && echo x > x && git add x && git commit -qm mine", "git -C new log --format=%s", "mine"),
     Neighbour("settings of a new repository", "git init -q new && git -C new config user.name me && git -C new remote add origin https://example.org/x", "git -C new config user.name; git -C new remote get-url origin", "me\nhttps://example.org/x"),
     Neighbour("a bare repository", "mkdir b && git init -q --bare b && git push -q b HEAD:refs/heads/mine", "git -C b branch", "mine"),
+    Neighbour("what programs around git remember", "git -C nested config remote.o.gh-resolved base && git -C nested config branch.main.vscode-merge-base o/main", "git -C nested config branch.main.vscode-merge-base", "o/main"),
+    Neighbour("another version control system", "mkdir -p .hg/store && echo a > .hg/store/data && echo '[paths]' > .hg/requires", "cat .hg/store/data", "a"),
     Neighbour("a clone", CLONE, "git -C cloned log --format=%s; git -C cloned remote", "tracked one\norigin"),
     Neighbour("a bare clone", "git clone -q --bare nested cloned", "git -C cloned log --format=%s", "tracked one"),
     Neighbour("a branch that follows another", CLONE + " && cd cloned && git checkout -q -b x origin/main && git commit -qm mine --allow-empty && git push -q origin x", "git -C cloned status -sb; git -C nested log -1 --format=%s x", "## x...origin/main [ahead 1]\nmine"),

@@ -28,7 +28,7 @@ RUNS_LATER: Final[tuple[str, ...]] = (
     ".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".agents", ".gemini", ".windsurf", ".continue", ".kiro",
     ".aider.conf.yml", ".opencode",
     # Version control: settings and hooks that name programs.
-    ".gitconfig", ".gitmodules", ".hg", ".hgrc", ".pre-commit-config.yaml", ".husky", "lefthook.yml", ".lefthook.yml",
+    ".gitconfig", ".gitmodules", "hgrc", ".hgrc", ".pre-commit-config.yaml", ".husky", "lefthook.yml", ".lefthook.yml",
     # Programs that load what a file in the current or the home directory says.
     ".ripgreprc", ".gdbinit", ".lldbinit", ".pdbrc", ".Rprofile", ".irbrc", ".pryrc", ".ssh",
 )  # fmt: skip

@@ -108,8 +108,12 @@ class Comparison:
 
     def _came_with_its_folder(self, place: EntryPlace, scanner: Scanner) -> bool:
         """Whether it is in a directory that was not there before, such as a clone or an installed package: nobody has
-        opened it yet, and taking a part of it away would break it. A pattern with a slash means this very path."""
-        was_there = self._baseline.folders.had_folder(place.parent) or place.parent in self._gone
+        opened it yet, and taking a part of it away would break it. A hidden directory such as ``.hg`` belongs to the one
+        around it. A pattern with a slash means this very path."""
+        folder = place.parent
+        while folder.name.startswith("."):
+            folder = folder.parent
+        was_there = self._baseline.folders.had_folder(folder) or folder in self._gone
         return not was_there and place not in self._baseline.kept and not scanner.is_kept_by_path(place)
 
     def _scan_all(self, scanner: Scanner) -> Scan:

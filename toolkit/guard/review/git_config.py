@@ -88,9 +88,15 @@ _HARMLESS: Final[dict[bytes, dict[bytes, re.Pattern[bytes]]]] = {
     b"submodule": _words("active recurse"),
 }
 _HARMLESS_IN_SUBSECTION: Final[dict[bytes, dict[bytes, re.Pattern[bytes]]]] = {
-    b"branch": {**_words("merge rebase description"), b"remote": _ADDRESS, b"pushremote": _ADDRESS},
+    b"branch": {
+        **_words(
+            "merge rebase description gh-merge-base vscode-merge-base github-pr-owner-number github-pr-base-branch"
+        ),
+        b"remote": _ADDRESS,
+        b"pushremote": _ADDRESS,
+    },
     b"remote": {
-        **_words("fetch push tagopt prune prunetags promisor partialclonefilter skipdefaultupdate"),
+        **_words("fetch push tagopt prune prunetags promisor partialclonefilter skipdefaultupdate gh-resolved"),
         b"url": _ADDRESS,
         b"pushurl": _ADDRESS,
     },
