@@ -62,6 +62,31 @@ def test_what_cannot_be_put_back_is_named_and_the_rest_is_put_back() -> None:
         assert "alias" not in (base / "ws/new/.git/config").read_text()
 
 
+REMOVAL = """
+import sys
+from toolkit.guard.process.private_home import remove_tree
+try:
+    remove_tree(sys.argv[1])
+except OSError:
+    print("refused")
+"""
+
+
+@nobody.only_root
+def test_a_link_that_cannot_be_removed_is_not_followed() -> None:
+    """A link of another user, in a directory where only owners remove; it leads to a file that is ours."""
+    with nobody.folder("ws") as base:
+        own = base / "own"
+        own.touch()
+        own.chmod(0o644)
+        os.chown(own, nobody.NOBODY, nobody.NOBODY)
+        os.chown(base / "ws", 0, 0)
+        (base / "ws").chmod(0o1777)
+        (base / "ws/link").symlink_to(own)
+        assert nobody.run(REMOVAL, str(base / "ws")) == "refused\n"
+        assert own.stat().st_mode & 0o777 == 0o644
+
+
 # --- the scan
 
 

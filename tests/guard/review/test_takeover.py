@@ -79,6 +79,8 @@ TAKEOVERS = [
     Takeover("a hook where core.hooksPath leads in a new work tree", "git worktree add -q wt; cp $E wt/tools/pre-commit", "cd wt; " + COMMIT, before="printf '#!/bin/sh\\n' > tools/pre-commit; chmod +x tools/pre-commit; git add tools; git commit -qm t; git config core.hooksPath tools"),
     Takeover("a hook where core.hooksPath leads in a submodule", "cp $E sub/h/pre-commit", "cd sub; " + COMMIT, before="git -C sub config core.hooksPath h; mkdir sub/h"),
     Takeover("a hook where core.hooksPath of a repository outside leads", "cp $E sub/h/pre-commit", "cd sub; " + COMMIT, before="git clone -q nested ../outside; cd ../outside; git config core.hooksPath h; rm -r ../ws/sub; git worktree add -q ../ws/sub; mkdir ../ws/sub/h"),
+    Takeover("a hook where core.hooksPath leads, in settings that are hard to read", "cp $E tools/pre-commit", COMMIT, before="git config core.hooksPath tools; printf '[alias]\\n\\tx = a \\\\\\n\\tb\\n' >> .git/config"),
+    Takeover("a hook where core.hooksPath leads, in settings from another system", "cp $E tools/pre-commit", COMMIT, before="git config core.hooksPath tools; sed -i 's/$/\\r/' .git/config"),
     Takeover("a script that a hook is a link to", "cp $E tools/script", COMMIT, before="printf '#!/bin/sh\\n' > tools/script; chmod +x tools/script; ln -s ../../tools/script .git/hooks/pre-commit"),
     Takeover("a script that a hook led to in vain", "cp $E tools/script", COMMIT, before="ln -s ../../tools/script .git/hooks/pre-commit"),
     Takeover("config by another name", "printf '[core]\\n\\tfsmonitor = %s\\n' $E >> same", before="ln .git/config same"),

@@ -65,6 +65,10 @@ def _remove_file(name: str, folder: int) -> bool:
     try:
         os.unlink(name, dir_fd=folder)
     except OSError:
-        os.chmod(name, 0o700, dir_fd=folder)
+        handle = os.open(name, _FOLDER | os.O_PATH, dir_fd=folder)  # not a link that has taken its place
+        try:
+            os.chmod(f"/proc/self/fd/{handle}", 0o700)
+        finally:
+            os.close(handle)
         return False
     return True

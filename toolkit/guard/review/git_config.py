@@ -21,6 +21,8 @@ _KEY: Final = re.compile(rb"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?"
 # Text, an escape, a quotation mark, or a comment up to the end.
 _OUTSIDE: Final = re.compile(rb'([^"\\#;\t]+|\t+(?=[ \t]*(?:[#;]|$)))|\\(["\\ntb])|(")|[#;].*')
 _QUOTED: Final = re.compile(rb'([^"\\]+)|\\(["\\ntb])|(")')
+# A setting that leads to a file, wherever it may be in a text that cannot be read with certainty.
+_PATH: Final = re.compile(rb'(?i)(?:^|[\]\n])[ \t]*(hookspath|path)[ \t]*=[ \t]*"?([^"\r\n#;]+)')
 _PLAIN: Final = re.compile(rb"[A-Za-z0-9_.,:@/+*-]+")
 _ESCAPES: Final = {b"n": b"\n", b"t": b"\t", b"b": b"\b"}
 
@@ -135,6 +137,13 @@ def parse_config(text: bytes) -> list[Setting]:
         key, value = found.groups()
         settings.append(Setting(*section, key.lower(), None if value is None else _read_value(value)))
     return settings
+
+
+def path_settings(text: bytes) -> list[Setting]:
+    """What may be ``core.hooksPath`` or ``include.path`` in a text that ``parse_config`` refuses: rather too many."""
+    names = {b"hookspath": b"core", b"path": b"include"}
+    found = [(key.lower(), value.strip()) for key, value in _PATH.findall(text[:MAX_CONFIG])]
+    return [Setting(names[key], None, key, value) for key, value in found if b"\0" not in value]
 
 
 def _read_value(text: bytes) -> bytes:

@@ -23,6 +23,7 @@ from toolkit.guard.review.git_config import (
     harmless_text,
     is_known_strategy,
     parse_config,
+    path_settings,
     risky_settings,
 )
 from toolkit.guard.review.node import Node, NodeReader, PutBackStore, replace_file
@@ -227,7 +228,7 @@ def followed_paths(config: Node | None, git_folder: str, work_tree: str) -> Iter
     try:
         settings = parse_config(config.content.data)
     except UnreadableConfig:
-        return
+        settings = path_settings(config.content.data)
     for setting in settings:
         if setting.value is None:
             continue
