@@ -270,7 +270,7 @@ def test_rules_let_only_plain_commands_through(tmp_path: Path, row: int) -> None
 def test_deny_rules_refuse_text_that_cannot_be_read(tmp_path: Path) -> None:
     policy = SecurityPolicy(default="allow", rules=[Rule("deny", command="touch", justification="keep it clean")])
     with offline(tmp_path, policy) as toolkit:
-        for text in ("touch pwned", "ls; /bin/touch pwned", "env touch pwned", "$(echo touch) pwned", "ls > pwned"):
+        for text in ("touch pwned", "ls; /bin/touch pwned", "env touch pwned", "$(echo touch) pwned", "ls > $pwned"):
             with pytest.raises(ToolNotAllowed, match="keep it clean"):
                 toolkit.tools.bash(command=text)
         assert toolkit.tools.bash(command="ls | wc -l").stdout == "0\n"
