@@ -21,7 +21,7 @@ _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE: Final = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
-# For this connection only, or written anew below.
+# For this connection only, or rewritten below.
 _NOT_SENT_ON: Final = frozenset(
     {"connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 )

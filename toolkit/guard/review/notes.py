@@ -1,4 +1,4 @@
-"""What a review tells whoever ran the command: short, and with a way out."""
+"""The notes of a review, for whoever ran the command: short, and with a way out."""
 
 from __future__ import annotations
 

@@ -304,7 +304,7 @@ def _open_file(path: str, roots: Iterable[str]) -> int:
 
 
 def _bound(value: Any) -> Any:
-    """A value of a line; of a long text the beginning, its length and a digest that tells it from others."""
+    """A value of a line; of a long text the beginning, its length and a digest that distinguishes it from others."""
     if not isinstance(value, str) or len(value) <= _MAX_TEXT:
         return value
     digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()

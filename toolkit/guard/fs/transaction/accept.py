@@ -1,4 +1,4 @@
-"""Who is told that a tool changes files: the review of commands that run meanwhile, or it would put them back."""
+"""Reports what file tools change to the review of running commands, which would put it back otherwise."""
 
 from __future__ import annotations
 

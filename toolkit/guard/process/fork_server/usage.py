@@ -162,7 +162,7 @@ def used_bytes(folder: str) -> int:
 
 
 def written_bytes(pid: int) -> int | None:
-    """What it, its threads and the children it waited for have written to disk; None if that cannot be told.
+    """What it, its threads and the children it waited for have written to disk; None if that is not known.
 
     The kernel counts a page when it becomes dirty, so also pages of mapped files, and not those of files in memory.
     """

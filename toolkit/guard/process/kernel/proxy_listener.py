@@ -17,7 +17,7 @@ _BACKLOG: Final = 128
 
 def hand_out_listener(client: int) -> None:
     """Listen for the command's proxy, and send the listening socket to the caller, who serves it from outside."""
-    # Late, and not ``socket``: a supervisor inside bubblewrap starts anew for each command, and few have a proxy.
+    # Late, and not ``socket``: a supervisor inside bubblewrap starts again for each command, and few have a proxy.
     from _socket import AF_INET, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 
     listener, connection = socket(AF_INET, SOCK_STREAM), socket(fileno=client)
