@@ -21,7 +21,8 @@ from importlib import machinery
 from typing import Final, NamedTuple
 
 from toolkit.errors import SetupError
-from toolkit.guard.process.program import MAX_LINKS, follow_links, helper_interpreter, is_below
+from toolkit.guard.process.program import MAX_LINKS, follow_links, helper_interpreter
+from toolkit.guard.root_set import RootSet, above
 
 DEPENDENCIES: Final = frozenset({
     "_cffi_backend", "_xxhash", "_yaml", "annotated_doc", "annotated_types", "anthropic", "anyio", "attr",
@@ -51,12 +52,12 @@ def trusted_code(roots: Sequence[str] = ()) -> list[str]:
     >>> any(os.path.realpath(sys.prefix).startswith(place) for place in trusted_code())
     True
     """
-    return find_trusted(roots).code
+    return find_trusted(RootSet(roots)).code
 
 
 def trusted_links(roots: Sequence[str]) -> list[str]:
     """The links in ``roots`` that lead to a place of ``trusted_code``: whoever replaces one chooses what is loaded."""
-    return find_trusted(roots).links
+    return find_trusted(RootSet(roots)).links
 
 
 def startup_names() -> frozenset[str]:
@@ -70,18 +71,18 @@ def startup_names() -> frozenset[str]:
 
 def places_to_put_back(roots: Sequence[str]) -> list[str]:
     """What no mount holds in ``roots``: files of ``trusted_code`` that do not exist, and the links that lead to code."""
-    around = [os.path.realpath(root) for root in roots]
-    code, links = find_trusted(roots)
-    absent = [place for place in code if not os.path.lexists(place) and any(is_below(place, root) for root in around)]
+    around = RootSet(roots)
+    code, links = find_trusted(around)
+    absent = [place for place in code if not os.path.lexists(place) and around.covers(place)]
     return sorted({*absent, *links})
 
 
 def places_to_hold(roots: Sequence[str]) -> list[str]:
     """What a command that may write in ``roots`` must find unchanged when it ends: the files and directories of
     ``trusted_code`` that exist there, by their real paths, and the links that lead to them."""
-    around = [os.path.realpath(root) for root in roots]
-    code, links = find_trusted(roots)
-    inside = [place for place in code if any(is_below(place, root) for root in around)]
+    around = RootSet(roots)
+    code, links = find_trusted(around)
+    inside = [place for place in code if around.covers(place)]
     real = {place for place in inside if os.path.lexists(place) and os.path.realpath(place) == place}
     return sorted(real.union(links))
 
@@ -93,25 +94,24 @@ class Trusted(NamedTuple):
     links: list[str]
 
 
-def find_trusted(roots: Sequence[str]) -> Trusted:
+def find_trusted(roots: RootSet) -> Trusted:
     """Both lists at once."""
-    around = [os.path.realpath(root) for root in roots]
     found: set[str] = set()
     links: set[str] = set()
-    for way in _wanted_ways(around, found):
-        if not any(is_below(root, way.forms[-1]) for root in around):
+    for way in _wanted_ways(roots, found):
+        if not roots.has_at_or_below(way.forms[-1]):
             found.update(way.forms)
             links.update(way.links)
-    inside = {link for link in links if any(is_below(link, root) for root in around)}
+    inside = set(filter(roots.covers, links))
     return Trusted(_outermost(found, found), _outermost(inside, found))
 
 
-def _wanted_ways(roots: Sequence[str], found: Collection[str]) -> Iterator[Way]:
+def _wanted_ways(roots: RootSet, found: Collection[str]) -> Iterator[Way]:
     """The way to each place; ``found`` is what was listed so far. One that is, or contains, a root is not wanted."""
     for place in _prefixes():
         way = follow(place)
         yield way
-        if any(is_below(root, way.forms[-1]) for root in roots):
+        if roots.has_at_or_below(way.forms[-1]):
             yield from (follow(os.path.join(place, name)) for name in _CODE_BELOW_PREFIX)
     for place in _code_directories():
         way = follow(place)
@@ -241,13 +241,8 @@ def _way_below(forms: list[str], name: str) -> Way:
 
 
 def _is_covered(path: str, found: Collection[str]) -> bool:
-    return path in found or any(parent in found for parent in _above(path))
+    return path in found or any(parent in found for parent in above(path))
 
 
 def _outermost(paths: Collection[str], found: set[str]) -> list[str]:
-    return sorted(path for path in paths if found.isdisjoint(_above(path)))
-
-
-def _above(path: str) -> Iterator[str]:
-    while path != (path := os.path.dirname(path)):
-        yield path
+    return sorted(path for path in paths if found.isdisjoint(above(path)))

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolkit.guard.imports.remembered import RememberedPackages
 from toolkit.guard.process.program import is_below
+from toolkit.guard.root_set import RootSet, above
 from toolkit.guard.trusted_code import DEPENDENCIES, current_directory, find_trusted, follow
 
 if TYPE_CHECKING:
@@ -79,15 +80,14 @@ class TrustedFinder:
 
     def __init__(self) -> None:
         self.remembered: Final = RememberedPackages()
-        self._roots: set[str] = set()
+        self._roots: Final = RootSet()
         self._packages: dict[str, None] = {}
         self._trusted: frozenset[str] | None = None  # found out when something is in a root
         self._split_paths: dict[tuple[object, ...], _SplitPath] = {}
 
     def add_roots(self, roots: Sequence[str]) -> None:
-        new = {os.path.realpath(root) for root in roots} - self._roots
-        if new:
-            self._roots |= new
+        new = [self._roots.add(os.path.realpath(root)) for root in roots]
+        if any(new):
             self._trusted = None
             self._split_paths = {}
 
@@ -138,16 +138,12 @@ class TrustedFinder:
         return any(self._is_exposed(step) for step in (*way.links, way.forms[-1]))
 
     def _is_exposed(self, path: str) -> bool:
-        if not any(is_below(path, root) for root in self._roots):
+        if not self._roots.covers(path):
             return False
         if self._trusted is None:
-            code, links = find_trusted(sorted(self._roots))
+            code, links = find_trusted(self._roots)
             self._trusted = frozenset((*code, *links))
-        while path not in self._trusted:
-            path, below = os.path.dirname(path), path
-            if path == below:
-                return True
-        return False
+        return path not in self._trusted and self._trusted.isdisjoint(above(path))
 
     def _split(self, path: Iterable[object], name: str = "") -> tuple[list[str], list[str]]:
         """The entries where tools may not write, and those where they may; for a module of that name, if one is given."""
@@ -161,17 +157,13 @@ class TrustedFinder:
             for entry in entries:
                 (known.untrusted if self.may_be_written(entry) else known.trusted).append(entry)
             for entry in known.trusted:
-                for child in self._roots_in(follow(entry).forms[-1]):
+                for child in self._roots.names_in(follow(entry).forms[-1]):
                     known.roots.setdefault(child, set()).add(entry)
             self._split_paths[key] = known
         inside = known.roots.get(name)
         if inside is None:
             return known.trusted, known.untrusted
         return [entry for entry in known.trusted if entry not in inside], [*known.untrusted, *inside]
-
-    def _roots_in(self, folder: str) -> list[str]:
-        """The names in a directory that are, or contain, a root: a module of that name may be the tools'."""
-        return [os.path.relpath(root, folder).split("/")[0] for root in self._roots if is_below(root, folder)]
 
     def _with_portions(self, found: ModuleSpec, untrusted: list[str]) -> ModuleSpec:
         """A namespace package of ours: its trusted portions first; a package with code of its own is not a portion."""
