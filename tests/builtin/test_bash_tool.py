@@ -56,7 +56,7 @@ def test_the_text_says_why_git_cannot_write_its_settings(tmp_path: Path, toolkit
     """Git calls the file busy, and some of its commands succeed all the same."""
     if toolkit.tools.bash(command="git init -q && git commit -q --allow-empty -m x").sandbox != "full":
         pytest.skip("in the reduced sandbox the settings are put back instead")
-    hint = '[sandbox: this part of .git is read-only for commands; the setting is ToolkitContext(git="write")]'
+    hint = "[sandbox: this part of .git is read-only for commands; the setting is ToolkitContext(git=...)]"
     assert toolkit.invoke("bash", {"command": command}).text().endswith(hint)
     assert hint not in toolkit.invoke("bash", {"command": "git status; git branch other"}).text()
     with offline(tmp_path, git="write") as free:

@@ -23,7 +23,8 @@ def is_covered(path: str) -> bool:
         ".vscode/tasks.json", ".VSCode/settings.json", "packages/web/.vscode/settings.json", ".idea/workspace.xml", ".mcp.json",
         ".gitmodules", ".envrc", "deep/er/.envrc", ".pre-commit-config.yaml", ".bashrc", ".bash_profile", ".zshenv", ".profile",
         ".config/fish/config.fish", ".gitconfig", ".ripgreprc", ".claude/settings.json", ".cursor/mcp.json", ".codex/config.toml",
-        ".husky/pre-commit", ".devcontainer/devcontainer.json", ".rprofile",
+        ".husky/pre-commit", ".devcontainer/devcontainer.json", ".rprofile", "opencode.json", "web/app.code-workspace", "mise.toml",
+        ".config/git/config", ".config/fish/conf.d/x.fish", ".config/autostart/x.desktop", ".local/bin/ls",
     ],
 )  # fmt: skip
 def test_what_runs_later_is_covered_at_any_depth(path: str) -> None:

@@ -18,6 +18,7 @@ import pytest
 from tests.guard.trusted.environments import LIBRARY, make_environment, run_python
 from tests.guard.ways import SANDBOXED, Way, needs
 from tests.projects import REPOSITORY
+from toolkit.guard.review.node import MAX_BYTES
 
 PACKAGES = f"{LIBRARY}/site-packages"
 
@@ -214,3 +215,61 @@ def test_each_attack_succeeds_without_a_sandbox(tmp_path: Path, name: str) -> No
         layout.build(workspace)
         done = subprocess.run(["bash", "-c", act], cwd=workspace, capture_output=True)
         assert done.returncode == 0, (act, done.stderr)
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("act", ["touch envs/x/note", "mkdir -p other/x/bin && ln -sfn other current"])
+def test_a_link_to_a_large_environment_stays(tmp_path: Path, way: Way, act: str) -> None:
+    """It is compared by its text: what it leads to is too large to be put back."""
+    needs(way)
+
+    def build(workspace: Path) -> str:
+        python = _link_in(workspace)
+        with (workspace / "envs/x/large").open("wb") as file:
+            file.truncate(MAX_BYTES + 1)
+        return python
+
+    exit_codes(Layout(build, [], []), tmp_path / "ws", way, [act])  # which asserts that the links are the same
+
+
+EXPOSED = """
+import logging, os, sys
+from toolkit.errors import ToolNotAllowed
+from toolkit.guard import ProcessGuard
+from toolkit.guard.process.kernel import tier
+logging.basicConfig(format="%(message)s")
+workspace, sandbox, mode = sys.argv[1:]
+working = tier.probe
+tier.probe = lambda name, program="": "no namespaces" if name == "full" else working(name)
+os.geteuid = lambda: 1000
+with ProcessGuard(workspace, sandbox=sandbox, mode=mode, carrier="own") as guard:
+    try:
+        print(guard.run(["true"]).exit_code)
+    except ToolNotAllowed as error:
+        print(error.message)
+"""
+
+
+@pytest.mark.parametrize("name", ["in the workspace", "a link to outside"])
+def test_where_only_the_reduced_tier_works_it_must_be_asked_for_by_name(tmp_path: Path, name: str) -> None:
+    """An interpreter that commands could change there; on a machine whose full tier does not work."""
+    needs("reduced")
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    python = LAYOUTS[name].build(workspace)
+
+    def run(*arguments: str) -> tuple[str, str]:
+        done = run_python(python, EXPOSED, str(workspace), *arguments)
+        return done.stdout.strip(), done.stderr.strip()
+
+    refused, _ = run("auto", "workspace-write")
+    assert refused == (
+        "commands cannot run: this machine has no sandbox (full: no namespaces; reduced: the reduced sandbox cannot keep"
+        " commands from changing the Python that runs this program ('.venv'); use an environment outside the workspace,"
+        ' or request sandbox="reduced" by name)'
+    )
+    allowed, warning = run("reduced", "workspace-write")
+    assert allowed == "0" and "'.venv'" in warning and "runs outside the sandbox" in warning
+    assert run("auto", "read-only") == ("0", "")
+    python = make_environment(tmp_path / "elsewhere")
+    assert run("auto", "workspace-write") == ("0", "")

@@ -50,7 +50,7 @@ def _sandbox_hints(output: CommandOutput) -> list[str]:
         return ["[ran without a sandbox]"]
     ends = f"{output.stdout[-_SEARCHED:]}\n{output.stderr[-_SEARCHED:]}"
     if _REFUSED_REPOSITORY.search(ends):
-        return ['[sandbox: this part of .git is read-only for commands; the setting is ToolkitContext(git="write")]']
+        return ["[sandbox: this part of .git is read-only for commands; the setting is ToolkitContext(git=...)]"]
     if not output.exit_code:
         return []
     if output.network and _REFUSED_HOST.search(ends):

@@ -20,19 +20,22 @@ RUNS_LATER: Final[tuple[str, ...]] = (
     # Shells: every session reads one of these.
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
     ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout",
-    "config.fish", ".xinitrc", ".xprofile", ".xsession", ".envrc",
+    "config.fish", ".xinitrc", ".xprofile", ".xsession", ".envrc", "mise.toml", ".mise.toml",
     # Editors: tasks, hooks and interpreters of the project that is opened.
-    ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json",
+    ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", "*.code-workspace",
     ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".emacs.d", ".dir-locals.el",
     # Agents: their hooks, commands, permissions and servers.
     ".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".agents", ".gemini", ".windsurf", ".continue", ".kiro",
-    ".aider.conf.yml", ".opencode",
+    ".aider.conf.yml", ".opencode", "opencode.json",
     # Version control: settings and hooks that name programs.
     ".gitconfig", ".gitmodules", "hgrc", ".hgrc", ".pre-commit-config.yaml", ".husky", "lefthook.yml", ".lefthook.yml",
     # Programs that load what a file in the current or the home directory says.
     ".ripgreprc", ".gdbinit", ".lldbinit", ".pdbrc", ".Rprofile", ".irbrc", ".pryrc", ".ssh",
+    # Where the workspace is a home directory.
+    ".config/git/**", ".config/fish/**", ".config/autostart/**", ".config/systemd/**", ".local/bin/**",
 )  # fmt: skip
-"""Patterns as deny rules have them. All are plain names: they are covered at any depth, with everything below them."""
+"""Patterns as deny rules have them. Plain names are covered at any depth, with everything below them; those with a slash
+begin at a root."""
 
 
 def check_patterns(patterns: object) -> tuple[str, ...]:

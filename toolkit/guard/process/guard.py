@@ -37,6 +37,7 @@ from toolkit.guard.net.network import Network
 from toolkit.guard.permission import Carrier, CarrierChoice, CommandNetwork, GitMode, Mode, SandboxChoice
 from toolkit.guard.process.command import CommandExit, check_argv
 from toolkit.guard.process.environment import build_environment
+from toolkit.guard.process.exposed_code import judge_exposed_code
 from toolkit.guard.process.fork_server.client import memory_file
 from toolkit.guard.process.fork_server.messages import CommandRequest
 from toolkit.guard.process.guarded_network import GuardedNetwork
@@ -140,6 +141,8 @@ class ProcessGuard:
             raise SetupError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
         avoid = [real_root("workspace", workspace), *map(os.path.realpath, (*read_roots, *write_roots))]
         self._choice = pick_tier(sandbox, carrier, avoid)
+        if mode == "workspace-write" and self._choice.name == "reduced":
+            self._choice = judge_exposed_code(self._choice, [workspace, *write_roots], by_name=sandbox == "reduced")
         self._fs = SandboxFS(workspace)
         self._sandbox = Sandbox(
             workspace,

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
-from toolkit.guard.fs.deny_globs import escape_pattern
 from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.permission import GitMode
@@ -77,11 +76,11 @@ class Sandbox:
         self._fd = os.open(self.workspace, HANDLE | os.O_DIRECTORY)
         # A command of the full tier cannot write these, though they may be below a root that it can write.
         skip = [path for path in (*read, *interpreter, *trusted) if choice.name == "full"]
-        absent = places_to_put_back(inside) if writable else []
         self._review = Review(
             [self.workspace, *write],
             git=git,
-            keep=[*keep, *map(escape_pattern, absent)],
+            keep=keep,
+            code=places_to_put_back(inside) if writable else (),
             skip=skip,
             state_dir=self._state_dir,
             mounts=choice.name == "full",

@@ -92,8 +92,8 @@ def is_held(part: HeldPart, node: Node | None, held: Collection[HeldPart]) -> bo
     return part in held and not (node is not None and node.is_reached_elsewhere())
 
 
-def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen) -> Baseline:
-    """Read everything that the scan found."""
+def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen, code: Collection[EntryPlace] = ()) -> Baseline:
+    """Read everything that the scan found; of entries in ``code``, not what they lead to."""
     found = Baseline(places=dict(scan.git_folders), unreadable=frozenset(scan.unreadable), seen=seen, folders=seen)
     reader = NodeReader(within=real_paths(roots))
     targets: set[str] = set()
@@ -114,7 +114,7 @@ def take_baseline(scan: Scan, roots: Sequence[ScanRoot], seen: Seen) -> Baseline
         found.kept[followed] = read_entry(followed, roots, reader)
     found.links = {place: read_entry(place, roots, NodeReader(0)) for place in scan.links}
     for place in scan.kept:
-        found.kept[place] = read_entry(place, roots, reader)
+        found.kept[place] = read_entry(place, roots, NodeReader(0) if place in code else reader)
     found.targets = frozenset(targets)
     return found
 

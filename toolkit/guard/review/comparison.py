@@ -27,7 +27,8 @@ class Comparison:
     """The comparison after one command: ``git`` and ``kept`` are what was put back, ``problems`` what was not checked.
 
     ``held`` are the parts that no running command can have changed, ``gone`` the directories that earlier ones removed;
-    paths are shown relative to ``workspace``. ``came`` are kept entries that came with a new directory.
+    paths are shown relative to ``workspace``. ``came`` are kept entries that came with a new directory. What was put back of
+    the entries in ``places_of_code`` is ``code``: links are compared by their text, because what they lead to is large.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Comparison:
         held: Collection[HeldPart],
         gone: GoneFolders,
         workspace: str,
+        places_of_code: Collection[EntryPlace],
     ) -> None:
         self._roots = roots
         self._baseline = baseline
@@ -45,10 +47,12 @@ class Comparison:
         self._held = held
         self._gone = gone
         self._workspace = workspace
+        self._places_of_code = places_of_code
         self._failed: set[EntryPlace] = set()
         self._work_trees: dict[str, set[str]] = {}  # git directory -> directories whose .git file leads to it
         self.git: Final[list[Change]] = []
         self.kept: Final[list[Change]] = []
+        self.code: Final[list[Change]] = []
         self.problems: Final[list[str]] = []
         self.came: Final[dict[EntryPlace, Node | None]] = {}
 
@@ -67,7 +71,9 @@ class Comparison:
         self._compare_behind_links(scan, scanner.seen(), reader)
         for place in sorted({*self._baseline.kept, *scan.kept}):
             before = self._before(place)
-            if self._came_with_its_folder(place, scanner):
+            if place in self._places_of_code:
+                self._collect(self.code, place, self._compare_entry(place, before, NodeReader(0)))
+            elif self._came_with_its_folder(place, scanner):
                 self.came[place] = read_entry(place, self._roots, reader)
             elif not is_held(place, before, self._held):
                 self._collect(self.kept, place, self._compare_entry(place, before, reader))

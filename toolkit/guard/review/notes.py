@@ -12,8 +12,11 @@ _SHOWN: Final = 10
 _MAX_TEXT: Final = 250
 
 
-def describe(git: Sequence[Change], kept: Sequence[Change], problems: Sequence[str], batch: str) -> list[str]:
-    """One note for repositories, one for kept files, one for what could not be checked; ``batch`` is where copies are."""
+def describe(
+    git: Sequence[Change], kept: Sequence[Change], code: Sequence[Change], problems: Sequence[str], batch: str
+) -> list[str]:
+    """One note for repositories, one for kept files, one for the interpreter's code, one for what could not be checked;
+    ``batch`` is where copies are."""
     copies = f" A copy is in the state directory, in put-back/{batch}." if batch else ""
     notes = []
     if git:
@@ -25,6 +28,11 @@ def describe(git: Sequence[Change], kept: Sequence[Change], problems: Sequence[s
         notes.append(
             f"put back: {_list(kept)}. Such files can run code for the user later, so commands do not change them.{copies} "
             "Use write_file, edit or apply_patch, which ask for approval, or ToolkitContext(ask_before_writing=[...])"
+        )
+    if code:
+        notes.append(
+            f"put back: {_list(code)}. The interpreter that runs the agent loads code from there, so tools cannot change "
+            f"it.{copies}"
         )
     if problems:
         where = "; ".join(map(_shorten, problems[:_SHOWN]))
@@ -43,7 +51,7 @@ def _shorten(text: str) -> str:
 def _list(changes: Sequence[Change]) -> str:
     shown = [
         f"{_shorten(change.path)} was {change.act} by the command"
-        + ("" if change.undone else " and taken away, because it was too large to be put back")
+        + ("" if change.undone else "; it was too large to be put back, so it was removed")
         for change in changes[:_SHOWN]
     ]
     more = len(changes) - len(shown)

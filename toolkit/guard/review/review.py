@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolkit.errors import ToolNotAllowed
-from toolkit.guard.fs.deny_globs import Globs
+from toolkit.guard.fs.deny_globs import Globs, escape_pattern
 from toolkit.guard.fs.transaction.accept import Accept
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
@@ -46,8 +46,9 @@ class RunningReview:
 class Review:
     """Reviews the commands of one guard. May be used by several threads.
 
-    ``roots`` are all directories that commands may write, ``skip`` those below them that they may not. ``mounts``: whether
-    the tier can hold anything.
+    ``roots`` are all directories that commands may write, ``skip`` those below them that they may not. ``keep`` are patterns;
+    ``code`` are paths, kept as well, from which an interpreter outside would load code: files that do not exist, and links.
+    ``mounts``: whether the tier can hold anything.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Review:
         *,
         git: GitMode,
         keep: Iterable[str],
+        code: Sequence[str] = (),
         skip: Collection[str],
         state_dir: str | None,
         mounts: bool,
@@ -65,10 +67,12 @@ class Review:
         self._all_paths: Final = roots
         self._git: Final = git
         self._mounts: Final = mounts
-        self._keep: Final = Globs(keep)
+        self._keep: Final = Globs([*keep, *map(escape_pattern, code)])
         self._store: Final = PutBackStore(state_dir)
         self._lock: Final = threading.Lock()
         self._roots = [ScanRoot(path) for path in self._paths] if self.is_needed else []
+        places = (place_of(path, self._roots) for path in code)
+        self._code: Final = frozenset(place for place in places if place is not None)
         self._scanner = Scanner(self._roots, self._keep, skip)
         self._running: set[RunningReview] = set()
         self._gone = GoneFolders()
@@ -90,7 +94,7 @@ class Review:
                     'read-only mounts; use git="commit", or a machine with the full sandbox'
                 )
             self._gone.forget(self._scanner.seen())
-            fresh = take_baseline(scan, self._roots, self._scanner.seen())
+            fresh = take_baseline(scan, self._roots, self._scanner.seen(), self._code)
             before = self._held_by_all()
             self._baseline = fresh.with_older(self._baseline, before) if self._running else fresh
             running = self._prepare(scan, long=long)
@@ -105,7 +109,9 @@ class Review:
             held = self._held_by_all()
             self._running.discard(running)
             self._store.start_batch()
-            comparison = Comparison(self._roots, self._baseline, self._store, held, self._gone, self._all_paths[0])
+            comparison = Comparison(
+                self._roots, self._baseline, self._store, held, self._gone, self._all_paths[0], self._code
+            )
             comparison.run(self._scanner, git=self._git != "write")
             self._gone.remember(self._baseline.folders, self._scanner.seen(), self._baseline.kept)
             # To the commands that still run, what this one left counts as how it was: it has been reviewed.
@@ -115,7 +121,7 @@ class Review:
                 self._baseline = Baseline()
                 if self._closed:
                     self._close_roots()
-            return describe(comparison.git, comparison.kept, comparison.problems, self._store.batch)
+            return describe(comparison.git, comparison.kept, comparison.code, comparison.problems, self._store.batch)
 
     @contextlib.contextmanager
     def accept_changes(self) -> Iterator[Accept]:
