@@ -18,6 +18,7 @@ from toolkit.guard import ProcessGuard, ProcessResult, SandboxFS
 from toolkit.guard.process.program import find
 
 WATCHDOG = 120.0
+PYTEST = ["-m", "pytest", "-q", "-p", "no:langsmith_plugin"]  # a plugin that takes a second to load
 D, A, E = "SANDBOX_VIOLATION", "INVALID_TOOL_ARGUMENTS", "TOOL_FAILED"
 
 
@@ -341,7 +342,7 @@ def test_venv_and_pytest_in_it(workspace: Path, way: Way) -> None:
         succeeded(guard.run([sys.executable, "-m", "venv", "--without-pip", "env"], timeout=WATCHDOG))
         place = succeeded(guard.run(["env/bin/python", "-c", find])).rstrip()
         succeeded(guard.shell(f"echo {packages} > {place}/packages.pth"))
-        assert "1 passed" in succeeded(guard.run(["env/bin/python", "-m", "pytest", "-q"], timeout=WATCHDOG))
+        assert "1 passed" in succeeded(guard.run(["env/bin/python", *PYTEST], timeout=WATCHDOG))
 
 
 @pytest.mark.parametrize("way", FULL)
@@ -356,7 +357,7 @@ def test_a_venv_with_pip(workspace: Path, way: Way) -> None:
 
 def test_pytest(guard: ProcessGuard, workspace: Path) -> None:
     (workspace / "test_it.py").write_text("def test_it(tmp_path):\n    (tmp_path / 'f').write_text('x')\n")
-    assert "1 passed" in succeeded(guard.run([sys.executable, "-m", "pytest", "-q", "test_it.py"], timeout=WATCHDOG))
+    assert "1 passed" in succeeded(guard.run([sys.executable, *PYTEST, "test_it.py"], timeout=WATCHDOG))
 
 
 def test_make(guard: ProcessGuard, workspace: Path) -> None:
