@@ -41,7 +41,7 @@ _REDIRECTION: Final = re.compile(
 )
 # zsh puts the path of a program for `=program`.
 _ZSH_PROGRAM: Final = re.compile(r"=[^=]")
-_KEYWORDS: Final = frozenset(
+SHELL_KEYWORDS: Final = frozenset(
     {
         "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "foreach", "function", "if", "in", "repeat", "select",
         "then", "time", "until", "while",
@@ -118,7 +118,7 @@ def _read_word(text: str, place: int, *, first: bool, loosely: bool) -> tuple[st
     text_of_word = found[0]
     if first:
         # A plain command does not start with a quoted program, an assignment or a keyword.
-        is_program = _PLAIN.fullmatch(text_of_word) and "=" not in text_of_word and text_of_word not in _KEYWORDS
+        is_program = _PLAIN.fullmatch(text_of_word) and "=" not in text_of_word and text_of_word not in SHELL_KEYWORDS
         return (text_of_word, end) if is_program else None
     if text_of_word == r"\;":
         return ";", end
