@@ -452,6 +452,21 @@ def test_long_commands_are_judged_in_linear_time(command: list[str]) -> None:
 
 
 def test_every_program_of_a_rule_that_runs_others_is_refused() -> None:
-    for words in ("env", "/usr/bin/env", "sh", "xargs", "sudo", "flock", "export", "alias", "read", "set", ".", "ccache", "fakeroot-sysv", "sem"):
+    for words in (
+        "env",
+        "/usr/bin/env",
+        "sh",
+        "xargs",
+        "sudo",
+        "flock",
+        "export",
+        "alias",
+        "read",
+        "set",
+        ".",
+        "ccache",
+        "fakeroot-sysv",
+        "sem",
+    ):
         with pytest.raises(PolicyError, match="no rule can allow"):
             Rule("allow", command=words)

@@ -53,6 +53,7 @@ _SHELL_LONG: Final = frozenset(
     {"--login", "--noediting", "--noprofile", "--norc", "--posix", "--restricted", "--verbose"}
 )
 
+
 class _Unreadable(Exception):
     """Something of a command cannot be read."""
 

@@ -65,7 +65,8 @@ def _compile(options: str) -> re.Pattern[str]:
 _PATTERNS: Final = {name: _compile(options) for name, options in _OPTIONS.items()}
 # A Makefile that is the input, or another file that nobody wrote; or the shell of all its lines.
 _MAKE_INPUT: Final = re.compile(
-    r"-[A-Za-z]*f(?:-|/dev/.*|/proc/.*)|--(?:fi|make)[a-z]*=(?:-|/dev/.*|/proc/.*)|\.?SHELL(?:FLAGS)?[:+?!]*=.*", re.DOTALL
+    r"-[A-Za-z]*f(?:-|/dev/.*|/proc/.*)|--(?:fi|make)[a-z]*=(?:-|/dev/.*|/proc/.*)|\.?SHELL(?:FLAGS)?[:+?!]*=.*",
+    re.DOTALL,
 )
 _MAKE_FILE: Final = re.compile(r"-[A-Za-z]*f|--(?:fi|make)[a-z]*")
 

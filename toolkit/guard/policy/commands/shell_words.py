@@ -43,8 +43,8 @@ _REDIRECTION: Final = re.compile(
 _ZSH_PROGRAM: Final = re.compile(r"=[^=]")
 SHELL_KEYWORDS: Final = frozenset(
     {
-        "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "foreach", "function", "if", "in", "repeat", "select",
-        "then", "time", "until", "while",
+        "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "foreach", "function", "if", "in", "repeat",
+        "select", "then", "time", "until", "while",
     }
 )  # fmt: skip
 
