@@ -42,6 +42,7 @@ def workspace(tmp_path: Path) -> Path:
         "touch.sh": "#!/bin/sh\ntouch pwned\n",
         "package.json": '{"scripts": {"test": "true"}}',
         "code.js": "require('fs').writeFileSync('pwned', '')\n",
+        "0/ls": "#!/bin/sh\n/usr/bin/touch pwned\n",
         "evil.git/hooks/pre-receive": "#!/bin/sh\ntouch ../pwned\n",
         "remote/hooks/pre-receive": "#!/bin/sh\ntouch ../pwned\n",
     }
@@ -150,6 +151,8 @@ ESCAPES: list[tuple[str, str | list[str]]] = [
     ("git", "git push remote HEAD:refs/heads/x"),
     ("jobs", "jobs -x touch pwned"),
     ("history", "history -w pwned"),
+    ("printf | ls", "printf '%n' PATH; ls"),
+    ("printf | ls", "printf -- '%5n' PATH && ls"),
     ("ruby", ["ruby", "-v", "-e", "File.write('pwned', '')"]),
     ("lua", ["lua", "-v", "-e", "io.open('pwned', 'w')"]),
 ]  # fmt: skip
@@ -306,6 +309,23 @@ OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
     ("conda", "conda run -n base touch pwned"),
     ("split", "split --filter='touch pwned' f"),
     ("rsync", "rsync -e 'touch pwned' f host:"),
+    ("printf", "printf '%*n' 1 PATH"),
+    ("printf", "printf '%ln' PATH"),
+    ("git fetch", "git fetch origin +main:main"),
+    ("git pull", "git pull origin +main:main"),
+    ("date", "date 010100002030"),
+    ("date", "date -u 0101"),
+    ("bun", "bun -e 'x'"),
+    ("bun", "bun --print x"),
+    ("luajit", "luajit -e x"),
+    ("Rscript", "Rscript -e x"),
+    ("julia", "julia -E x"),
+    ("julia", "julia"),
+    ("tclsh", "tclsh"),
+    ("guile", "guile -c x"),
+    ("elixir", "elixir -e x"),
+    ("racket", "racket -e x"),
+    ("deno", "deno eval x"),
 ]  # fmt: skip
 
 
@@ -357,6 +377,8 @@ NEIGHBOURS: list[tuple[str, str | list[str]]] = [
     ("npm", "npm install --silent"), ("npm", "npm run build"), ("npm exec", "npm exec jest"), ("pnpm", "pnpm install"), ("pnpm", "pnpm run build"), ("pnpm", "pnpm --silent test"),
     ("pnpm build", "pnpm build"), ("yarn", "yarn build"), ("uv", "uv sync --frozen"), ("uv run pytest", "uv run pytest -q"), ("uv run", "uv run pytest"), ("poetry", "poetry install"),
     ("jobs", "jobs -l"), ("history", "history 5"), ("split", "split -l 5 f"), ("rsync", "rsync -av a b"),
+    ("printf", "printf '%s\\n' x"), ("printf", "printf '%d%%\\n' 5"), ("date", "date"), ("date", "date -d yesterday +%s"), ("bun", "bun install"), ("julia", "julia script.jl -e x"),
+    ("Rscript", "Rscript x.R"), ("deno", "deno lint"), ("deno eval", "deno eval 1"),
 ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from toolkit.guard.policy.commands.git_options import (
     LOSING,
     REMOTE_SUBCOMMANDS,
 )
-from toolkit.guard.policy.commands.look_through import name_of
+from toolkit.guard.policy.commands.look_through import PRINTF_SETS, name_of
 from toolkit.guard.policy.commands.program_options import (
     ANYWHERE,
     FIND_VALUED,
@@ -33,8 +33,7 @@ from toolkit.guard.policy.commands.program_options import (
     RUST_TEST_OPTIONS,
     TEST_OPERATORS,
 )
-from toolkit.guard.policy.commands.running_options import PROGRAMS as RUNNING_OPTIONS
-from toolkit.guard.policy.commands.running_options import names_program
+from toolkit.guard.policy.commands.running_options import may_be_input, may_run, names_program
 from toolkit.guard.policy.commands.wrapper_options import PROJECT_RUNNERS, RUNNERS, RUNS_PROGRAM
 
 # Shell builtins that change what later commands mean, or evaluate their arguments.
@@ -54,15 +53,22 @@ _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_.,:/@=+-]+", re.ASCII)
 _WEB_ADDRESS: Final = re.compile(r"https?://|[A-Za-z0-9.-]+:[0-9]+(/|$)", re.ASCII)
 # Letters of harmless options before the script, and options that take the place of a script.
 _INTERPRETERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "elixir": ("", ("-v", "--version")),
+    "guile": ("", ("-v", "--version")),
+    "julia": ("", ("-v", "--version")),
     "lua": ("", ("-v",)),
+    "luajit": ("", ("-v",)),
     "node": ("", ("-v", "--version")),
     "perl": ("tTwW", ("-v", "--version")),
     "php": ("", ("-v", "--version")),
     "python": ("BEIOPSbqsuv", ("-V", "-VV", "--version")),
+    "racket": ("", ("-v", "--version")),
+    "Rscript": ("", ("--version",)),
+    "tclsh": ("", ()),
     "ruby": ("w", ("-v", "--version")),
 }
 # Words of project tools behind which any program may stand.
-_RUN_WORDS: Final = RUNS_PROGRAM | {"create", "dlx", "init", "tool"}
+_RUN_WORDS: Final = RUNS_PROGRAM | {"create", "dlx", "eval", "init", "tool", "-e", "--eval", "-p", "--print"}
 _SCRIPT_RUNNERS: Final = frozenset({"npm", "pnpm", "yarn"})
 _PNPM_WORDS: Final = frozenset(
     {"add", "audit", "i", "install", "list", "ls", "outdated", "remove", "run", "start", "t", "test", "update", "why"}
@@ -149,7 +155,7 @@ def _find_unknown(program: str, argv: Sequence[str], own: int) -> str | None:
     if program in PROJECT_RUNNERS:
         return _check_project_runner(program, argv, own)
     table = PROGRAM_OPTIONS.get(program)
-    if table is None and program in RUNNING_OPTIONS:
+    if table is None and may_run(program):
         return next((word for word in argv[own:] if names_program([program, word])), None)
     return None if table is None else table.find_unknown(argv[own:])
 
@@ -164,18 +170,12 @@ def _check_interpreter(program: str, argv: Sequence[str], own: int) -> str | Non
         if is_own and (word in _PROGRAM_TEXT or not word.startswith("-")):
             return None  # the rule names the program or the script; the rest are its arguments
         if not word.startswith("-"):
-            return word if _is_input(word) else None
+            return word if may_be_input(word) else None
         if word in instead:  # ruby and lua go on with what is behind
             return None if place + 1 == len(argv) else argv[place + 1]
         if not is_own and (word == "-" or not set(letters).issuperset(word[1:])):
             return word
     return ""  # it would read its program from its input
-
-
-def _is_input(path: str) -> bool:
-    """Whether a path may be the program's own input: ``/dev/stdin``, ``/proc/self/fd/0`` and whatever leads there."""
-    names = path.split("/")
-    return (path.startswith("/") or ".." in names) and ("dev" in names or "proc" in names)
 
 
 def _check_git(argv: Sequence[str], own: int) -> str | None:
@@ -201,7 +201,7 @@ def _check_git(argv: Sequence[str], own: int) -> str | None:
 
 def _is_odd_for_git(subcommand: str, word: str) -> bool:
     """Whether a word forces, deletes or drops something, or lets a format run the program that checks signatures."""
-    if subcommand == "push" and word.startswith(("+", ":")):  # `+main` is --force, `:main` is --delete
+    if subcommand in REMOTE_SUBCOMMANDS and word.startswith(("+", ":")):  # `+main` is --force, `:main` is --delete
         return True
     return word in LOSING.get(subcommand, ()) or (subcommand in FORMATS_SIGNATURES and "%G" in word)
 
@@ -319,6 +319,21 @@ def _check_awk(argv: Sequence[str], own: int) -> str | None:
     return next((word for word in argv[own:] if word.startswith("-") or "=" in word), None)
 
 
+def _check_printf(argv: Sequence[str], own: int) -> str | None:
+    """``printf %n PATH`` sets a variable."""
+    rest = argv[own:]
+    return next((word for word in rest if PRINTF_SETS.search(word)), None) or PROGRAM_OPTIONS["printf"].find_unknown(
+        rest
+    )
+
+
+def _check_date(argv: Sequence[str], own: int) -> str | None:
+    """``date 01012030`` sets the clock."""
+    rest, table = argv[own:], PROGRAM_OPTIONS["date"]
+    odd = table.find_unknown(rest)
+    return odd or next((word for word in table.find_operands(rest) if not word.startswith("+")), None)
+
+
 def _check_less(argv: Sequence[str], own: int) -> str | None:
     """``+!command`` is run."""
     rest = argv[own:]
@@ -329,11 +344,13 @@ _CHECKS: Final[dict[str, Callable[[Sequence[str], int], str | None]]] = {
     "awk": _check_awk,
     "cargo": _check_cargo,
     "curl": _check_curl,
+    "date": _check_date,
     "find": _check_find,
     "git": _check_git,
     "go": _check_go,
     "less": _check_less,
     "make": _check_make,
+    "printf": _check_printf,
     "pytest": _check_pytest,
     "sed": _check_sed,
     "tar": _check_tar,

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolkit.guard.policy.commands.git_runs import find_git_runs
-from toolkit.guard.policy.commands.running_options import PROGRAMS as RUNNING_OPTIONS
-from toolkit.guard.policy.commands.running_options import names_program
+from toolkit.guard.policy.commands.running_options import may_be_input, may_run, names_program
 from toolkit.guard.policy.commands.shell_words import MAX_TEXT, UNKNOWN_WORDS, plain_commands, run_commands
 from toolkit.guard.policy.commands.wrapper_options import (
     EVALUATES_BRACKETS,
@@ -45,6 +44,9 @@ _MAX_WRAPPED_WORDS: Final = 20_000  # of all wrappers in a call together
 
 _LOADERS: Final = ("ld-linux", "ld-musl", "ld.so")
 _GIT_PROGRAM: Final = "git-"
+_HARMLESS_TMUX: Final = frozenset({"-V", "has-session", "kill-server", "kill-session", "list-sessions", "ls"})
+PRINTF_SETS: Final = re.compile(r"%[-+ #'0-9.*$]*[hlLjtz]*n")
+"""``printf %n PATH`` sets a variable."""
 _FIND_EXEC: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SHELL_LETTERS: Final = frozenset("BCEHOPTabcefhiklmnoprstuvx")
 _OTHER_SHELL_LETTERS: Final = frozenset("ciln")  # of shells whose other letters may have values
@@ -137,7 +139,9 @@ _Reader = Callable[[_Search, tuple[str, ...], int], None]
 def _find_reader(name: str) -> _Reader | None:
     if name.startswith(_LOADERS):
         return _read_loosely
-    return _read_git_program if name.startswith(_GIT_PROGRAM) else _READERS.get(name)
+    if name.startswith(_GIT_PROGRAM):
+        return _read_git_program
+    return _READERS.get(name) or (_read_running_options if may_run(name) else None)
 
 
 def _read_wrapper(search: _Search, argv: tuple[str, ...], depth: int) -> None:
@@ -234,7 +238,7 @@ def _read_source(search: _Search, argv: tuple[str, ...], depth: int) -> None:
 
 def _read_script(search: _Search, words: tuple[str, ...], depth: int) -> None:
     """A file that a shell reads. What is in it is not seen, as for any program; but it must be a file."""
-    if not words or words[0].startswith(("-", "/dev/", "/proc/")):
+    if not words or words[0].startswith("-") or may_be_input(words[0]):
         raise _Unreadable
     search.read_argv(words, depth)
 
@@ -283,6 +287,12 @@ def _read_git_program(search: _Search, argv: tuple[str, ...], depth: int) -> Non
 
 def _read_running_options(search: _Search, argv: tuple[str, ...], depth: int) -> None:
     if names_program(argv):
+        raise _Unreadable
+
+
+def _read_tmux(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    """What it types into a terminal is not looked into."""
+    if argv[1:2] and argv[1] not in _HARMLESS_TMUX:
         raise _Unreadable
 
 
@@ -358,7 +368,7 @@ def _read_evaluating(search: _Search, argv: tuple[str, ...], depth: int) -> None
 
 
 def _read_printf(search: _Search, argv: tuple[str, ...], depth: int) -> None:
-    if any(word.startswith(("-v", UNKNOWN_WORDS)) for word in argv[1:2]):
+    if any(word.startswith(("-v", UNKNOWN_WORDS)) for word in argv[1:2]) or any(map(PRINTF_SETS.search, argv)):
         raise _Unreadable
 
 
@@ -386,10 +396,10 @@ _READERS: Final[dict[str, _Reader]] = {
     **_readers((".", "source"), _read_source),
     **_readers(("busybox", "toybox"), _read_rest),
     **_readers(("fd", "fdfind"), _read_fd),
-    **_readers(RUNNING_OPTIONS, _read_running_options),
     "find": _read_find,
     "git": _read_git,
     "jobs": _read_jobs,
     "printf": _read_printf,
+    "tmux": _read_tmux,
     "trap": _read_trap,
 }

@@ -18,7 +18,6 @@ from typing import Final
 _OPTIONS: Final = {
     "cpio": "--rsh-c[ommand]",
     "diff3": "--d[iff-program]",
-    "g++": "-wrapper",
     "gcc": "-wrapper",
     "go": "-exec --exec -toolexec --toolexec -vettool --vettool",
     "install": "--strip-[program]",
@@ -45,7 +44,8 @@ _OPTIONS: Final = {
     "zip": "-TT --unz[ip-command]",
 }  # fmt: skip
 _SAME: Final = {
-    "bsdtar": "tar", "cc": "gcc", "c++": "g++", "ginstall": "install", "gmake": "make", "gsort": "sort", "gsplit": "split",
+    "bsdtar": "tar", "c++": "gcc", "c89": "gcc", "c99": "gcc", "cc": "gcc", "cpp": "gcc", "g++": "gcc",
+    "ginstall": "install", "gmake": "make", "gsort": "sort", "gsplit": "split",
     "gtar": "tar", "netcat": "nc",
 }  # fmt: skip
 
@@ -63,32 +63,46 @@ def _compile(options: str) -> re.Pattern[str]:
 
 
 _PATTERNS: Final = {name: _compile(options) for name, options in _OPTIONS.items()}
-# A Makefile that is the input, or another file that nobody wrote; or the shell of all its lines.
-_MAKE_INPUT: Final = re.compile(
-    r"-[A-Za-z]*f(?:-|/dev/.*|/proc/.*)|--(?:fi|make)[a-z]*=(?:-|/dev/.*|/proc/.*)|\.?SHELL(?:FLAGS)?[:+?!]*=.*",
-    re.DOTALL,
-)
-_MAKE_FILE: Final = re.compile(r"-[A-Za-z]*f|--(?:fi|make)[a-z]*")
+_MAKE_FILE: Final = re.compile(r"(?:-[A-Za-z]*?f|--(?:fi|make)[a-z]*)=?(.*)", re.DOTALL)
+_MAKE_SHELL: Final = re.compile(r"\.?SHELL(?:FLAGS)?[:+?!]*=.*", re.DOTALL)
+# What compilers have around their names.
+_TARGET_AND_VERSION: Final = re.compile(r"^[a-z0-9_]+-linux-gnu[a-z0-9]*-|-[0-9][0-9.]*$")
 
-PROGRAMS: Final = frozenset(_OPTIONS.keys() | _SAME.keys())
+
+def may_run(name: str) -> bool:
+    """Whether a program is listed here."""
+    return _common_name(name) in _OPTIONS
 
 
 def names_program(argv: Sequence[str]) -> bool:
-    """Whether a command of one of ``PROGRAMS`` has an option that makes it run something.
+    """Whether a command of a program that is listed here has an option that makes it run something.
 
     >>> names_program(["split", "--fil=sh", "f"]), names_program(["split", "-l", "5", "f"])
     (True, False)
     """
-    name = _SAME.get(argv[0], argv[0])
+    name = _common_name(argv[0])
     words = list(argv[1:])
     if name == "tar" and words and not words[0].startswith("-"):  # the old form: letters without a dash
         words[0] = "-" + words[0]
     return any(map(_PATTERNS[name].fullmatch, words)) or (name == "make" and _makes_input(words))
 
 
+def may_be_input(path: str) -> bool:
+    """Whether a path may be the program's own input: ``/dev/stdin``, ``/proc/self/fd/0`` and whatever leads there."""
+    names = path.split("/")
+    return (path.startswith("/") or ".." in names) and ("dev" in names or "proc" in names)
+
+
+def _common_name(program: str) -> str:
+    name = _TARGET_AND_VERSION.sub("", program)
+    return _SAME.get(name, name)
+
+
 def _makes_input(words: Sequence[str]) -> bool:
-    return any(
-        _MAKE_INPUT.fullmatch(word)
-        or (_MAKE_FILE.fullmatch(word) and (following == "-" or following.startswith(("/dev/", "/proc/"))))
-        for word, following in pairwise([*words, ""])
-    )
+    """Whether the Makefile is the input, or a variable is the shell of all its lines."""
+    for word, following in pairwise([*words, ""]):
+        found = _MAKE_FILE.fullmatch(word)
+        file = "" if found is None else found[1] or following
+        if file == "-" or may_be_input(file) or _MAKE_SHELL.fullmatch(word):
+            return True
+    return False

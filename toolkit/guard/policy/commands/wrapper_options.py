@@ -167,11 +167,11 @@ OTHER_RUNNERS: Final = frozenset(
     {
         "aarch64", "abduco", "arm64", "armv7l", "armv8l", "aws-vault", "bear", "bwrap", "catatonit", "catchsegv",
         "ccache", "cgexec", "chamber", "choom", "chpst", "chronic", "chrt", "concurrently", "coresched", "coreutils",
-        "cpulimit", "cross-env", "cross-env-shell", "daemonize", "dbus-run-session", "debconf", "distcc", "doppler",
-        "dotenv", "dotenvx", "dtach", "dumb-init", "eatmydata", "entr", "envchain", "envdir", "envuidgid",
-        "fakechroot", "fakeroot", "fakeroot-sysv", "fakeroot-tcp", "faketime", "firejail", "gdb", "gosu", "guix",
+        "cpulimit", "cross-env", "cross-env-shell", "daemonize", "dbus-launch", "dbus-run-session", "debconf", "distcc",
+        "doppler", "dotenv", "dotenvx", "dtach", "dumb-init", "eatmydata", "entr", "envchain", "envdir", "envuidgid",
+        "fakechroot", "fakeroot", "fakeroot-sysv", "fakeroot-tcp", "faketime", "firejail", "gosu", "guix",
         "hyperfine", "i386", "i486", "i586", "i686", "icecc", "ifne", "keep-one-running", "lckdo", "libtool",
-        "linux32", "linux64", "ltrace", "machinectl", "memusage", "minijail0", "mispipe", "nix-shell", "nocorrect",
+        "linux32", "linux64", "logsave", "ltrace", "machinectl", "memusage", "minijail0", "mispipe", "nix-shell", "nocorrect",
         "noglob", "nsjail", "numactl", "pee", "perf", "pipesz", "pkexec", "ppc64le", "prlimit", "proot", "proxychains",
         "proxychains4", "rlwrap", "run-one", "run-parts", "run-this-one", "runcon", "s390x", "s6-setuidgid",
         "scan-build", "sccache", "scriptlive", "setarch", "setlock", "setpriv", "setuidgid", "softlimit", "sotruss",
@@ -182,13 +182,16 @@ OTHER_RUNNERS: Final = frozenset(
 )  # fmt: skip
 # Programs that run what they read from their input, or from arguments in a form of their own.
 UNREADABLE_RUNNERS: Final = frozenset(
-    {"at", "batch", "capsh", "expect", "newgrp", "nsenter", "parallel", "runuser", "screen", "sem", "sg", "socat"}
+    {
+        "at", "batch", "capsh", "expect", "gdb", "lftp", "lldb", "newgrp", "nsenter", "parallel", "runuser", "screen",
+        "sem", "sg", "socat",
+    }
 )  # fmt: skip
 # Project tools that run a program behind the word `run` or `exec`. Allow rules may name them.
 PROJECT_RUNNERS: Final = frozenset(
     {
-        "asdf", "bun", "bunx", "bundle", "conda", "direnv", "hatch", "mamba", "micromamba", "mise", "npm", "npx", "pdm",
-        "pipenv", "pipx", "pixi", "pnpm", "poetry", "pyenv", "rbenv", "rustup", "rye", "uv", "uvx", "yarn",
+        "asdf", "bun", "bunx", "bundle", "conda", "deno", "direnv", "hatch", "mamba", "micromamba", "mise", "npm",
+        "npx", "pdm", "pipenv", "pipx", "pixi", "pnpm", "poetry", "pyenv", "rbenv", "rustup", "rye", "uv", "uvx", "yarn",
     }
 )  # fmt: skip
 # Behind these words of a project tool is a program; those that are tools themselves run one at once.
