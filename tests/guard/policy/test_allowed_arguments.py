@@ -312,6 +312,8 @@ OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
     ("printf", "printf '%*n' 1 PATH"),
     ("printf", "printf '%ln' PATH"),
     ("git fetch", "git fetch origin +main:main"),
+    ("/usr/lib/git-core/git-push", "/usr/lib/git-core/git-push evil"),
+    ("git-log", "git-log --output=pwned"),
     ("git pull", "git pull origin +main:main"),
     ("date", "date 010100002030"),
     ("date", "date -u 0101"),
@@ -378,7 +380,7 @@ NEIGHBOURS: list[tuple[str, str | list[str]]] = [
     ("pnpm build", "pnpm build"), ("yarn", "yarn build"), ("uv", "uv sync --frozen"), ("uv run pytest", "uv run pytest -q"), ("uv run", "uv run pytest"), ("poetry", "poetry install"),
     ("jobs", "jobs -l"), ("history", "history 5"), ("split", "split -l 5 f"), ("rsync", "rsync -av a b"),
     ("printf", "printf '%s\\n' x"), ("printf", "printf '%d%%\\n' 5"), ("date", "date"), ("date", "date -d yesterday +%s"), ("bun", "bun install"), ("julia", "julia script.jl -e x"),
-    ("Rscript", "Rscript x.R"), ("deno", "deno lint"), ("deno eval", "deno eval 1"),
+    ("Rscript", "Rscript x.R"), ("deno", "deno lint"), ("git-log", "git-log -1"), ("git-lfs", "git-lfs ls-files"), ("deno eval", "deno eval 1"),
 ]  # fmt: skip
 
 

@@ -149,6 +149,9 @@ def _find_unknown(program: str, argv: Sequence[str], own: int) -> str | None:
     """The first word behind the rule's own words that is not known to be harmless."""
     if program in _INTERPRETERS:
         return _check_interpreter(program, argv, own)
+    subcommand = program.removeprefix("git-")
+    if subcommand != program and subcommand in GIT_SUBCOMMANDS:  # /usr/lib/git-core/git-push
+        return _check_git(["git", subcommand, *argv[1:]], own + 1)
     check = _CHECKS.get(program)
     if check is not None:
         return check(argv, own)
