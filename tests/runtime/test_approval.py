@@ -139,7 +139,9 @@ def test_ask_counts_as_offered_only_with_somebody_to_ask(make_door: MakeDoor) ->
     policy = SecurityPolicy(default="deny", **ASK_ADD)
     assert [tool.name for tool in make_door(policy, approver=Person(Approve())).get_allowed_tools()] == ["add"]
     assert make_door(policy).get_allowed_tools() == []
-    assert "no approver is configured" in code(make_door(policy), "add", {"a": 1, "b": 2})
+    assert "no approver is configured: ask the user, or configure an approver" in code(
+        make_door(policy), "add", {"a": 1, "b": 2}
+    )
 
 
 def test_rules_on_paths_decide_call_by_call(make_door: MakeDoor, tmp_path: Path) -> None:
@@ -208,5 +210,5 @@ def test_a_policy_file_inside_the_workspace_is_refused(make_door: MakeDoor, tmp_
     for path in (inside, tmp_path / "link.toml"):
         if path != inside:
             path.symlink_to(inside)
-        with pytest.raises(ValueError, match="is inside the workspace"):
+        with pytest.raises(ValueError, match="is inside the workspace or another root of the tools, where they could"):
             make_door(SecurityPolicy.load(path))

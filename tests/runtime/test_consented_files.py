@@ -211,7 +211,7 @@ def test_writing_what_runs_later_asks_first(
 
     assert words.startswith(f"TOOL_NOT_ALLOWED: '{name}' is not allowed: ")
     assert "can run code for the user later" in words and "ToolkitContext(ask_before_writing=[...])" in words
-    assert words.endswith("and no approver is configured")
+    assert words.endswith("and no approver is configured: ask the user, or configure an approver")
     assert value(make_door(approver=Person(Deny("no"))), name, **arguments).endswith("was not approved: no")
     assert files(settings) == before
     person = Person(APPROVE)

@@ -42,9 +42,12 @@ def workspace(tmp_path: Path) -> Path:
         "touch.sh": "#!/bin/sh\ntouch pwned\n",
         "package.json": '{"scripts": {"test": "true"}}',
         "code.js": "require('fs').writeFileSync('pwned', '')\n",
+        "0/ls": "#!/bin/sh\n/usr/bin/touch pwned\n",
+        "evil.git/hooks/pre-receive": "#!/bin/sh\ntouch ../pwned\n",
+        "remote/hooks/pre-receive": "#!/bin/sh\ntouch ../pwned\n",
     }
     for name, content in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
         (tmp_path / name).chmod(0o755)
     (tmp_path / "evil/b").mkdir()
@@ -55,6 +58,8 @@ def workspace(tmp_path: Path) -> Path:
         "git -c user.name=n -c user.email=e@example.org commit -qm first",
         "tar cf x.tar f",
         "cp x.tar ./--",
+        "git init -q --bare evil.git",
+        "git init -q --bare remote",
     ):
         subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
     return tmp_path
@@ -139,6 +144,17 @@ ESCAPES: list[tuple[str, str | list[str]]] = [
     ("cd | make test", "cd evil; make test"),
     ("cd | python3 script.py", "cd evil && python3 script.py"),
     ("zip", ["zip", "-q", "out.zip", "f", "-T", "-TT", "touch pwned;"]),
+    ("git push", "git push evil.git HEAD:refs/heads/x"),
+    ("git push", "git push ./evil.git HEAD:refs/heads/x"),
+    ("git push", "git push -q -- remote HEAD:refs/heads/x"),
+    ("git push -q", "git push -q remote HEAD:refs/heads/x"),
+    ("git", "git push remote HEAD:refs/heads/x"),
+    ("jobs", "jobs -x touch pwned"),
+    ("history", "history -w pwned"),
+    ("printf | ls", "printf '%n' PATH; ls"),
+    ("printf | ls", "printf -- '%5n' PATH && ls"),
+    ("ruby", ["ruby", "-v", "-e", "File.write('pwned', '')"]),
+    ("lua", ["lua", "-v", "-e", "io.open('pwned', 'w')"]),
 ]  # fmt: skip
 
 
@@ -154,7 +170,7 @@ def test_options_that_write_or_run_are_not_covered(rule: str, command: str | lis
 @pytest.mark.parametrize(("rule", "command"), ESCAPES, ids=name)
 def test_and_would_have_written_or_run(workspace: Path, rule: str, command: str | list[str]) -> None:
     program = rule.split(" | ")[-1].split()[0]
-    if program != "./ok.sh" and shutil.which(program, path=PATH) is None:
+    if program not in ("./ok.sh", "history", "jobs") and shutil.which(program, path=PATH) is None:
         pytest.skip(f"this machine has no {program}")
     argv = ["bash", "--noprofile", "--norc", "-c", command] if isinstance(command, str) else command
     subprocess.run(
@@ -246,6 +262,72 @@ OTHER_ESCAPES: list[tuple[str, str | list[str]]] = [
     ("npm run build", "npm run build --script-sh=./touch.sh"),
     ("file", "file -C -m pwned"),
     ("./git", "./git log --output=pwned"),
+    ("git push", "git push file:///evil.git"),
+    ("git push", "git push https://example.org/x.git"),
+    ("git push", "git push host:x.git"),
+    ("git fetch", "git fetch ./evil"),
+    ("git fetch", "git fetch evil"),
+    ("git fetch", "git fetch -j 4 evil"),
+    ("git fetch", "git fetch --depth 1 5"),
+    ("git fetch", "git fetch 'ext::sh -c x'"),
+    ("git fetch", "git fetch file:///evil"),
+    ("git pull", "git pull ./evil"),
+    ("git pull", "git pull . main"),
+    ("git pull", "git pull --rebase evil main"),
+    ("git clone", "git clone evil there"),
+    ("git ls-remote", "git ls-remote ./evil"),
+    ("git reflog", "git reflog delete 'HEAD@{0}'"),
+    ("git reflog", "git reflog expire --all"),
+    ("git reflog", "git reflog drop --all"),
+    ("git reflog", "git reflog write HEAD a b c"),
+    ("git", "git reflog -q expire --all"),
+    ("git stash", "git stash drop"),
+    ("git stash", "git stash clear"),
+    ("git log", "git log --format=%GS"),
+    ("git log", "git log --pretty 'x%G?'"),
+    ("ruby", "ruby -v -"),
+    ("ruby", "ruby -v script.rb"),
+    ("ruby -v", "ruby -v -e x"),
+    ("lua", "lua -v -"),
+    ("lua5.4", "lua5.4 -v -e x"),
+    ("perl", "perl -v -e x"),
+    ("php", "php -v -r x"),
+    ("node", "node -v -e x"),
+    ("node", "node --version -e x"),
+    ("python3", "python3 -V -c x"),
+    ("python3", "python3 --version -c x"),
+    ("npm", "npm exec touch pwned"),
+    ("npm", "npm --silent exec touch pwned"),
+    ("npm", "npm init evil"),
+    ("pnpm", "pnpm touch pwned"),
+    ("pnpm", "pnpm dlx evil"),
+    ("yarn", "yarn exec touch pwned"),
+    ("bun", "bun x touch pwned"),
+    ("uv", "uv run touch pwned"),
+    ("uv", "uv tool run evil"),
+    ("poetry", "poetry -q run touch pwned"),
+    ("conda", "conda run -n base touch pwned"),
+    ("split", "split --filter='touch pwned' f"),
+    ("rsync", "rsync -e 'touch pwned' f host:"),
+    ("printf", "printf '%*n' 1 PATH"),
+    ("printf", "printf '%ln' PATH"),
+    ("git fetch", "git fetch origin +main:main"),
+    ("/usr/lib/git-core/git-push", "/usr/lib/git-core/git-push evil"),
+    ("git-log", "git-log --output=pwned"),
+    ("git pull", "git pull origin +main:main"),
+    ("date", "date 010100002030"),
+    ("date", "date -u 0101"),
+    ("bun", "bun -e 'x'"),
+    ("bun", "bun --print x"),
+    ("luajit", "luajit -e x"),
+    ("Rscript", "Rscript -e x"),
+    ("julia", "julia -E x"),
+    ("julia", "julia"),
+    ("tclsh", "tclsh"),
+    ("guile", "guile -c x"),
+    ("elixir", "elixir -e x"),
+    ("racket", "racket -e x"),
+    ("deno", "deno eval x"),
 ]  # fmt: skip
 
 
@@ -289,6 +371,16 @@ NEIGHBOURS: list[tuple[str, str | list[str]]] = [
     ("curl", "curl -sSfL https://example.org/x"), ("curl", "curl localhost:8080/x"), ("date", "date -u +%F"), ("tree", "tree -L 2 -a --gitignore"),
     ("fd", "fd -e py -t f x"), ("./ok.sh", "./ok.sh --any option"), ("mytool", "mytool --any --option=x -y"), ("eslint", "eslint --fix src"),
     ("ls | wc", "ls -a | wc -l"), ("cd | ls | cat", "cd src && ls -l && cat f"), ("du", "du -sh ."), ("xxd", "xxd -p -l16 f"), ("xxd", "xxd f"), ("diff", "diff -u a b"),
+    ("git push", "git push"), ("git push", "git push -q upstream main"), ("git push fork", "git push fork main"), ("git", "git push origin main"),
+    ("git fetch", "git fetch --depth 1 origin main"), ("git fetch", "git fetch -j 4 --all"), ("git pull", "git pull --rebase origin main"), ("git pull", "git pull --ff-only"),
+    ("git clone ./a b", "git clone ./a b"), ("git reflog", "git reflog"), ("git reflog", "git reflog show main -n 5"), ("git reflog expire", "git reflog expire --all"),
+    ("git stash", "git stash list"), ("git stash", "git stash pop"), ("git stash drop", "git stash drop"),
+    ("ruby", "ruby -v"), ("ruby", "ruby -w script.rb -v"), ("node", "node --version"), ("perl", "perl -w -v"), ("python3", "python3 -VV"), ("python3", "python3 s.py -V -c"),
+    ("npm", "npm install --silent"), ("npm", "npm run build"), ("npm exec", "npm exec jest"), ("pnpm", "pnpm install"), ("pnpm", "pnpm run build"), ("pnpm", "pnpm --silent test"),
+    ("pnpm build", "pnpm build"), ("yarn", "yarn build"), ("uv", "uv sync --frozen"), ("uv run pytest", "uv run pytest -q"), ("uv run", "uv run pytest"), ("poetry", "poetry install"),
+    ("jobs", "jobs -l"), ("history", "history 5"), ("split", "split -l 5 f"), ("rsync", "rsync -av a b"),
+    ("printf", "printf '%s\\n' x"), ("printf", "printf '%d%%\\n' 5"), ("date", "date"), ("date", "date -d yesterday +%s"), ("bun", "bun install"), ("julia", "julia script.jl -e x"),
+    ("Rscript", "Rscript x.R"), ("deno", "deno lint"), ("git-log", "git-log -1"), ("git-lfs", "git-lfs ls-files"), ("deno eval", "deno eval 1"),
 ]  # fmt: skip
 
 
@@ -344,7 +436,13 @@ def test_only_harmless_variables_are_covered(variable: str, covered: bool) -> No
         ("git log", "git log --output=secret", "Rule('allow', command='git log'): it does not cover '--output'"),
         ("sort", "sort -uo secret", "Rule('allow', command='sort'): it does not cover '-uo'"),
         ("uniq", "uniq f secret", "Rule('allow', command='uniq'): it does not cover one of its arguments"),
-        ("python3", "python3", "Rule('allow', command='python3'): it does not cover a missing argument"),
+        ("python3", "python3", "Rule('allow', command='python3'): it does not cover python3 without a script: it would run its input"),
+        ("node", "node", "Rule('allow', command='node'): it does not cover node without a script: it would run its input"),
+        ("awk", "awk", "Rule('allow', command='awk'): it does not cover awk without a program in the rule's own words"),
+        ("git push", "git push ./secret HEAD", "Rule('allow', command='git push'): it covers only the remotes origin and upstream:"
+            " another name may be a path, whose hooks would run; name the remote in the rule"),
+        ("git fetch", "git fetch secret", "Rule('allow', command='git fetch'): it covers only the remotes origin and upstream:"
+            " another name may be a path, whose hooks would run; name the remote in the rule"),
         ("ls", "ls $(secret)", "allow rules on commands cover only plain words joined by && || ; |"),
         ("cd | ./ok.sh", "cd x; ./ok.sh", "Rule('allow', command='./ok.sh'): it covers this program only in the workspace's own"
             " directory: start it there, without cwd or cd, and give paths from there"),
@@ -378,6 +476,21 @@ def test_long_commands_are_judged_in_linear_time(command: list[str]) -> None:
 
 
 def test_every_program_of_a_rule_that_runs_others_is_refused() -> None:
-    for words in ("env", "/usr/bin/env", "sh", "xargs", "sudo", "flock", "export", "alias", "read", "set", "."):
+    for words in (
+        "env",
+        "/usr/bin/env",
+        "sh",
+        "xargs",
+        "sudo",
+        "flock",
+        "export",
+        "alias",
+        "read",
+        "set",
+        ".",
+        "ccache",
+        "fakeroot-sysv",
+        "sem",
+    ):
         with pytest.raises(PolicyError, match="no rule can allow"):
             Rule("allow", command=words)

@@ -204,6 +204,114 @@ ATTACKS: list[str | list[str]] = [
     ["sh", "-c", "t\\ouch pwned"],
     ["bash", "-c", "$0 pwned", "touch"],
     ["env", "-S", "${X}touch pwned"],
+    # Shells and wrappers behind programs whose options are not known.
+    "echo 'touch pwned' | taskset 1 sh",
+    "echo 'touch pwned' | linux64 sh",
+    "echo 'touch pwned' | linux64 -R dash",
+    "echo 'touch pwned' | setpriv --reuid=0 bash",
+    "echo 'touch pwned' | prlimit --nofile=100 sh",
+    "echo 'touch pwned' | chrt -o 0 sh",
+    "echo touch pwned | taskset 1 xargs env",
+    "echo 'touch pwned' | env linux64 taskset 1 sh",
+    "echo 'touch pwned' | gosu timeout sh",
+    "echo 'touch pwned' | uv run --with timeout sh",
+    "linux64 sh -c 'touch pwned'",
+    # Abbreviated options of git that name a program.
+    "git clone --u='touch pwned;' file:///nowhere there",
+    "git ls-remote --u='touch pwned;' .",
+    "git push --e='touch pwned;' . HEAD",
+    "git push --rece='touch pwned;' . HEAD",
+    "git send-pack --e='touch pwned;' . HEAD",
+    "git send-pack --receive='touch pwned;' . HEAD",
+    "git fetch-pack --e='touch pwned;' . HEAD",
+    "git archive --remote=. --e='touch pwned;' HEAD",
+    "git submodule--helper foreach touch pwned",
+    "git merge-index touch -a",
+    "git web--browse -b touch pwned",
+    "/usr/lib/git-core/git-submodule foreach touch pwned",
+    "/usr/lib/git-core/git-ls-remote --upload-pack='touch pwned;' .",
+    # Programs that run others as their arguments say.
+    "jobs -x touch pwned",
+    "builtin jobs -x touch pwned",
+    "command jobs -x touch pwned",
+    "echo x | split --filter='touch pwned'",
+    "echo x | split --fi 'touch pwned' - part",
+    "sort --compress-program=touch f",
+    "sort --co touch f",
+    "fakeroot touch pwned",
+    "fakeroot-sysv touch pwned",
+    "fakeroot-tcp touch pwned",
+    "echo 'touch pwned' | fakeroot-sysv",
+    "sem touch pwned",
+    "systemd-cat touch pwned",
+    "systemd-inhibit touch pwned",
+    "nix develop -c touch pwned",
+    "nix shell nixpkgs#coreutils --command touch pwned",
+    "nix run nixpkgs#coreutils -- touch pwned",
+    "debconf touch pwned",
+    "sotruss touch pwned",
+    "memusage touch pwned",
+    "pee 'touch pwned'",
+    "lckdo lock touch pwned",
+    "pipesz touch pwned",
+    "uname26 touch pwned",
+    "aarch64 touch pwned",
+    "coresched new -- touch pwned",
+    "ip netns exec x touch pwned",
+    "coreutils --coreutils-prog=touch pwned",
+    "ccache touch pwned",
+    "cross-env X=1 touch pwned",
+    "envdir . touch pwned",
+    "doppler run -- touch pwned",
+    "printf 'x:\\n\\ttouch pwned\\n' | make -f /dev/stdin",
+    "printf 'x:\\n\\ttouch pwned\\n' | make -f -",
+    "printf 'x:\\n\\ttouch pwned\\n' | make -sf-",
+    "printf 'x:\\n\\ttouch pwned\\n' | make --file /dev/stdin",
+    "printf 'x:\\n\\ttouch pwned\\n' | make --makef=-",
+    "make '--eval=$(shell touch pwned)'",
+    "make '--ev=$(shell touch pwned)'",
+    "make x SHELL=touch",
+    "tar cf x.tar -I 'touch pwned' x",
+    "tar cIf 'touch pwned' x.tar x",
+    "tar -cvI 'touch pwned' -f x.tar x",
+    "tar cf x.tar --use-comp='touch pwned' x",
+    "tar cf x.tar . --checkpoint=1 --checkpoint-act='exec=touch pwned'",
+    "tar xf x.tar --to-comm='touch pwned'",
+    "rsync -ave 'touch pwned' x host:",
+    "rsync --rs='touch pwned' x host:",
+    "echo x >f; zip -q o.zip f -T -TT 'touch pwned;'",
+    "rg --pre=touch x",
+    "prove --exec touch pwned",
+    "prove -ve 'touch pwned' x",
+    "man -P 'touch pwned' ls",
+    "wget --use-ask=touch http://localhost/",
+    "sdiff --diff-pr=touch pwned f",
+    "install -s --strip-prog=touch pwned x",
+    "gcc -wrapper touch,pwned -c x.c",
+    "go test -exec touch pwned",
+    "nc -e touch localhost 1",
+    "echo 'touch pwned' | bash /usr/../dev/stdin",
+    "echo 'touch pwned' | bash //dev/stdin",
+    "echo 'touch pwned' | bash /./dev/fd/0",
+    "echo 'touch pwned' | env sh ../../../../../../../dev/stdin",
+    "printf 'x:\\n\\ttouch pwned\\n' | make -f //dev/stdin",
+    "printf '%n' PATH; ls",
+    "logsave log touch pwned",
+    "dbus-launch touch pwned",
+    "gdb -batch -ex 'shell touch pwned'",
+    "lftp -e '!touch pwned'",
+    "tmux send-keys to uch Space pwned Enter",
+    "tmux new-session -d 'touch pwned'",
+    "gcc-12 -wrapper touch,pwned -c x.c",
+    "x86_64-linux-gnu-gcc-12 -wrapper touch,pwned -c x.c",
+    "c99 -wrapper touch,pwned -c x.c",
+    # Shells that read text in ways of their own.
+    "zsh -c 'nice =touch pwned'",
+    "zsh -c 'noglob touch pwned'",
+    "zsh -c 'repeat 1 touch pwned'",
+    "fish -c 'and touch pwned'",
+    "csh -c 'repeat 1 touch pwned'",
+    "nu -c 'run-external touch pwned'",
 ]  # fmt: skip
 # What waits for a terminal, a password or another host, needs a repository with history, or acts outside its directory.
 NOT_RUN = (
@@ -225,8 +333,40 @@ NOT_RUN = (
     "rustup",
     "uvx",
     "bun",
+    # Not every version of git abbreviates or opens these; sort needs more input than memory; the rest waits for a host.
+    "git fetch-pack",
+    "git archive",
+    "git merge-index",
+    "git web--browse",
+    "/usr/lib/git-core",
+    "sort",
+    "rsync",
+    "wget",
+    "nc",
+    "nix",
+    "go",
+    # These need a file or a right of their own, or run the program with other arguments.
+    "printf '%n'",
+    "make x SHELL",
+    "tar xf",
+    "ip netns",
+    "sdiff",
+    "install",
+    "c99",
+    "gcc",
+    "x86_64-linux",
+    "gdb",
+    "tmux",
+    "lftp",
+    "dbus-launch",
+    "rg",
+    "man",
+    "memusage",
+    "systemd-",
+    "echo 'touch pwned' | gosu",
+    "echo 'touch pwned' | uv",
 )
-BUILTINS = ("command", "compgen", "declare", "eval", "exec", "hash", "let", "time", "trap", "unset")
+BUILTINS = ("builtin", "command", "compgen", "declare", "eval", "exec", "hash", "jobs", "let", "time", "trap", "unset")
 
 
 def name(command: str | list[str]) -> str:
@@ -249,6 +389,9 @@ def test_and_would_have_run(tmp_path: Path, command: str | list[str]) -> None:
     if missing:
         pytest.skip(f"this machine has no {missing[0]}")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    if "HEAD" in name(command):
+        author = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+        subprocess.run(["git", *author, "commit", "-q", "--allow-empty", "-m", "first"], cwd=tmp_path, check=True)
     subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=30, env={"PATH": PATH, "HOME": str(tmp_path)})
     assert (tmp_path / "pwned").exists()
 
@@ -261,7 +404,7 @@ NEIGHBOURS: list[str | list[str]] = [
     "nohup make", "nice -n 5 make", "ionice -c 3 make", "stdbuf -oL make", "setsid ls", "sudo -u root ls", "su -c 'ls -l' root",
     "command -v python3", "exec ls", "watch -n 1 ls -l", "script -qc 'ls -l' log", "ssh host ls -l", "chroot / ls", "unshare -r ls",
     "strace -f -e openat ls", "busybox ls", "git -c user.name=n -c user.email=e@example.org commit -m 'touch it'", "git commit -m touch",
-    "git -c alias.x=status x", "git rebase main", "printf '[%s]' touch", "test -f touch", "export X=1", "echo touch", "ls touch",
+    "git -c alias.x=status x", "git rebase main", "printf '[%s]' touch", "printf '%d%%\\n' 5", "test -f touch", "export X=1", "echo touch", "ls touch",
     "python3 -c 'print(1)'", "make touch", "touchy x", ["grep", "$(touch x)", "f"], ["git", "commit", "-m", "don't touch `this`\n"],
     ["timeout", "5", "grep", "a(b", "f"], "uv run pytest -q", "npm run build", "docker run --rm image touchy", "git fetch --prune",
     "git push --recurse-submodules=no", "valgrind ./a.out", "tmux ls", "perf stat ./a.out",
@@ -271,6 +414,14 @@ NEIGHBOURS: list[str | list[str]] = [
     "git ls-files | xargs npx eslint", "git ls-files | xargs uv run ruff check", "pnpm install", "npm exec -- jest", "uvx ruff check",
     "pyenv versions", "rustup show", "bun test", "linux64 uname -m", "uv run ruff check .", "npx prettier --write .",
     "poetry run pytest -k 'local and wait' test", "uv run pytest -k local tests", "npm run source", "xargs -I{} echo {} {}",
+    "taskset 1 make -j4 test", "taskset 1 sh script.sh", "taskset 1 /bin/sh -c 'ls -l'", "linux64 env X=1 uname -m", "setpriv --reuid=0 git status",
+    "git push --dry-run origin main", "git clone --depth=1 https://example.org/x.git", "git push --recurse-submodules=check origin",
+    "/usr/lib/git-core/git-status --short", "git-lfs ls-files", "jobs", "jobs -l", "split -l 5 --verbose f", "split --bytes=1M f part", "sort -u --check f",
+    "sort -t, -k2 f", "fakeroot make install", "nix build .", "nix flake check", "make -f other.mk test", "make -j4 --file=other.mk", "make CC=gcc test",
+    "tar czf x.tgz src", "tar -xf x.tar -C out", "tar --checkpoint=100 -cf x.tar .", "tar cf x.tar --exclude=IF .", "rsync -av a b", "rsync --exclude=x a b",
+    "zip -qr o.zip src", "rg -n --pretty x", "prove -v t", "man ls", "wget -q --user-agent=x https://example.org", "install -m 755 a b", "gcc -Wall -c x.c",
+    "go test -run TestX ./...", "zsh -c 'test a = b && ls'", "zsh -c 'ls -l'", "ip addr show", "ccache gcc -c x.c", "nc -z localhost 80",
+    "bash ./dev/setup.sh", "bash scripts/proc/run.sh", "tmux kill-session -t x", "gcc-12 -O2 -c x.c", "logsave log make",
 ]  # fmt: skip
 
 
@@ -303,6 +454,14 @@ SAME_COMMAND: list[tuple[str, str, bool]] = [
     ("./deploy.sh", "scripts/deploy.sh", True),
     ("./deploy.sh", "cat deploy.sh", False),
     ("/usr/bin/curl", "curl x", True),
+    ("git push", "/usr/lib/git-core/git-push origin", True),
+    ("git push", "linux64 git -C x push", True),
+    ("git push", "git-lfs push", False),
+    # Words are compared as they are written: another spelling of the same options is another command.
+    ("rm -rf", "rm -rf x", True),
+    ("rm -rf", "rm -fr x", False),
+    ("rm -rf", "rm -r -f x", False),
+    ("git push --force", "git push -f", False),
 ]
 
 
@@ -332,6 +491,8 @@ LONG: dict[str, tuple[list[str] | None, str | None]] = {
     "one alias of git after another": (["git", *["-c", "alias.x=!ls"] * 6_000, *["z"] * 7_900], None),
     "a redirection without end": (None, "ls >" + "a" * 120_000 + "$"),
     "one redirection after another": (None, "ls " + ">a " * 40_000 + "$"),
+    "programs that may run others behind a loose runner": (["taskset", "1", *["make"] * 260_000], None),
+    "loose runners in loose runners": (["taskset"] * 9_000, None),
     "options without end": (["git", *["-a"] * 340_000], None),
     "more than a command may have": (["ls", *["a"] * 600_000], None),
     "a longer word than a command may have": (["ls", "a" * 200_000], None),
@@ -358,6 +519,7 @@ def test_commands_below_the_bounds_are_read() -> None:
     files = [f"src/module_{number}.py" for number in range(15_000)]
     assert judge(["timeout", "60", "ruff", *files], Rule("deny", command="touch")) == "allow"
     assert judge(["ls", *["a"] * 500_000], Rule("deny", command="touch")) == "allow"
+    assert judge(["sort", *["a"] * 500_000], Rule("deny", command="touch")) == "allow"
     assert judge("env " * 7 + "ls", Rule("deny", command="touch")) == "allow"
     assert judge("env " * 9 + "ls", Rule("deny", command="touch")) == "deny"
 

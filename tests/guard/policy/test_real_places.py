@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from toolkit import ApprovalRequest, Approve, Deny, Edit, Rule, SecurityPolicy, ToolkitContext, ToolkitError
+from toolkit import ApprovalRequest, Approve, Deny, Edit, Rule, SecurityPolicy, ToolCall, ToolkitContext, ToolkitError
 from toolkit.errors import SandboxViolation, ToolNotAllowed
 from toolkit.generated import create_agent_toolkit
 
@@ -412,7 +412,8 @@ def test_the_approval_of_a_new_file_is_void_in_another_directory(
 ) -> None:
     person = Person(before=lambda: swap(out))
 
-    with pytest.raises(ToolNotAllowed, match="changed while the call waited for approval"):
+    words = "the place of the new file '.*' changed while the call waited for approval, .*; call the tool again"
+    with pytest.raises(ToolNotAllowed, match=words):
         run(root, NEW_FILE, [], tools={"write_file": "ask"}, approver=person)
 
     assert list(root.rglob("new.txt")) == []
@@ -445,6 +446,22 @@ def test_an_edit_is_the_approval_of_its_own_paths(root: Path) -> None:
         run(root, read("secrets/deep/more"), rules, approver=person)
     with pytest.raises(ToolkitError):
         run(root, read("docs/to-key"), rules, approver=Person())
+
+
+@pytest.mark.parametrize("name", ["to-key", "to-secrets/key", "to-secrets/missing", "nowhere"])
+def test_a_refusal_says_that_a_path_leads_elsewhere_but_not_where(root: Path, name: str) -> None:
+    """As the refusal by a deny rule does. It must not tell whether something is there, either."""
+    (root / "docs/to-secrets").symlink_to("../secrets")
+    (root / "docs/nowhere").symlink_to("../secrets/missing")
+    allow = SecurityPolicy("deny", rules=[Rule("allow", path="docs/**")])
+    with create_agent_toolkit(ToolkitContext(root, allow, state_dir=root.parent / "state")) as toolkit:
+        answer = toolkit.call(ToolCall("1", "read_file", {"path": f"docs/{name}"}))
+        assert str(answer.value) == (
+            "TOOL_NOT_ALLOWED: 'read_file' is not allowed: the policy's default is deny"
+            f" ('docs/{name}' leads to a place that no allow rule covers)"
+        )
+        plain = toolkit.call(ToolCall("2", "read_file", {"path": "secrets/key"}))
+        assert str(plain.value).endswith("the policy's default is deny")
 
 
 def test_the_policy_explains_by_the_real_place(root: Path) -> None:

@@ -189,6 +189,10 @@ WRONG_RULES: dict[str, tuple[dict[str, Any], str]] = {
         "a rule has only one condition, not path and host",
     ),
     "command with metacharacters": ({"decision": "deny", "command": "rm *"}, "must be one or more plain words"),
+    "a word of the shell": (
+        {"decision": "deny", "command": "time make"},
+        "'time' is a word of the shell itself; name the program that it runs",
+    ),
     "two commands": ({"decision": "allow", "command": "ls; ls"}, "must be one or more plain words"),
     "a runner allowed": ({"decision": "allow", "command": "xargs"}, "no rule can allow 'xargs'"),
     "empty path": ({"decision": "allow", "path": ""}, "a path rule needs a pattern"),

@@ -92,7 +92,7 @@ class SecurityPolicy(Generic[NameT]):
     def load(cls, path: str | os.PathLike[str]) -> SecurityPolicy[NameT]:
         """Read a policy from a TOML file: ``default``, a table ``[tools]`` and any number of ``[[rules]]``.
 
-        The file must be outside the workspace; that is checked when a toolkit is built with it.
+        The file must be outside the workspace and the other roots; that is checked when a toolkit is built with it.
         """
         name = os.path.basename(path)
         try:
@@ -236,7 +236,10 @@ class SecurityPolicy(Generic[NameT]):
                 if name in known and rule.condition is not None and rule.condition not in known[name]
             ]
         if self.source is not None and any(_is_below(self.source, root) for root in roots):
-            problems.append("the policy file is inside the workspace, where tools could change it; move it out")
+            problems.append(
+                "the policy file is inside the workspace or another root of the tools, where they could read or change it;"
+                " move it out"
+            )
         if problems:
             raise PolicyError("\n".join(problems))
         self._explain, self._known, self._find_hints = explain, known, find_hints

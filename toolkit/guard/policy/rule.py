@@ -216,7 +216,12 @@ class Touched:
         )
 
     def why_uncovered(self, rules: Sequence[Rule[Any]]) -> str:
-        """Why allow rules on commands do not cover the call, if one of them begins like a command of it; else empty."""
+        """Why allow rules do not cover the call, if one of them begins like a command of it or covers a path as it is
+        written; else empty. Where a path leads is not said: nobody may have allowed to look there."""
+        for place in self.places or ():
+            is_covered = place.real is not None and any(rule.allows_real(place.real) for rule in rules)
+            if not is_covered and any(rule.allows_path(place.text) for rule in rules):
+                return f"{place.text!r} leads to a place that no allow rule covers"
         if self.commands is None:
             return ""
         cover = self.commands.find_cover([rule.words for rule in rules])

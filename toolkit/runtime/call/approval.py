@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
@@ -14,6 +14,8 @@ from toolkit.errors import ToolkitError, ToolNotAllowed
 from toolkit.guard.fs.consent import LocatedPath
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.policy.preview import Preview
+
+_NO_FILE: Final = "no file: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +106,12 @@ def check_unchanged(request: ApprovalRequest, fs: SandboxFS | None) -> None:
     now = file_states(fs, request.preview)
     changed = sorted(path for path in request.files if now.get(path) != request.files[path])
     if changed:
+        is_new = all(states.get(changed[0], "").startswith(_NO_FILE) for states in (request.files, now))
+        what = "the place of the new file " if is_new else ""
+        way = "" if is_new else " (the file, or the way to it)"
         raise ToolNotAllowed(
-            f"{changed[0]!r} changed while the call waited for approval (the file, or the way to it),"
-            f" so the approval no longer holds; read it and call the tool again",
+            f"{what}{changed[0]!r} changed while the call waited for approval{way},"
+            f" so the approval no longer holds; {'' if is_new else 'read it and '}call the tool again",
             tool_name=request.tool_name,
             details={"changed": changed},
         )
@@ -124,8 +129,8 @@ def file_states(fs: SandboxFS | None, preview: Preview) -> dict[str, str]:
         try:
             content = str(fs.fingerprint(path))
         except ToolkitError as error:
-            content = str(error)
-        states[path] = f"{fs.locate(path).identity}{content}"
+            content = f"{_NO_FILE}{error}"
+        states[path] = f"{content}\n{fs.locate(path).identity}"
     return states
 
 

@@ -60,7 +60,9 @@ def not_admitted(tool: Tool) -> ToolNotAllowed:
 
 def not_allowed(name: str, verdict: Verdict) -> ToolNotAllowed:
     """The refusal of a call by the policy, with the reason."""
-    asked = ", and no approver is configured" if verdict.decision == "ask" else ""
+    asked = (
+        ", and no approver is configured: ask the user, or configure an approver" if verdict.decision == "ask" else ""
+    )
     details = {"decision": verdict.decision, "because": verdict.because}
     return ToolNotAllowed(f"{name!r} is not allowed: {verdict.because}{asked}", tool_name=name, details=details)
 

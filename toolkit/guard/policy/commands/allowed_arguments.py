@@ -14,8 +14,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from toolkit.guard.policy.commands.git_options import GIT_GLOBAL, GIT_GLOBAL_VALUED, GIT_SUBCOMMANDS
-from toolkit.guard.policy.commands.look_through import name_of
+from toolkit.guard.policy.commands.git_options import (
+    FORMATS_SIGNATURES,
+    GIT_GLOBAL,
+    GIT_GLOBAL_VALUED,
+    GIT_SUBCOMMANDS,
+    KNOWN_REMOTES,
+    LOSING,
+    REMOTE_SUBCOMMANDS,
+)
+from toolkit.guard.policy.commands.look_through import PRINTF_SETS, name_of
 from toolkit.guard.policy.commands.program_options import (
     ANYWHERE,
     FIND_VALUED,
@@ -25,7 +33,8 @@ from toolkit.guard.policy.commands.program_options import (
     RUST_TEST_OPTIONS,
     TEST_OPERATORS,
 )
-from toolkit.guard.policy.commands.wrapper_options import RUNNERS
+from toolkit.guard.policy.commands.running_options import may_be_input, may_run, names_program
+from toolkit.guard.policy.commands.wrapper_options import PROJECT_RUNNERS, RUNNERS, RUNS_PROGRAM
 
 # Shell builtins that change what later commands mean, or evaluate their arguments.
 _SHELL_STATE: Final = frozenset(
@@ -44,13 +53,26 @@ _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_.,:/@=+-]+", re.ASCII)
 _WEB_ADDRESS: Final = re.compile(r"https?://|[A-Za-z0-9.-]+:[0-9]+(/|$)", re.ASCII)
 # Letters of harmless options before the script, and options that take the place of a script.
 _INTERPRETERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "elixir": ("", ("-v", "--version")),
+    "guile": ("", ("-v", "--version")),
+    "julia": ("", ("-v", "--version")),
     "lua": ("", ("-v",)),
+    "luajit": ("", ("-v",)),
     "node": ("", ("-v", "--version")),
     "perl": ("tTwW", ("-v", "--version")),
     "php": ("", ("-v", "--version")),
     "python": ("BEIOPSbqsuv", ("-V", "-VV", "--version")),
+    "racket": ("", ("-v", "--version")),
+    "Rscript": ("", ("--version",)),
+    "tclsh": ("", ()),
     "ruby": ("w", ("-v", "--version")),
 }
+# Words of project tools behind which any program may stand.
+_RUN_WORDS: Final = RUNS_PROGRAM | {"create", "dlx", "eval", "init", "tool", "-e", "--eval", "-p", "--print"}
+_SCRIPT_RUNNERS: Final = frozenset({"npm", "pnpm", "yarn"})
+_PNPM_WORDS: Final = frozenset(
+    {"add", "audit", "i", "install", "list", "ls", "outdated", "remove", "run", "start", "t", "test", "update", "why"}
+)
 _PROGRAM_TEXT: Final = frozenset({"-", "-c", "-e", "-E", "-p", "-r", "--eval", "--print"})
 
 
@@ -87,7 +109,7 @@ def find_uncovered(argv: Sequence[str], own: int, *, in_workspace: bool) -> str 
             " paths from there"
         )
     word = _find_unknown(program, argv, own)
-    return None if word is None else f"it does not cover {_shown(word)}"
+    return None if word is None else _describe(program, argv, word)
 
 
 def never_allowed(program: str) -> str | None:
@@ -106,22 +128,38 @@ def _common_name(program: str) -> str:
     return short if short in _INTERPRETERS else name
 
 
-def _shown(word: str) -> str:
-    """An option by its name alone. Other arguments are not repeated: they may be anything."""
+def _describe(program: str, argv: Sequence[str], word: str) -> str:
+    """What is not covered: an option by its name alone. Other arguments are not repeated: they may be anything."""
     name = word.partition("=")[0][:40]
     if re.fullmatch(r"-[A-Za-z0-9-]+", name):
-        return f"'{name}'"
-    return "one of its arguments" if word else "a missing argument"
+        return f"it does not cover '{name}'"
+    if program in _INTERPRETERS and not word:
+        return f"it does not cover {name_of(argv[0])[:40]} without a script: it would run its input"
+    if program == "awk" and not word:
+        return "it does not cover awk without a program in the rule's own words"
+    if program == "git" and not REMOTE_SUBCOMMANDS.isdisjoint(argv) and not word.startswith(("+", ":")):
+        return (
+            "it covers only the remotes origin and upstream: another name may be a path, whose hooks would run;"
+            " name the remote in the rule"
+        )
+    return "it does not cover one of its arguments"
 
 
 def _find_unknown(program: str, argv: Sequence[str], own: int) -> str | None:
     """The first word behind the rule's own words that is not known to be harmless."""
     if program in _INTERPRETERS:
         return _check_interpreter(program, argv, own)
+    subcommand = program.removeprefix("git-")
+    if subcommand != program and subcommand in GIT_SUBCOMMANDS:  # /usr/lib/git-core/git-push
+        return _check_git(["git", subcommand, *argv[1:]], own + 1)
     check = _CHECKS.get(program)
     if check is not None:
         return check(argv, own)
+    if program in PROJECT_RUNNERS:
+        return _check_project_runner(program, argv, own)
     table = PROGRAM_OPTIONS.get(program)
+    if table is None and may_run(program):
+        return next((word for word in argv[own:] if names_program([program, word])), None)
     return None if table is None else table.find_unknown(argv[own:])
 
 
@@ -135,18 +173,12 @@ def _check_interpreter(program: str, argv: Sequence[str], own: int) -> str | Non
         if is_own and (word in _PROGRAM_TEXT or not word.startswith("-")):
             return None  # the rule names the program or the script; the rest are its arguments
         if not word.startswith("-"):
-            return word if _is_input(word) else None
-        if word in instead:
-            return None
+            return word if may_be_input(word) else None
+        if word in instead:  # ruby and lua go on with what is behind
+            return None if place + 1 == len(argv) else argv[place + 1]
         if not is_own and (word == "-" or not set(letters).issuperset(word[1:])):
             return word
     return ""  # it would read its program from its input
-
-
-def _is_input(path: str) -> bool:
-    """Whether a path may be the program's own input: ``/dev/stdin``, ``/proc/self/fd/0`` and whatever leads there."""
-    names = path.split("/")
-    return (path.startswith("/") or ".." in names) and ("dev" in names or "proc" in names)
 
 
 def _check_git(argv: Sequence[str], own: int) -> str | None:
@@ -158,16 +190,23 @@ def _check_git(argv: Sequence[str], own: int) -> str | None:
         place += 2 if word in GIT_GLOBAL_VALUED else 1
     if place >= len(argv):
         return None
-    rest = argv[max(own, place + 1) :]
-    if argv[place] == "push":  # `+main` is --force, `:main` is --delete
-        forced = next((word for word in rest if word.startswith(("+", ":"))), None)
-        if forced is not None:
-            return forced
-    table = GIT_SUBCOMMANDS.get(argv[place])
-    if table is not None:
-        return table.find_unknown(rest)
-    # A subcommand that is not known is covered word by word, as the rule has it.
-    return argv[place] if place >= own else next(iter(rest), None)
+    name, rest = argv[place], argv[max(own, place + 1) :]
+    odd = next((word for word in rest if _is_odd_for_git(name, word)), None)
+    table = GIT_SUBCOMMANDS.get(name)
+    if table is None:  # covered word by word, as the rule has it
+        return name if place >= own else next(iter(rest), None)
+    unknown = odd or table.find_unknown(rest)
+    if unknown is not None or name not in REMOTE_SUBCOMMANDS:
+        return unknown
+    is_named = any(not word.startswith("-") for word in argv[place + 1 : own])
+    return next((word for word in table.find_operands(rest)[:1] if not is_named and word not in KNOWN_REMOTES), None)
+
+
+def _is_odd_for_git(subcommand: str, word: str) -> bool:
+    """Whether a word forces, deletes or drops something, or lets a format run the program that checks signatures."""
+    if subcommand in REMOTE_SUBCOMMANDS and word.startswith(("+", ":")):  # `+main` is --force, `:main` is --delete
+        return True
+    return word in LOSING.get(subcommand, ()) or (subcommand in FORMATS_SIGNATURES and "%G" in word)
 
 
 def _check_find(argv: Sequence[str], own: int) -> str | None:
@@ -235,6 +274,20 @@ def _check_cargo(argv: Sequence[str], own: int) -> str | None:
     return word or RUST_TEST_OPTIONS.find_unknown(rest[end + 1 :])
 
 
+def _check_project_runner(program: str, argv: Sequence[str], own: int) -> str | None:
+    """A rule on a project tool covers no program that the tool runs, unless its own words say so: ``uv run``."""
+    scripts = program in _SCRIPT_RUNNERS  # their `run` starts a script of the project
+    rest = argv[own:]
+    if _RUN_WORDS.isdisjoint(argv[1:own]):
+        odd = next((word for word in rest if word in _RUN_WORDS and not (scripts and word == "run")), None)
+        if odd is None and program == "pnpm" and own == 1:  # what pnpm does not know, it runs
+            first = next((word for word in rest if word not in ("-s", "--silent")), "install")
+            odd = None if first in _PNPM_WORDS else first
+        if odd is not None:
+            return odd
+    return _check_scripts(argv, own) if scripts else None
+
+
 def _check_scripts(argv: Sequence[str], own: int) -> str | None:
     """``npm`` and others hand other words and everything behind ``--`` to a script; old ones do not quote them."""
     rest = argv[own:]
@@ -269,6 +322,21 @@ def _check_awk(argv: Sequence[str], own: int) -> str | None:
     return next((word for word in argv[own:] if word.startswith("-") or "=" in word), None)
 
 
+def _check_printf(argv: Sequence[str], own: int) -> str | None:
+    """``printf %n PATH`` sets a variable."""
+    rest = argv[own:]
+    return next((word for word in rest if PRINTF_SETS.search(word)), None) or PROGRAM_OPTIONS["printf"].find_unknown(
+        rest
+    )
+
+
+def _check_date(argv: Sequence[str], own: int) -> str | None:
+    """``date 01012030`` sets the clock."""
+    rest, table = argv[own:], PROGRAM_OPTIONS["date"]
+    odd = table.find_unknown(rest)
+    return odd or next((word for word in table.find_operands(rest) if not word.startswith("+")), None)
+
+
 def _check_less(argv: Sequence[str], own: int) -> str | None:
     """``+!command`` is run."""
     rest = argv[own:]
@@ -279,17 +347,16 @@ _CHECKS: Final[dict[str, Callable[[Sequence[str], int], str | None]]] = {
     "awk": _check_awk,
     "cargo": _check_cargo,
     "curl": _check_curl,
+    "date": _check_date,
     "find": _check_find,
     "git": _check_git,
     "go": _check_go,
     "less": _check_less,
     "make": _check_make,
-    "npm": _check_scripts,
-    "pnpm": _check_scripts,
+    "printf": _check_printf,
     "pytest": _check_pytest,
     "sed": _check_sed,
     "tar": _check_tar,
     "test": _check_test,
     "tree": _check_tree,
-    "yarn": _check_scripts,
 }

@@ -17,6 +17,15 @@ GIT_GLOBAL: Final = make_table(
 GIT_GLOBAL_VALUED: Final = frozenset({"-C", "-c", "--attr-source", "--git-dir", "--namespace", "--work-tree"})
 """Only a rule's own words may have these."""
 
+KNOWN_REMOTES: Final = frozenset({"origin", "upstream"})
+"""What git takes for the name of a remote is a path if there is no such remote. These are hardly ever names of folders."""
+REMOTE_SUBCOMMANDS: Final = frozenset({"fetch", "pull", "push"})
+"""Their first operand is a remote. ``clone`` and ``ls-remote`` are covered only word by word."""
+FORMATS_SIGNATURES: Final = frozenset({"diff-tree", "log", "reflog", "rev-list", "shortlog", "show"})
+"""``%G`` in a format of theirs checks signatures, as ``--show-signature`` does."""
+# What destroys history or work that cannot be brought back.
+LOSING: Final = {"reflog": frozenset({"delete", "drop", "expire", "write"}), "stash": frozenset({"clear", "drop"})}
+
 _DIFF: Final = """
     --patch --no-patch --raw --stat[=] --numstat --shortstat --compact-summary --dirstat[=] --summary --name-only
     --name-status

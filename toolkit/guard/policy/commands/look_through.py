@@ -2,9 +2,10 @@
 
 Promise: a command behind a wrapper of ``wrapper_options`` (``sh -c``, ``env``, ``xargs``, ``find -exec``, ``sudo``,
 ``git -c alias.x=!…`` and others, in each other as well) is found, or the whole counts as unreadable, which every deny and
-ask rule on commands matches. Unreadable are: shell text that ``run_commands`` cannot read, options of a wrapper that are not
-known, shells that read their input, variables that make programs run other code, nesting deeper than 8 wrappers, and commands
-that are longer than the process guard accepts. Time is linear in the length of the command.
+ask rule on commands matches. Unreadable are: shell text that ``run_commands`` cannot read or that is for a shell of another
+grammar, options of a wrapper that are not known, options of ``running_options``, shells that read their input, variables that
+make programs run other code, nesting deeper than 8 wrappers, and commands that are longer than the process guard accepts.
+Time is linear in the length of the command.
 
 Limit: what a program does by itself is not seen. A script, ``make``, ``awk``, ``python -c``, a link to a denied program under
 another name: the process sandbox decides what they can do.
@@ -18,6 +19,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from toolkit.guard.policy.commands.git_runs import find_git_runs
+from toolkit.guard.policy.commands.running_options import may_be_input, may_run, names_program
 from toolkit.guard.policy.commands.shell_words import MAX_TEXT, UNKNOWN_WORDS, plain_commands, run_commands
 from toolkit.guard.policy.commands.wrapper_options import (
     EVALUATES_BRACKETS,
@@ -40,26 +43,16 @@ _MAX_DEPTH: Final = 8
 _MAX_WRAPPED_WORDS: Final = 20_000  # of all wrappers in a call together
 
 _LOADERS: Final = ("ld-linux", "ld-musl", "ld.so")
+_GIT_PROGRAM: Final = "git-"
+_HARMLESS_TMUX: Final = frozenset({"-V", "has-session", "kill-server", "kill-session", "list-sessions", "ls"})
+PRINTF_SETS: Final = re.compile(r"%[-+ #'0-9.*$]*[hlLjtz]*n")
+"""``printf %n PATH`` sets a variable."""
 _FIND_EXEC: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SHELL_LETTERS: Final = frozenset("BCEHOPTabcefhiklmnoprstuvx")
 _OTHER_SHELL_LETTERS: Final = frozenset("ciln")  # of shells whose other letters may have values
 _OTHER_SHELLS: Final = frozenset({"csh", "elvish", "fish", "nu", "pwsh", "tcsh", "xonsh"})
 _SHELL_LONG: Final = frozenset(
     {"--login", "--noediting", "--noprofile", "--norc", "--posix", "--restricted", "--verbose"}
-)
-# Subcommands and options of git that run a program of the caller's choice in ways that are not looked into.
-_OPAQUE_GIT: Final = frozenset(
-    {"difftool", "filter-branch", "for-each-repo", "hook", "instaweb", "mergetool", "remote-ext", "send-email"}
-)
-_OPAQUE_GIT_OPTIONS: Final = ("--exec", "--extcmd", "--open-files-in-pager", "--receive-pack", "--upload-pack")
-_OPAQUE_OPTIONS_OF: Final = {
-    "clone": re.compile(r"-[A-Za-z0-9]*[cu].*|--co.*", re.DOTALL),  # a setting, the program on the other side
-    "grep": re.compile(r"-[A-Za-z0-9]*O.*", re.DOTALL),  # the pager
-}
-_HARMLESS_GIT_SETTING: Final = re.compile(
-    r"(user\.(name|email)|color\.[a-z.]+|advice\.[a-z]+|core\.(quotepath|autocrlf|filemode)|commit\.gpgsign|"
-    r"init\.defaultbranch|log\.date|safe\.directory|protocol\.version|pull\.(ff|rebase)|push\.default)(=.*)?",
-    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -128,10 +121,11 @@ class _Search:
         if depth == 0 and (sum(map(len, argv)) + len(argv) > _MAX_ARGV or max(map(len, argv)) > MAX_TEXT):
             raise _Unreadable
         self.by_name[name].append(argv)
-        reader = _READERS.get(name) or (_read_loosely if name.startswith(_LOADERS) else None)
+        reader = _find_reader(name)
         if reader is None:
             return
-        self._wrapped_words += len(argv)
+        if depth > 0 or reader is not _read_running_options:  # `sort` of many files is no wrapper
+            self._wrapped_words += len(argv)
         if depth == _MAX_DEPTH or self._wrapped_words > _MAX_WRAPPED_WORDS:
             raise _Unreadable
         if name in RUNNERS or reader is _read_loosely:
@@ -140,6 +134,14 @@ class _Search:
 
 
 _Reader = Callable[[_Search, tuple[str, ...], int], None]
+
+
+def _find_reader(name: str) -> _Reader | None:
+    if name.startswith(_LOADERS):
+        return _read_loosely
+    if name.startswith(_GIT_PROGRAM):
+        return _read_git_program
+    return _READERS.get(name) or (_read_running_options if may_run(name) else None)
 
 
 def _read_wrapper(search: _Search, argv: tuple[str, ...], depth: int) -> None:
@@ -220,6 +222,8 @@ def _read_shell(search: _Search, argv: tuple[str, ...], depth: int) -> None:
         has_text |= "c" in letters
         reads_input |= "s" in letters
         place += 1 + letters.count("o") + letters.count("O")
+    if has_text and argv[0] in _OTHER_SHELLS:  # they have a grammar of their own
+        raise _Unreadable
     if has_text and place < len(argv):
         search.read_text(argv[place], depth)
     elif has_text or reads_input:
@@ -234,7 +238,7 @@ def _read_source(search: _Search, argv: tuple[str, ...], depth: int) -> None:
 
 def _read_script(search: _Search, words: tuple[str, ...], depth: int) -> None:
     """A file that a shell reads. What is in it is not seen, as for any program; but it must be a file."""
-    if not words or words[0].startswith(("-", "/dev/", "/proc/")):
+    if not words or words[0].startswith("-") or may_be_input(words[0]):
         raise _Unreadable
     search.read_argv(words, depth)
 
@@ -267,64 +271,45 @@ def _read_fd(search: _Search, argv: tuple[str, ...], depth: int) -> None:
 
 
 def _read_git(search: _Search, argv: tuple[str, ...], depth: int) -> None:
-    place, aliases = 1, []
-    while place < len(argv) and argv[place].startswith("-"):
-        word = argv[place]
-        if word.startswith(("--config-env", "--exec-path=")):
-            raise _Unreadable
-        if word == "-c" and place + 1 < len(argv):
-            key, _, value = argv[place + 1].partition("=")
-            if key.lower().startswith("alias."):
-                aliases.append(value)
-            elif not _HARMLESS_GIT_SETTING.fullmatch(argv[place + 1]):
-                raise _Unreadable
-        place += 2 if word in ("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--attr-source") else 1
-    words = argv[place:]
-    if _has_unknown_words(argv[: place + 1]) or len(aliases) > 1:
+    found = find_git_runs(argv)
+    if found is None:
         raise _Unreadable
-    for alias in aliases:
-        commands = plain_commands(alias.removeprefix("!"))
-        if commands is None:
-            raise _Unreadable
-        commands[-1] = (*commands[-1], *words[1:])
-        for command in commands:
-            search.read_argv(command if alias.startswith("!") else ("git", *command), depth)
-    _read_git_subcommand(search, words, depth)
+    for command in found.commands:
+        search.read_argv(command, depth)
+    for text in found.texts:
+        search.read_text(text, depth)
 
 
-def _read_git_subcommand(search: _Search, words: tuple[str, ...], depth: int) -> None:
-    """The subcommands that run what their arguments say."""
-    name = words[0] if words else ""
-    if name in _OPAQUE_GIT or (name in ("bisect", "rebase", "submodule") and _has_unknown_words(words)):
-        raise _Unreadable
-    if words[:2] == ("bisect", "run"):
-        search.read_argv(words[2:], depth)
-    elif name == "submodule" and "foreach" in words:
-        command = [word for word in words[words.index("foreach") + 1 :] if word not in ("--recursive", "--quiet", "-q")]
-        search.read_text(" ".join(command), depth)
-    elif name == "rebase":
-        for word, following in zip(words, [*words[1:], ""], strict=True):
-            found = re.fullmatch(r"--e(?:x|xe|xec)?(?:=(.*))?|-[A-Za-wyz]*x(.*)", word, re.DOTALL)
-            if found is not None:
-                search.read_text(found[1] or found[2] or following, depth)
-    elif any(_runs_program_of_git(name, word) for word in words):
+def _read_git_program(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    """``/usr/lib/git-core/git-push``: the same as ``git push``."""
+    search.read_argv(("git", argv[0].removeprefix(_GIT_PROGRAM), *argv[1:]), depth)
+
+
+def _read_running_options(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    if names_program(argv):
         raise _Unreadable
 
 
-def _runs_program_of_git(subcommand: str, word: str) -> bool:
-    """Whether an option of git, which may be abbreviated, names a program."""
-    own = _OPAQUE_OPTIONS_OF.get(subcommand)
-    if own is not None and own.fullmatch(word):
-        return True
-    option = word.partition("=")[0]
-    return len(option) > 3 and any(full.startswith(option) for full in _OPAQUE_GIT_OPTIONS)
+def _read_tmux(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    """What it types into a terminal is not looked into."""
+    if argv[1:2] and argv[1] not in _HARMLESS_TMUX:
+        raise _Unreadable
+
+
+def _read_jobs(search: _Search, argv: tuple[str, ...], depth: int) -> None:
+    """``jobs -x`` runs a command."""
+    if any("x" in word or UNKNOWN_WORDS in word for word in argv[1:] if not word.startswith("%")):
+        raise _Unreadable
 
 
 def _read_loosely(search: _Search, argv: tuple[str, ...], depth: int) -> None:
     """A program that runs others, with options that are not known: whatever can be a command is taken for one."""
     if len(argv) == 1:
         raise _Unreadable
+    _read_wrappers_among(search, argv[1:], depth)
     for word in argv[1:]:
+        if _is_wrapper(word):
+            continue
         if word.startswith("-"):
             value = word.partition("=")[2] if word.startswith("--") else word[2:]
             if value and not value.isdecimal():
@@ -346,13 +331,19 @@ def _read_project_runner(search: _Search, argv: tuple[str, ...], depth: int) -> 
         _read_call_options(search, argv, depth)
     if argv[0] == "pnpm" and not {"-c", "--shell-mode"}.isdisjoint(argv):
         raise _Unreadable
-    wrapped = next((place for place, word in enumerate(words) if _is_wrapper(word)), len(words))
-    search.read_argv(words[wrapped:], depth)
+    _read_wrappers_among(search, words, depth)
+
+
+def _read_wrappers_among(search: _Search, words: tuple[str, ...], depth: int) -> None:
+    """Any word may be the program. All are read, not only the first: that may be the value of an option."""
+    for place, word in enumerate(words):
+        if _is_wrapper(word):
+            search.read_argv(words[place:], depth)
 
 
 def _is_wrapper(word: str) -> bool:
     """Whether a word may be a program that runs others. ``.`` and other builtins of a shell are no programs."""
-    return name_of(word) in _READERS and word not in SHELL_BUILTINS
+    return _find_reader(name_of(word)) is not None and word not in SHELL_BUILTINS
 
 
 def _read_call_options(search: _Search, argv: tuple[str, ...], depth: int) -> None:
@@ -377,7 +368,7 @@ def _read_evaluating(search: _Search, argv: tuple[str, ...], depth: int) -> None
 
 
 def _read_printf(search: _Search, argv: tuple[str, ...], depth: int) -> None:
-    if any(word.startswith(("-v", UNKNOWN_WORDS)) for word in argv[1:2]):
+    if any(word.startswith(("-v", UNKNOWN_WORDS)) for word in argv[1:2]) or any(map(PRINTF_SETS.search, argv)):
         raise _Unreadable
 
 
@@ -407,6 +398,8 @@ _READERS: Final[dict[str, _Reader]] = {
     **_readers(("fd", "fdfind"), _read_fd),
     "find": _read_find,
     "git": _read_git,
+    "jobs": _read_jobs,
     "printf": _read_printf,
+    "tmux": _read_tmux,
     "trap": _read_trap,
 }

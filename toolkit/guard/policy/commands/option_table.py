@@ -61,6 +61,23 @@ class OptionTable:
             place += used
         return None
 
+    def find_operands(self, words: Sequence[str]) -> list[str]:
+        """The words that are neither options nor their values, if ``find_unknown`` finds nothing.
+
+        >>> make_table("q", "j").find_operands(["-q", "-j", "4", "origin", "--", "main"])
+        ['origin', 'main']
+        """
+        operands: list[str] = []
+        place = 0
+        while place < len(words):
+            word = words[place]
+            if word == "--":
+                return [*operands, *words[place + 1 :]]
+            if not _is_option(word):
+                operands.append(word)
+            place += max(1, self._count_words(word)) if _is_option(word) else 1
+        return operands
+
     def _count_words(self, word: str) -> int:
         """How many words an option takes, one or two; 0 if it is not known."""
         if self.takes_numbers and _NEGATIVE_NUMBER.fullmatch(word):

@@ -58,6 +58,8 @@ PROGRAM_OPTIONS: Final[dict[str, OptionTable]] = {
     ),
     "file": make_table("0LNbhiknprs", "", "--brief --mime --mime-type --mime-encoding --dereference"
         " --no-dereference --version"),
+    "history": make_table(operands=1),
+    "jobs": make_table("lnprs"),
     "less": make_table("EFGIMNQRSXegimnqs"),
     "make": make_table(
         "Bikns", "", "--always-make --ignore-errors --keep-going --just-print --dry-run --silent --quiet --no-print-directory"

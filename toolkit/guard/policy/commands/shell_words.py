@@ -39,10 +39,12 @@ _SEPARATOR: Final = re.compile(rf"{_OPERATOR.pattern}|\n")
 _REDIRECTION: Final = re.compile(
     rf"[0-9]?(?:>>|>|<)(?:&[0-9]| *(?>(?:{_PART.pattern})+))(?= |$|\n|{_OPERATOR.pattern})", re.ASCII
 )
-_KEYWORDS: Final = frozenset(
+# zsh puts the path of a program for `=program`.
+_ZSH_PROGRAM: Final = re.compile(r"=[^=]")
+SHELL_KEYWORDS: Final = frozenset(
     {
-        "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then", "time",
-        "until", "while",
+        "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "foreach", "function", "if", "in", "repeat",
+        "select", "then", "time", "until", "while",
     }
 )  # fmt: skip
 
@@ -116,10 +118,12 @@ def _read_word(text: str, place: int, *, first: bool, loosely: bool) -> tuple[st
     text_of_word = found[0]
     if first:
         # A plain command does not start with a quoted program, an assignment or a keyword.
-        is_program = _PLAIN.fullmatch(text_of_word) and "=" not in text_of_word and text_of_word not in _KEYWORDS
+        is_program = _PLAIN.fullmatch(text_of_word) and "=" not in text_of_word and text_of_word not in SHELL_KEYWORDS
         return (text_of_word, end) if is_program else None
     if text_of_word == r"\;":
         return ";", end
+    if loosely and _ZSH_PROGRAM.match(text_of_word):
+        return None
     if not loosely:
         return "".join("".join(parts) for parts in _PART.findall(text_of_word)), end
     found_parts = _GLOB_PART.findall(text_of_word)

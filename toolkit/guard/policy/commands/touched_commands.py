@@ -14,7 +14,7 @@ from toolkit.errors import PolicyError
 from toolkit.guard.policy.commands.allowed_arguments import find_uncovered, never_allowed
 from toolkit.guard.policy.commands.look_through import UNREADABLE, RunCommands, find_run_commands
 from toolkit.guard.policy.commands.matching import begins_with, matches_any
-from toolkit.guard.policy.commands.shell_words import plain_commands, run_commands
+from toolkit.guard.policy.commands.shell_words import SHELL_KEYWORDS, plain_commands, run_commands
 from toolkit.guard.policy.preview import Preview
 from toolkit.guard.process.environment import is_harmless
 
@@ -22,6 +22,12 @@ from toolkit.guard.process.environment import is_harmless
 def read_rule(command: str, decision: Literal["allow", "ask", "deny"]) -> tuple[str, ...]:
     """The words of a rule's command."""
     plain = plain_commands(command)
+    first = command.split(" ")[0]
+    if first in SHELL_KEYWORDS:
+        raise PolicyError(
+            f"a rule's command must begin with a program, and {first!r} is a word of the shell itself; name the program"
+            " that it runs"
+        )
     if plain is None or len(plain) != 1:
         raise PolicyError(f"a rule's command must be one or more plain words such as 'git log', not {command!r}")
     reason = never_allowed(plain[0][0]) if decision == "allow" else None

@@ -165,22 +165,33 @@ SHELL_BUILTINS: Final = frozenset({".", "source", "trap", *OPAQUE_BUILTINS, *EVA
 # Programs that run others in ways that are not looked into: any later word counts as a program, quoted text as shell text.
 OTHER_RUNNERS: Final = frozenset(
     {
-        "bwrap", "catchsegv", "cgexec", "choom", "chronic", "chrt", "dbus-run-session", "dumb-init", "eatmydata", "entr",
-        "fakeroot", "faketime", "firejail", "gdb", "gosu", "hyperfine", "i386", "ifne", "linux32", "linux64", "ltrace",
-        "nix-shell", "numactl", "perf", "pkexec", "prlimit", "proot", "proxychains", "proxychains4", "rlwrap", "run-parts",
-        "runcon", "setarch", "setpriv", "ssh-agent", "start-stop-daemon", "su-exec", "systemd-run", "taskset", "tini", "tmux",
-        "torsocks", "uclampset", "unbuffer", "valgrind", "watchexec", "x86_64", "xvfb-run",
+        "aarch64", "abduco", "arm64", "armv7l", "armv8l", "aws-vault", "bear", "bwrap", "catatonit", "catchsegv",
+        "ccache", "cgexec", "chamber", "choom", "chpst", "chronic", "chrt", "concurrently", "coresched", "coreutils",
+        "cpulimit", "cross-env", "cross-env-shell", "daemonize", "dbus-launch", "dbus-run-session", "debconf", "distcc",
+        "doppler", "dotenv", "dotenvx", "dtach", "dumb-init", "eatmydata", "entr", "envchain", "envdir", "envuidgid",
+        "fakechroot", "fakeroot", "fakeroot-sysv", "fakeroot-tcp", "faketime", "firejail", "gosu", "guix",
+        "hyperfine", "i386", "i486", "i586", "i686", "icecc", "ifne", "keep-one-running", "lckdo", "libtool",
+        "linux32", "linux64", "logsave", "ltrace", "machinectl", "memusage", "minijail0", "mispipe", "nix-shell", "nocorrect",
+        "noglob", "nsjail", "numactl", "pee", "perf", "pipesz", "pkexec", "ppc64le", "prlimit", "proot", "proxychains",
+        "proxychains4", "rlwrap", "run-one", "run-parts", "run-this-one", "runcon", "s390x", "s6-setuidgid",
+        "scan-build", "sccache", "scriptlive", "setarch", "setlock", "setpriv", "setuidgid", "softlimit", "sotruss",
+        "ssh-agent", "start-stop-daemon", "su-exec", "systemd-cat", "systemd-inhibit", "systemd-nspawn", "systemd-run",
+        "systemd-socket-activate", "taskset", "tini", "tmux", "torsocks", "trickle", "uclampset", "uname26",
+        "unbuffer", "valgrind", "watchexec", "x86_64", "xtrace", "xvfb-run",
     }
 )  # fmt: skip
 # Programs that run what they read from their input, or from arguments in a form of their own.
 UNREADABLE_RUNNERS: Final = frozenset(
-    {"at", "batch", "capsh", "expect", "newgrp", "nsenter", "parallel", "runuser", "screen", "sg", "socat"}
+    {
+        "at", "batch", "capsh", "expect", "gdb", "lftp", "lldb", "newgrp", "nsenter", "parallel", "runuser", "screen",
+        "sem", "sg", "socat",
+    }
 )  # fmt: skip
 # Project tools that run a program behind the word `run` or `exec`. Allow rules may name them.
 PROJECT_RUNNERS: Final = frozenset(
     {
-        "asdf", "bun", "bunx", "bundle", "conda", "direnv", "hatch", "mamba", "micromamba", "mise", "npm", "npx", "pdm",
-        "pipenv", "pipx", "pixi", "pnpm", "poetry", "pyenv", "rbenv", "rustup", "rye", "uv", "uvx", "yarn",
+        "asdf", "bun", "bunx", "bundle", "conda", "deno", "direnv", "hatch", "mamba", "micromamba", "mise", "npm",
+        "npx", "pdm", "pipenv", "pipx", "pixi", "pnpm", "poetry", "pyenv", "rbenv", "rustup", "rye", "uv", "uvx", "yarn",
     }
 )  # fmt: skip
 # Behind these words of a project tool is a program; those that are tools themselves run one at once.
