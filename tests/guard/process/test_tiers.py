@@ -235,7 +235,7 @@ def test_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
     found = dict(re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(), re.MULTILINE))
     column = MACHINES.index(machine)
     ours: dict[str, int | None] = {name: numbers[column] for name, numbers in seccomp.CONDITIONAL.items()}
-    for table in (seccomp.REFUSED, *seccomp.REFUSED_IN_REDUCED.values()):
+    for table in (seccomp.REFUSED, seccomp.ABSENT, *seccomp.REFUSED_IN_REDUCED.values()):
         ours |= {name: numbers[column] for name, numbers in table.items()}
     ours |= {name: number if isinstance(number, int) else number[column] for name, number in OTHER_CALLS.items()}
     newer_than_some_headers = {
@@ -310,7 +310,8 @@ def test_the_filter_answers_by_number_and_argument(machine: str, network: bool, 
     assert verdict(code, arch, 0x40000000) == EPERM  # x32
     for number in (numbers[column] for numbers in seccomp.REFUSED.values()):
         assert number is None or verdict(code, arch, number) == EPERM
-    assert verdict(code, arch, call["clone3"]) == ENOSYS
+    for number in (numbers[column] for numbers in seccomp.ABSENT.values()):
+        assert number is not None and verdict(code, arch, number) == ENOSYS
     assert verdict(code, arch, call["clone"], 0x003D0F00) == ALLOWED  # a thread
     for flag in (0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
         assert verdict(code, arch, call["clone"], 17 | flag) == EPERM

@@ -83,6 +83,14 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "setns": (308, 268),
 }
 
+# Answered as by a kernel without them, so that programs do without.
+ABSENT: Final[dict[str, tuple[int, int]]] = {
+    # Its flags are in memory, where the filter cannot look; every C library falls back to clone.
+    "clone3": (435, 435),
+    # Memory of a process that no count of the kernel contains.
+    "memfd_secret": (447, 447),
+}
+
 # Refused in the reduced tier only, by the answer: in the full tier the namespaces make them harmless.
 REFUSED_IN_REDUCED: Final[dict[int, dict[str, tuple[int | None, int | None]]]] = {
     errno.EPERM: {
@@ -148,7 +156,6 @@ ON_PROCESSES: Final[dict[str, tuple[int, int]]] = {"setpriority": (141, 140), "i
 # Decided by an argument.
 CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
     "clone": (56, 220),
-    "clone3": (435, 435),
     "ioctl": (16, 29),
     "socket": (41, 198),
     "socketpair": (53, 199),
@@ -203,14 +210,15 @@ def program(column: int, *, network: bool, full: bool) -> bytes:
         (_IF_AT_LEAST, 0, 1, _X32_BIT),
         _refuse(),
     ]
-    refused = [(errno.EPERM, REFUSED)] if full else [(errno.EPERM, REFUSED), *REFUSED_IN_REDUCED.items()]
+    refused: list[tuple[int, Mapping[str, tuple[int | None, int | None]]]]
+    refused = [(errno.EPERM, REFUSED), (errno.ENOSYS, ABSENT)]
+    if not full:
+        refused += REFUSED_IN_REDUCED.items()
     for answer, calls in refused:
         for numbers in calls.values():
             number = numbers[column]
             if number is not None:
                 code += [(_IF_EQUAL, 0, 1, number), _refuse(answer)]
-    # Its flags are in memory, where the filter cannot look; every C library falls back to clone.
-    code += _on("clone3", column, [_refuse(errno.ENOSYS)])
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
     code += _on("socket", column, _allow_sockets(_PROTOCOLS if network else {}))
