@@ -26,8 +26,8 @@ from toolkit.guard import CommandNetwork, ProcessResult
 
 THROUGH = b"THROUGH\n"
 SECRET = "SECRET"
-# ENOTTY, ENOSYS, EOPNOTSUPP: what a kernel or a file system answers that has no such thing.
-NOT_THERE = re.compile(rb"^OSError: \[Errno (25|38|95)\]", re.MULTILINE)
+# EINVAL, ENOTTY, ENOSYS, EOPNOTSUPP: what a kernel or a file system answers that has no such thing.
+NOT_THERE = re.compile(rb"^OSError: \[Errno (22|25|38|95)\]", re.MULTILINE)
 VICTIM = "import sys; sys.stdin.read()"
 
 
@@ -70,6 +70,8 @@ ATTACKS = [
     Attack(93, "change an attribute outside", "os.setxattr(f'{OUT}/mine', 'user.x', b'y')"),
     Attack(93, "remove an attribute outside", "os.removexattr(f'{OUT}/secret', 'user.note')"),
     Attack(93, "change an attribute through a descriptor of a system file", "fd = os.open(ROOT_FILE, os.O_RDONLY); os.setxattr(fd, 'user.x', b'y')"),
+    Attack(93, "make others wait to write a file of a read root", "fd = os.open(ROOT_FILE, os.O_RDONLY); fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)", lacking="leases"),
+    Attack(93, "make others wait, with another upper half of the number", "fd = os.open(ROOT_FILE, os.O_RDONLY); check(syscall(SYS_fcntl, fd, 1 << 32 | fcntl.F_SETLEASE, fcntl.F_RDLCK))", lacking="leases"),
     Attack(94, "TCP", "socket.create_connection(('127.0.0.1', TCP), 5)"),
     Attack(94, "TCP over IPv6", "socket.create_connection(('::1', TCP6), 5)"),
     Attack(94, "TCP by a mapped address", "s = socket.socket(socket.AF_INET6); s.connect(('::ffff:127.0.0.1', TCP))"),
@@ -137,6 +139,7 @@ import ctypes, errno, fcntl, os, pty, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 arm = os.uname().machine == "aarch64"
 SYS_clone = 220 if arm else 56
+SYS_fcntl = 25 if arm else 72
 SYS_ioprio_set = 30 if arm else 251
 SYS_kcmp = 272 if arm else 312
 SYS_keyctl = 219 if arm else 250
@@ -359,6 +362,7 @@ NEIGHBOURS = [
     ("socket pairs of packets", "a, b = socket.socketpair(type=socket.SOCK_SEQPACKET); a.send(b'x'); assert b.recv(1) == b'x'"),
     ("threads", "import threading; t = threading.Thread(target=int); t.start(); t.join()"),
     ("files without a name", "fd = os.memfd_create('x'); os.truncate(fd, 9); assert os.fstat(fd).st_size == 9"),
+    ("locks", "f = open('f', 'w'); fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX); assert fcntl.fcntl(f, fcntl.F_GETFD)"),
     ("FIFOs", "os.mkfifo('fifo')"),
     ("pipes and event loops", "import asyncio; asyncio.run(asyncio.sleep(0))"),
     ("its own uid", "assert os.getuid() == UID"),

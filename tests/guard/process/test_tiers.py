@@ -255,7 +255,7 @@ def test_every_number_in_the_guard_is_compared() -> None:
         for name, value in vars(module).items()
         if isinstance(value, tuple) and len(value) == 2 and all(isinstance(number, int) for number in value)
     }
-    others = {"_AUDIT_ARCH", "_OWN_PID_MAX", "_PAIR_TYPES", "_TERMINAL_INJECTION"}
+    others = {"_AUDIT_ARCH", "_LEASES", "_OWN_PID_MAX", "_PAIR_TYPES", "_TERMINAL_INJECTION"}
     assert {name for name, value in tables.items() if value not in OTHER_CALLS.values()} == others
 
 
@@ -292,7 +292,7 @@ def verdict(code: bytes, arch: int, number: int, *arguments: int) -> int:
 
 
 ALLOWED, KILLED, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
-EOPNOTSUPP, UNKNOWN = 0x50000 | errno.EOPNOTSUPP, 0x50000 | errno.EPROTONOSUPPORT
+EINVAL, EOPNOTSUPP, UNKNOWN = 0x50000 | errno.EINVAL, 0x50000 | errno.EOPNOTSUPP, 0x50000 | errno.EPROTONOSUPPORT
 UNIX, INET, INET6, NETLINK, VSOCK = 1, 2, 10, 16, 40
 
 
@@ -318,6 +318,10 @@ def test_the_filter_answers_by_number_and_argument(machine: str, network: bool, 
     assert verdict(code, arch, call["ioctl"], 0, 0x5412) == EPERM
     assert verdict(code, arch, call["ioctl"], 0, 0x1_0000_5412) == EPERM  # the kernel drops the upper half
     assert verdict(code, arch, call["ioctl"], 0, 0x5401) == ALLOWED
+    for act in (1024, 1040, 1 << 32 | 1024):  # F_SETLEASE, F_SETDELEG
+        assert verdict(code, arch, call["fcntl"], 3, act) == EINVAL
+    for act in (1, 6, 38, 1025, 1030, 1033):  # F_GETFD, F_SETLK, F_OFD_SETLKW, F_GETLEASE, F_DUPFD_CLOEXEC, F_ADD_SEALS
+        assert verdict(code, arch, call["fcntl"], 3, act) == ALLOWED
     for family, allowed, refused in (
         (INET, (0, 6, 17), (132, 262)),
         (INET6, (0, 6, 17), (33, 136)),

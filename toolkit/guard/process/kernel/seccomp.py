@@ -156,6 +156,7 @@ ON_PROCESSES: Final[dict[str, tuple[int, int]]] = {"setpriority": (141, 140), "i
 # Decided by an argument.
 CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
     "clone": (56, 220),
+    "fcntl": (72, 25),
     "ioctl": (16, 29),
     "socket": (41, 198),
     "socketpair": (53, 199),
@@ -165,6 +166,7 @@ CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
 }
 
 _NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
+_LEASES: Final = (1024, 1040)  # F_SETLEASE, F_SETDELEG
 _TERMINAL_INJECTION: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _FREES_SPACE: Final = 0x0A  # FALLOC_FL_PUNCH_HOLE, FALLOC_FL_COLLAPSE_RANGE
 _ONE_PROCESS: Final = {"setpriority": 0, "ioprio_set": 1}  # PRIO_PROCESS, IOPRIO_WHO_PROCESS
@@ -220,6 +222,8 @@ def program(column: int, *, network: bool, full: bool) -> bytes:
             if number is not None:
                 code += [(_IF_EQUAL, 0, 1, number), _refuse(answer)]
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
+    # Whoever opens the file to write waits for them, also where the command may only read. Some file systems have none.
+    code += _on("fcntl", column, [_load_argument(1), *_refuse_values(_LEASES, errno.EINVAL)])
     code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
     code += _on("socket", column, _allow_sockets(_PROTOCOLS if network else {}))
     code += _on("socketpair", column, _allow_pairs())
@@ -257,8 +261,8 @@ def _load_argument(index: int) -> _Instruction:
     return (_LOAD, 0, 0, 16 + 8 * index)
 
 
-def _refuse_values(values: Sequence[int]) -> list[_Instruction]:
-    return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _refuse())]
+def _refuse_values(values: Sequence[int], answer: int = errno.EPERM) -> list[_Instruction]:
+    return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _refuse(answer))]
 
 
 def _refuse_other_process(index: int, *, full: bool) -> list[_Instruction]:
