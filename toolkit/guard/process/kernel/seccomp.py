@@ -167,6 +167,9 @@ CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
 
 _NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
 _LEASES: Final = (1024, 1040)  # F_SETLEASE, F_SETDELEG
+# FS_IOC_SETFLAGS and FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION and FS_IOC32_SETVERSION,
+# FS_IOC_ENABLE_VERITY, FS_IOC_SET_ENCRYPTION_POLICY
+_SET_FLAGS: Final = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x40806685, 0x800C6613)
 _TERMINAL_INJECTION: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _FREES_SPACE: Final = 0x0A  # FALLOC_FL_PUNCH_HOLE, FALLOC_FL_COLLAPSE_RANGE
 _ONE_PROCESS: Final = {"setpriority": 0, "ioprio_set": 1}  # PRIO_PROCESS, IOPRIO_WHO_PROCESS
@@ -224,7 +227,9 @@ def program(column: int, *, network: bool, full: bool) -> bytes:
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
     # Whoever opens the file to write waits for them, also where the command may only read. Some file systems have none.
     code += _on("fcntl", column, [_load_argument(1), *_refuse_values(_LEASES, errno.EINVAL)])
-    code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
+    # A descriptor that may only read is enough to change flags of a file, and Landlock does not see it.
+    flags = _refuse_values(_SET_FLAGS, errno.EOPNOTSUPP)
+    code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION), *flags])
     code += _on("socket", column, _allow_sockets(_PROTOCOLS if network else {}))
     code += _on("socketpair", column, _allow_pairs())
     # Space that was never written is not counted as written; C libraries fall back to writing.
