@@ -72,6 +72,7 @@ ATTACKS = [
     Attack(93, "change an attribute through a descriptor of a system file", "fd = os.open(ROOT_FILE, os.O_RDONLY); os.setxattr(fd, 'user.x', b'y')"),
     Attack(93, "change flags of a file of a read root", "fd = os.open(ROOT_FILE, os.O_RDONLY); have = bytearray(8); fcntl.ioctl(fd, 0x80086601, have); fcntl.ioctl(fd, 0x40086602, struct.pack('q', struct.unpack('q', have)[0] ^ 0x40))", lacking="flags of files"),
     Attack(93, "change flags of a file of a read root by the newer call", "fd = os.open(ROOT_FILE, os.O_RDONLY); have = bytearray(28); fcntl.ioctl(fd, 0x801C581F, have); have[0] ^= 0x80; fcntl.ioctl(fd, 0x401C5820, bytes(have))", lacking="flags of files"),
+    Attack(93, "lock a file of a read root", "fcntl.flock(os.open(ROOT_FILE, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)", through=SANDBOXED),
     Attack(93, "make others wait to write a file of a read root", "fd = os.open(ROOT_FILE, os.O_RDONLY); fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)", lacking="leases"),
     Attack(93, "make others wait, with another upper half of the number", "fd = os.open(ROOT_FILE, os.O_RDONLY); check(syscall(SYS_fcntl, fd, 1 << 32 | fcntl.F_SETLEASE, fcntl.F_RDLCK))", lacking="leases"),
     Attack(94, "TCP", "socket.create_connection(('127.0.0.1', TCP), 5)"),
