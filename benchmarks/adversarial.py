@@ -17,16 +17,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCResponse
-
 from toolkit import SecurityPolicy, ToolkitContext, ToolkitError, create_agent_toolkit
 from toolkit.builtin.shell.escape_output import OutputEscaper
 from toolkit.builtin.web.markdown import to_markdown
 from toolkit.builtin.web.page_events import Page
 from toolkit.generated import Rule, Toolkit
 from toolkit.packs.finite_json import find_not_json
-from toolkit.packs.mcp.incoming import limit_answer
 from toolkit.packs.mcp.stdio import parse_message
 from toolkit.runtime.audit import verify
 
@@ -202,22 +198,27 @@ def _converting(start: str, unit: str) -> Callable[[int], Callable[[], object]]:
 
 
 def _answers() -> Iterator[Case]:
-    def items(n: int) -> Callable[[], object]:
-        result = {"content": [{"type": "text", "text": "x"}] * n}
+    def answer(result: object) -> Callable[[], object]:
         line = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()
+        return lambda: parse_message(line)
 
-        def read() -> None:
-            message = parse_message(line)
-            assert isinstance(message, JSONRPCResponse)
-            limit_answer(SessionMessage(message), message)
+    def items(n: int) -> Callable[[], object]:
+        return answer({"content": [{"type": "text", "text": "x"}] * n})
 
-        return read
+    def values(n: int) -> Callable[[], object]:
+        return answer({"content": [], "structuredContent": {"rows": [[]] * n}})
+
+    def quotes(n: int) -> Callable[[], object]:
+        line = b'{"id": 1, "result": [' + b"," * 10_000 + b'"' + b'\\"' * n
+        return lambda: parse_message(line)
 
     def not_a_number(n: int) -> Callable[[], object]:
         value = {"rows": [[1.5, "x"]] * n, "last": float("nan")}
         return lambda: find_not_json(value)
 
     yield Case("answer: content items", 100_000, items)
+    yield Case("answer: empty lists", 1_000_000, values)
+    yield Case("answer: a string without an end", 1_000_000, quotes)
     yield Case("answer: NaN behind many values", 100_000, not_a_number)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.builtin.workspace import toolkit_for
 from toolkit import InvalidArguments, SandboxViolation, ToolFailed, ToolkitError
-from toolkit.generated import Toolkit
+from toolkit.generated import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 
 OLD, NEW = "secret old text\n", "secret new text\n"
 
@@ -46,12 +46,14 @@ ACTS: list[Act] = [write_file, create_file, edit, edit_nothing]
 def base(tmp_path: Path) -> Path:
     """``ws`` is the workspace, and everything beside it is none of the tools' business."""
     ws = tmp_path / "ws"
-    for folder in (ws / "a", ws / ".git/hooks", tmp_path / "outside"):
+    for folder in (ws / "a", ws / ".git/hooks", ws / "bare/objects", ws / "bare/refs", tmp_path / "outside"):
         folder.mkdir(parents=True)
     for file in (
         ws / "top.txt",
         ws / "a/file.txt",
         ws / ".git/config",
+        ws / "bare/HEAD",
+        ws / "bare/config",
         tmp_path / "secret",
         tmp_path / "outside/inner",
     ):
@@ -149,6 +151,9 @@ PROTECTED = [
     (57, "g/config"),
     (57, "g/hooks/new"),
     (57, "a/../.git/config"),
+    (55, "bare/config"),
+    (55, "bare/hooks/pre-receive"),
+    (57, "a/../bare/hooks/new"),
 ]
 
 
@@ -161,6 +166,28 @@ def test_what_git_keeps_is_not_changed(base: Path, toolkit: Toolkit, act: Act, n
         act(toolkit, path)
 
     assert everything(base) == before
+
+
+FILES = {"b/config": "[core]", "b/HEAD": "ref: refs/heads/main", "b/objects/x": "", "b/refs/x": ""}
+ADDED = "".join(f"*** Add File: {path}\n+{text}\n" for path, text in FILES.items())
+HOOK = "--- /dev/null\n+++ b/bare/hooks/pre-receive\n@@ -0,0 +1 @@\n+#!/bin/sh\n"
+MOVED = f"*** Update File: top.txt\n*** Move to: bare/commondir\n@@\n-{OLD}+{OLD}"
+
+
+@pytest.mark.parametrize(
+    "patch", [f"*** Begin Patch\n{ADDED}*** End Patch\n", HOOK, f"*** Begin Patch\n{MOVED}*** End Patch\n"]
+)
+def test_a_patch_makes_and_changes_no_repository(base: Path, toolkit: Toolkit, patch: str) -> None:
+    before = everything(base)
+
+    with pytest.raises(SandboxViolation, match="is a git repository, or would become one"):
+        toolkit.tools.apply_patch(patch=patch)
+
+    assert everything(base) == before
+    context = ToolkitContext(base / "ws", SecurityPolicy(default="allow"), git="write")
+    with create_agent_toolkit(context) as permitted:
+        permitted.tools.apply_patch(patch=patch)
+    assert everything(base) != before
 
 
 @pytest.mark.parametrize("path", [".gitignore", ".gitattributes", ".github/workflows/ci.yml", "sub/.gitkeep", "git"])

@@ -345,6 +345,24 @@ def test_a_program_decides_itself(desk: Desk, state: Path) -> None:
     assert asked == [("maths", {"imports the Python modules": "acme.maths", "where": "WITHOUT a sandbox"})]
 
 
+def test_the_last_20_forms_stay_confirmed_and_an_older_one_is_asked_about(desk: Desk, state: Path) -> None:
+    """As branches come and go: each form sends calls to another address."""
+    asked: list[int] = []
+
+    def import_form(number: int) -> None:
+        desk.set_import(f'openapi = "shop.json"\nurl = "https://h{number}.example.org"')
+        run_imports(find_settings(desk.project.root), trust=lambda untrusted: asked.append(number))
+
+    for number in range(21):
+        import_form(number)
+    assert asked == list(range(21))
+    for number in range(1, 21):
+        import_form(number)
+    assert asked == list(range(21))
+    import_form(0)
+    assert asked == [*range(21), 0]
+
+
 def test_only_this_user_reads_and_writes_records(desk: Desk, state: Path) -> None:
     old = os.umask(0)
     try:

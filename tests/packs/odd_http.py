@@ -39,6 +39,11 @@ def _event(data: str) -> bytes:
     return f"data: {data}\n\n".encode()
 
 
+def _many_parts() -> bytes:
+    content = [{"type": "text", "text": "x"}] * 20_000
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": content}}).encode()
+
+
 @contextmanager
 def odd_http(tls: ssl.SSLContext | None = None) -> Iterator[OddHttp]:
     odd = OddHttp()
@@ -116,6 +121,20 @@ def odd_http(tls: ssl.SSLContext | None = None) -> Iterator[OddHttp]:
                     answer = {"jsonrpc": "2.0", "id": body["id"], "result": number}
                     flood = _event(json.dumps({"jsonrpc": "2.0", **odd.flood})) * odd.flood_size
                     self._send(200, flood + _event(json.dumps(answer)), {"content-type": "text/event-stream"})
+                case "many parts":
+                    self._send(200, _many_parts(), {"content-type": "application/json"})
+                case "many parts in an event":
+                    events = b'id: "\r\n: "\r\nevent: message\r\n' + _event(_many_parts().decode())
+                    self._send(200, events, {"content-type": "text/event-stream"})
+                case "many parts in many lines":
+                    lines = _many_parts().replace(b"}, ", b"},\rdata:").decode()
+                    self._send(200, f"data:{lines}\r\r".encode(), {"content-type": "text/event-stream"})
+                case "answers in an event":
+                    answer = json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": number})
+                    lines = answer.replace(", ", ",\r\ndata: ")
+                    self._send(
+                        200, f": hello\r\n\r\ndata: {lines}\r\n\r\n".encode(), {"content-type": "text/event-stream"}
+                    )
                 case "forgets once" if odd.sessions == 1:
                     self._send(404, b"")
                 case "always forgets":

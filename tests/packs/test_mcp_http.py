@@ -126,10 +126,13 @@ def test_loopback_is_reached_because_it_is_configured_but_denied_hosts_stay_deni
 
 FAILURES = {
     "status": ("REMOTE", "returned status 401"),
-    "garbage": ("REMOTE", "Failed to parse JSON response"),
+    "garbage": ("REMOTE", "the MCP server 'odd' sent an answer that cannot be read: "),
     "no type": ("REMOTE", "Unexpected content type: text/plain"),
     "packed": ("REMOTE", "used an unrequested Content-Encoding"),
     "huge": ("TOO_LARGE", "longer than 32 MiB"),
+    "many parts": ("TOO_LARGE", "more than 10000 parts of content"),
+    "many parts in an event": ("TOO_LARGE", "more than 10000 parts of content"),
+    "many parts in many lines": ("TOO_LARGE", "more than 10000 parts of content"),
     "hangs up": ("NETWORK", "the connection was lost"),
     "ends the stream": ("SERVER_DIED", "closed the connection during the call"),
     "always forgets": ("REMOTE", "ends every new session at once"),
@@ -146,6 +149,11 @@ def test_what_fails_fails_one_call_in_words(make_sync: Doors, odd: OddHttp, habi
     assert (caught.value.reason, words in caught.value.message) == (reason, True), str(caught.value)
     odd.habit = "plain"
     assert greet(door) == "5"
+
+
+def test_an_answer_in_an_event_of_several_lines_is_read(make_sync: Doors, odd: OddHttp) -> None:
+    odd.habit = "answers in an event"
+    assert greet(make_sync(pack(odd.url))) == "5"
 
 
 def test_a_forgotten_session_is_made_anew_once_without_a_word(make_sync: Doors, odd: OddHttp) -> None:

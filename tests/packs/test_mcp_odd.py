@@ -35,11 +35,11 @@ REFUSED = {
     "garbage": ("SERVER_DIED", "10001 lines in a row that are not JSON-RPC"),
     "no result": ("REMOTE", "sent an answer that is not valid in the protocol: "),
     "refuses": ("REMOTE", r"refused the request: no such tool\u202e here"),
-    "half a character": ("REMOTE", "its answer cannot be read"),
+    "half a character": ("REMOTE", "' sent an answer that cannot be read: "),
     "fails": ("TOOL_ERROR", "it is broken"),
     "fails telling": ("TOOL_ERROR", "the token is ${TOKEN}"),
     "forges": ("REMOTE", r"refused the request: the token is ${TOKEN}\x1b"),
-    "too many blocks": ("TOO_LARGE", "the server's answer has 400000 parts; at most 10000 are read"),
+    "too many blocks": ("TOO_LARGE", "the server's answer has more than 10000 parts of content; no more are read"),
     "asks without listening": ("SERVER_DIED", "it sent more than 1000 requests without reading the answers"),
     "dies": ("SERVER_DIED", "the token is ${TOKEN}"),
     "text only": (

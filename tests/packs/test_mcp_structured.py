@@ -21,9 +21,9 @@ REFUSED = {
     '{"n": 1, "more": [0, {"a b": [NaN]}]}': ("INVALID_OUTPUT", "NaN at 'more.1.a b.0'"),
     f'{{"n": 1, "{LONG_KEY}": NaN}}': ("INVALID_OUTPUT", f"NaN at '{'k' * 100}'"),
     '{"n": 1, "\\u202e": NaN}': ("INVALID_OUTPUT", r"NaN at '\u202e'"),
-    '{"n": "\\ud800"}': ("REMOTE", "its answer cannot be read"),
-    f'{{"n": {TOO_DEEP}}}': ("REMOTE", "its answer cannot be read"),
-    f'{{"n": {"9" * 10_000}}}': ("REMOTE", "its answer cannot be read"),
+    '{"n": "\\ud800"}': ("REMOTE", "' sent an answer that cannot be read: "),
+    f'{{"n": {TOO_DEEP}}}': ("REMOTE", "' sent an answer that cannot be read: "),
+    f'{{"n": {"9" * 10_000}}}': ("REMOTE", "' sent an answer that cannot be read: "),
     "[1]": ("REMOTE", "not valid in the protocol"),
 }
 

@@ -393,6 +393,37 @@ def test_the_defaults_leave_room_for_ordinary_work(workspace: Path, way: Way) ->
         assert guard.run(program(threads), timeout=WATCHDOG).exit_code == 0
 
 
+OWN_LIMITS = {"ulimit -t": b"21600\n", "ulimit -n": b"4096\n"}  # 6 hours of CPU, and open files
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("limit", OWN_LIMITS)
+def test_each_process_has_limits_that_it_cannot_raise(workspace: Path, way: Way, limit: str) -> None:
+    option = limit.split()[1]
+    with guard_in(way, workspace) as guard:
+        result = guard.shell(f"ulimit -S {option}; ulimit -H {option}; ulimit {option} 30000 || echo kept; {limit}")
+        assert result.stdout == OWN_LIMITS[limit] * 2 + b"kept\n" + OWN_LIMITS[limit]
+        server = guard.start(["bash", "-c", "ulimit -t; ulimit -n"])
+        text = b""
+        while (piece := server.read()) != b"":
+            text += piece or b""
+        server.close()
+    assert text == b"unlimited\n4096\n"  # it may run for days
+
+
+GOES_ON = "head -c 40000000 /dev/zero > big; echo after"
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_90_a_shell_that_goes_on_tells_itself_which_program_was_ended(workspace: Path, way: Way) -> None:
+    """The result names the limit only where it ended the command; see the documents."""
+    with guard_in(way, workspace, limits=dataclasses.replace(LIMITS, disk=1 << 30)) as guard:
+        result = guard.run(["bash", "-c", GOES_ON], timeout=WATCHDOG)
+    assert (result.ended_by, result.exit_code, result.stdout) == (None, 0, b"after\n")
+    assert b"CommandLimits" not in result.stderr
+    assert (workspace / "big").stat().st_size == 32 * MIB
+
+
 @pytest.mark.parametrize("act", ["mv a c", "chmod 000 a"])
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_a_command_may_move_and_lock_the_way_to_a_root(workspace: Path, way: Way, act: str) -> None:

@@ -6,8 +6,10 @@ import errno
 import json
 import os
 import re
+import shutil
 import socket
 import struct
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -235,6 +237,7 @@ def test_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
     found = dict(re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(), re.MULTILINE))
     column = MACHINES.index(machine)
     ours: dict[str, int | None] = {name: numbers[column] for name, numbers in seccomp.CONDITIONAL.items()}
+    ours |= {name: numbers[column] for name, numbers in seccomp.ABSENT.items()}
     for table in (seccomp.REFUSED, *seccomp.REFUSED_IN_REDUCED.values()):
         ours |= {name: numbers[column] for name, numbers in table.items()}
     ours |= {name: number if isinstance(number, int) else number[column] for name, number in OTHER_CALLS.items()}
@@ -255,8 +258,24 @@ def test_every_number_in_the_guard_is_compared() -> None:
         for name, value in vars(module).items()
         if isinstance(value, tuple) and len(value) == 2 and all(isinstance(number, int) for number in value)
     }
-    others = {"_AUDIT_ARCH", "_OWN_PID_MAX", "_PAIR_TYPES", "_TERMINAL_INJECTION"}
+    others = {"_AUDIT_ARCH", "_LEASES", "_OWN_PID_MAX", "_PAIR_TYPES", "_TERMINAL_INJECTION"}
     assert {name for name, value in tables.items() if value not in OTHER_CALLS.values()} == others
+
+
+def test_requests_are_those_of_the_kernels_headers(tmp_path: Path) -> None:
+    """Each is computed from the size of a structure, so the compiler is asked."""
+    names = [
+        *("FS_IOC_SETFLAGS", "FS_IOC32_SETFLAGS", "FS_IOC_FSSETXATTR", "FS_IOC_SETVERSION", "FS_IOC32_SETVERSION"),
+        *("FS_IOC_ENABLE_VERITY", "FS_IOC_SET_ENCRYPTION_POLICY"),
+    ]
+    if shutil.which("cc") is None or not Path("/usr/include/linux/fsverity.h").exists():
+        pytest.skip("no C compiler, or the kernel's headers (linux-libc-dev) are not installed")
+    prints = " ".join(f'printf("%lu\\n", (unsigned long) {name});' for name in names)
+    headers = "".join(f"#include <{header}.h>\n" for header in ("stdio", "linux/fs", "linux/fsverity", "linux/fscrypt"))
+    (tmp_path / "p.c").write_text(f"{headers}int main(void) {{ {prints} }}\n")
+    subprocess.run(["cc", "-o", str(tmp_path / "p"), str(tmp_path / "p.c")], check=True)
+    shown = subprocess.run([str(tmp_path / "p")], capture_output=True, check=True, text=True).stdout
+    assert tuple(map(int, shown.split())) == seccomp._SET_FLAGS
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -292,7 +311,7 @@ def verdict(code: bytes, arch: int, number: int, *arguments: int) -> int:
 
 
 ALLOWED, KILLED, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
-EOPNOTSUPP, UNKNOWN = 0x50000 | errno.EOPNOTSUPP, 0x50000 | errno.EPROTONOSUPPORT
+EINVAL, EOPNOTSUPP, UNKNOWN = 0x50000 | errno.EINVAL, 0x50000 | errno.EOPNOTSUPP, 0x50000 | errno.EPROTONOSUPPORT
 UNIX, INET, INET6, NETLINK, VSOCK = 1, 2, 10, 16, 40
 
 
@@ -310,13 +329,21 @@ def test_the_filter_answers_by_number_and_argument(machine: str, network: bool, 
     assert verdict(code, arch, 0x40000000) == EPERM  # x32
     for number in (numbers[column] for numbers in seccomp.REFUSED.values()):
         assert number is None or verdict(code, arch, number) == EPERM
-    assert verdict(code, arch, call["clone3"]) == ENOSYS
+    for number in (numbers[column] for numbers in seccomp.ABSENT.values()):
+        assert verdict(code, arch, number) == ENOSYS
     assert verdict(code, arch, call["clone"], 0x003D0F00) == ALLOWED  # a thread
     for flag in (0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
         assert verdict(code, arch, call["clone"], 17 | flag) == EPERM
     assert verdict(code, arch, call["ioctl"], 0, 0x5412) == EPERM
     assert verdict(code, arch, call["ioctl"], 0, 0x1_0000_5412) == EPERM  # the kernel drops the upper half
-    assert verdict(code, arch, call["ioctl"], 0, 0x5401) == ALLOWED
+    for set_flags in (*seccomp._SET_FLAGS, 0x1_401C_5820):
+        assert verdict(code, arch, call["ioctl"], 0, set_flags) == EOPNOTSUPP
+    for harmless in (0x5401, 0x80086601, 0x801C581F, 0x40049409):  # TCGETS, FS_IOC_GETFLAGS, FS_IOC_FSGETXATTR, FICLONE
+        assert verdict(code, arch, call["ioctl"], 0, harmless) == ALLOWED
+    for act in (1024, 1040, 1 << 32 | 1024):  # F_SETLEASE, F_SETDELEG
+        assert verdict(code, arch, call["fcntl"], 3, act) == EINVAL
+    for act in (1, 6, 38, 1025, 1030, 1033):  # F_GETFD, F_SETLK, F_OFD_SETLKW, F_GETLEASE, F_DUPFD_CLOEXEC, F_ADD_SEALS
+        assert verdict(code, arch, call["fcntl"], 3, act) == ALLOWED
     for family, allowed, refused in (
         (INET, (0, 6, 17), (132, 262)),
         (INET6, (0, 6, 17), (33, 136)),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from tests.guard.review.world import Repositories
-from tests.guard.ways import SANDBOXED, Way
+from tests.guard.ways import SANDBOXED, Way, guard_in
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard import RUNS_LATER, GitMode
 
@@ -138,3 +139,12 @@ def test_read_only_repositories_are_read_and_not_changed(world: Repositories, wa
 def test_read_only_where_it_cannot_be_held_is_refused(world: Repositories) -> None:
     with world.guard("reduced", "read-only") as guard, pytest.raises(ToolNotAllowed, match='use git="commit"'):
         world.attack(guard, "true")
+
+
+def test_read_only_in_the_reduced_tier_runs_until_there_is_a_repository(tmp_path: Path) -> None:
+    with guard_in("reduced", tmp_path, git="read-only") as guard:
+        assert guard.shell("echo x > f; git init -q n").exit_code == 0
+        with pytest.raises(ToolNotAllowed, match='use git="commit"'):
+            guard.shell("true")
+    with guard_in("reduced", tmp_path, git="commit") as guard:
+        assert guard.shell("true").exit_code == 0

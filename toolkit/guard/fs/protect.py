@@ -12,15 +12,18 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NamedTuple, Self
 
 from toolkit.errors import SandboxViolation, SetupError
+from toolkit.guard.fs.bare_repository import ChangedName, without_repositories
 from toolkit.guard.fs.consent import Consent, RealPath, approval_error
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
 from toolkit.guard.fs.path import SandboxPath, outside_error
 from toolkit.guard.fs.place import Descriptor, Names, real_names
 from toolkit.guard.fs.read_only import ReadOnlyPlaces
 from toolkit.guard.fs.resolve import HANDLE
+from toolkit.guard.permission import GitMode
 
 # File systems with short names call the first one by the second.
 ALWAYS_PROTECTED: Final = (".git", "git~1")
@@ -53,15 +56,21 @@ class Root(Descriptor):
 class AccessRules:
     """The workspace, the extra roots, and the rules that hold below them."""
 
-    __slots__ = ("_consent", "_deny", "_extra", "_protected", "_read_only", "checks_reads", "workspace")
+    __slots__ = ("_consent", "_deny", "_extra", "_git", "_protected", "_read_only", "checks_reads", "workspace")
 
     def __init__(
-        self, workspace: Root, extra: Sequence[Root], protected: Globs, read_only: ReadOnlyPlaces | None = None
+        self,
+        workspace: Root,
+        extra: Sequence[Root],
+        protected: Globs,
+        read_only: ReadOnlyPlaces | None = None,
+        git: GitMode = "commit",
     ) -> None:
         self.workspace: Final = workspace
         self._extra: Final = {root.name: root for root in extra}
         self._protected: Final = protected
         self._read_only: Final = read_only
+        self._git: Final = git
         self._deny: Globs | None = None
         self._consent: Consent | None = None
         self.checks_reads = False
@@ -130,6 +139,14 @@ class AccessRules:
             raise SandboxViolation(f"'{path.shown}' may not be moved or removed: it is a root or contains one")
         if self._read_only is not None and self._read_only.are_below(self._forms(path, real)):
             raise SandboxViolation(f"'{path.shown}' may not be moved or removed: {_LOADS_CODE} below it")
+
+    def outermost(self, real: Names) -> int:
+        """How many names of a real path are those of the outermost root around it."""
+        return min(len(real) - len(below) for _, below in self._around(real))
+
+    def protect_repositories(self, changes: Sequence[ChangedName]) -> AbstractContextManager[None]:
+        """Refuse changes that, all together, complete or change a repository. Make them inside of the block."""
+        return nullcontext() if self._git == "write" else without_repositories(changes)
 
     def covers_entry(self, folder: Forms, name: str) -> bool:
         """Whether ``name`` may never be moved, in a directory that may."""

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed
+from toolkit.guard.fs.bare_repository import ChangedName
 from toolkit.guard.fs.consent import Consent, LocatedPath
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
 from toolkit.guard.fs.handles import (
@@ -61,7 +62,7 @@ from toolkit.guard.fs.transaction.change import FileChange
 from toolkit.guard.fs.transaction.journal import JournalDirectory
 from toolkit.guard.fs.transaction.recover import Recovery, recover
 from toolkit.guard.fs.write import Fingerprint, WrittenFile, hold_locks, is_unchanged, replace_file, stat_entry
-from toolkit.guard.permission import Mode
+from toolkit.guard.permission import GitMode, Mode
 
 RootPaths: TypeAlias = Sequence[str | os.PathLike[str]]
 
@@ -78,7 +79,8 @@ class SandboxFS(Handle[AccessRules]):
     links that stay inside, refuses all others with ``SandboxViolation`` and fails with ``ToolFailed``.
     ``mode="read-only"`` applies to all roots, and ``read_roots`` are never written; where roots are nested, the deepest
     decides. ``.git`` and what ``protected`` (patterns, as in ``Globs``) covers are read, but never changed; nor is anything
-    at or below the absolute paths in ``read_only``, from which trusted code is loaded. ``accept_changes`` is entered around
+    at or below the absolute paths in ``read_only``, from which trusted code is loaded. Other repositories are not made or
+    changed unless ``git`` is ``"write"``. ``accept_changes`` is entered around
     every change of files; what it yields is called with the real path and the new content of each file.
     ``journal`` is a private directory outside every root for the data ``recover`` needs; it is made on first use.
     Thread-safe. Limit: an absolute path must begin with a root as it was given here.
@@ -94,6 +96,7 @@ class SandboxFS(Handle[AccessRules]):
         write_roots: RootPaths = (),
         protected: Sequence[str] = (),
         read_only: Sequence[str] = (),
+        git: GitMode = "commit",
         journal: str | None = None,
         accept_changes: AcceptChanges = ignore_changes,
     ) -> None:
@@ -115,7 +118,7 @@ class SandboxFS(Handle[AccessRules]):
             raise SetupError("a root is duplicated: each directory is the workspace, a read root or a write root")
         self._journals = None if journal is None else JournalDirectory.outside(journal, [workspace, *extra])
         places = ReadOnlyPlaces(read_only) if read_only else None
-        super().__init__(AccessRules(workspace, extra, protected_globs, places), _no_check)
+        super().__init__(AccessRules(workspace, extra, protected_globs, places, git), _no_check)
 
     def with_check(self, check: Check) -> SandboxFS:
         """A view of the same roots that calls ``check`` at the start of every operation and every read.
@@ -222,7 +225,11 @@ class SandboxFS(Handle[AccessRules]):
         """
         places: list[Names] = []
         for text in texts:
-            with self._find_target(text, follow=True) as target:
+            with (
+                self._find_target(text, follow=True) as target,
+                translate_os_errors(target.path.shown),
+                self._begin().protect_repositories([target.changed]),
+            ):
                 places.append(target.real)
         with hold_locks(places, self._check):
             yield
@@ -260,7 +267,11 @@ class SandboxFS(Handle[AccessRules]):
 
     def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
         """Make a directory, and those above it unless ``parents`` is false. Returns whether it is new."""
-        with self._find_target(text, follow=True) as target, translate_os_errors(target.path.shown):
+        with (
+            self._find_target(text, follow=True) as target,
+            translate_os_errors(target.path.shown),
+            self._begin().protect_repositories([target.changed]),
+        ):
             place, shown = target.place, target.path.shown
             if place.missing and not parents:
                 raise ToolFailed("NOT_FOUND", f"the parent directory of '{shown}' does not exist", path=shown)
@@ -306,7 +317,10 @@ class SandboxFS(Handle[AccessRules]):
         ):
             with translate_os_errors(source.path.shown):
                 self._check_move(source, target)
-            with translate_os_errors(target.path.shown):
+            with (
+                translate_os_errors(target.path.shown),
+                self._begin().protect_repositories([source.changed, target.changed]),
+            ):
                 refuse_missing(target)
                 move_target(source, target, replace=replace)
 
@@ -366,15 +380,16 @@ class SandboxFS(Handle[AccessRules]):
             with translate_os_errors(path.shown):
                 real = place.real()
                 forms = rules.check_write(path, real)
-            yield Target(path, place, real, forms)
+            yield Target(path, place, real, forms, ChangedName.at(place, real, rules.outermost(real), path.shown))
 
     @contextmanager
     def _change_target(self, text: str, *, follow: bool) -> Iterator[Target]:
-        """``_find_target`` with the lock of the name held and errors of the system translated."""
+        """``_find_target`` with the lock of the name held, repositories protected, and errors of the system translated."""
         with (
             self._find_target(text, follow=follow) as target,
             hold_locks([target.real], self._check),
             translate_os_errors(target.path.shown),
+            self._begin().protect_repositories([target.changed]),
         ):
             yield target
 

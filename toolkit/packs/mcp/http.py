@@ -8,6 +8,7 @@ environment: no proxies, no ``.netrc``. A failure here fails one request with a 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -23,6 +24,7 @@ from toolkit.guard.net.dial import Deadline, look_up_permitted
 from toolkit.guard.net.exchange import check_headers
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.net.network import Network
+from toolkit.packs.mcp.answer_size import find_excess
 from toolkit.packs.mcp.own_errors import write_own_error
 from toolkit.packs.mcp.stdio import MAX_MESSAGE
 from toolkit.runtime.workers import Workers
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 _MAX_STREAM: Final = 8 * MAX_MESSAGE
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+_EVENT_END: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
 
 _CONNECT_SECONDS: Final = 30.0
 _IDLE_SECONDS: Final = 300.0
@@ -100,6 +104,8 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
             if headers.get("content-type", "").startswith("text/event-stream"):
                 return httpx2.Response(answer.status, headers=headers, stream=_LimitedStream(answer))
             body = await _read_body(answer)
+            if excess := find_excess(body):
+                raise excess
         except BaseException:
             await answer.aclose()
             raise
@@ -131,21 +137,38 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
 
 
 class _LimitedStream(httpx2.AsyncByteStream):
-    """The events of an answer, up to a limit."""
+    """The events of an answer, up to a limit; one with too much in it is replaced by an error."""
 
     def __init__(self, answer: httpcore2.Response) -> None:
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = _MAX_STREAM
+        buffer, searched = bytearray(), 0
         async for chunk in self._answer.aiter_stream():
             left -= len(chunk)
             if left < 0:  # for example of a cancelled call: it would never be stopped
                 raise httpcore2.ReadError("the stream is too long")
-            yield chunk
+            buffer += chunk
+            start = 0
+            for end in _EVENT_END.finditer(buffer, searched):
+                yield _limit_event(bytes(buffer[start : end.end()]))
+                start = end.end()
+            del buffer[:start]
+            searched = max(len(buffer) - 3, 0)  # the end of an event may have begun
+            if len(buffer) > MAX_MESSAGE:
+                raise httpcore2.ReadError("an event is too long")
 
     async def aclose(self) -> None:
         await self._answer.aclose()
+
+
+def _limit_event(event: bytes) -> bytes:
+    lines = _LINE_END.split(event)
+    excess = find_excess(b"\n".join(line[5:] for line in lines if line.startswith(b"data:")))
+    if excess is None:
+        return event
+    return b"data: " + json.dumps(_rpc_error(excess)).encode() + b"\n\n"
 
 
 class _GuardedBackend(httpcore2.AnyIOBackend):
@@ -202,8 +225,12 @@ def _is_rpc_error(body: bytes) -> bool:
 
 def _as_answer(error: ToolkitError, status: int = 502) -> httpx2.Response:
     """An error of ours as the answer to one request; raising it would end the whole session."""
-    content = write_own_error(error).model_dump(mode="json", by_alias=True)
-    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": 0, "error": content})
+    return httpx2.Response(status, json=_rpc_error(error))
+
+
+def _rpc_error(error: ToolkitError) -> dict[str, object]:
+    """The official client puts the id of its request in the place of ours."""
+    return {"jsonrpc": "2.0", "id": 0, "error": write_own_error(error).model_dump(mode="json", by_alias=True)}
 
 
 def _describe(error: Exception) -> str:

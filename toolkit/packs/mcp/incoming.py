@@ -2,30 +2,24 @@
 
 Promise: the client gets the answers, the requests, and the notifications that have a use here: well-formed progress, and
 cancellations. Everything else is dropped: log messages, changes of lists, unknown methods, progress that is malformed or
-not a finite number. An answer with more than ``MAX_ITEMS`` parts of content is replaced by an error, before each of them
-becomes an object.
+not a finite number.
 """
 
 from __future__ import annotations
 
 import math
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse
+from mcp_types import JSONRPCNotification
 
-from toolkit.errors import ToolFailed
-from toolkit.packs.mcp.own_errors import write_own_error
 from toolkit.packs.mcp.server_log import ServerLog
 
 if TYPE_CHECKING:
     import contextvars
 
     from mcp.client._transport import ReadStream
-
-MAX_ITEMS: Final = 10_000
-"""How many parts the content of one answer may have."""
 
 
 class IncomingStream:
@@ -46,8 +40,6 @@ class IncomingStream:
             item = await self._stream.receive()
             if isinstance(item, Exception):
                 self._log.warn(f"a message that cannot be read is ignored ({type(item).__name__})")
-            elif isinstance(item.message, JSONRPCResponse):
-                return limit_answer(item, item.message)
             elif not isinstance(item.message, JSONRPCNotification) or self._is_useful(item.message):
                 return item
 
@@ -106,12 +98,3 @@ def _is_number(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer that no float can hold
         return False
-
-
-def limit_answer(item: SessionMessage, answer: JSONRPCResponse) -> SessionMessage:
-    content = answer.result.get("content")
-    if not isinstance(content, list) or len(content) <= MAX_ITEMS:
-        return item
-    error = ToolFailed("TOO_LARGE", f"the server's answer has {len(content)} parts; at most {MAX_ITEMS} are read")
-    refused: JSONRPCMessage = JSONRPCError(jsonrpc="2.0", id=answer.id, error=write_own_error(error))
-    return SessionMessage(refused, metadata=item.metadata)

@@ -9,6 +9,7 @@ are still waiting.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp import Client, MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation, PaginatedRequestParams
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, Implementation, PaginatedRequestParams
 from pydantic import ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _MAX_QUOTED: Final = 2000
 _MAX_PAGES: Final = 100
 _SESSION_TERMINATED: Final = "Session terminated"  # the transport's message for a session the server has forgotten
+_UNREADABLE: Final = re.compile(r"Failed to parse [\w ]{1,30}: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,9 @@ class McpSession:
             return ToolTimeout(f"{self._name} did not answer in time", details={"abandoned": False})
         if self._server.url and error.message == _SESSION_TERMINATED:
             return SessionExpired()
+        if error.code == PARSE_ERROR and (unreadable := _UNREADABLE.match(error.message)):
+            problem = self._quote(error.message[unreadable.end() :])
+            return ToolFailed("REMOTE", f"{self._name} sent an answer that cannot be read: {problem}")
         return ToolFailed(
             "REMOTE", f"{self._name} refused the request: {self._quote(error.message)}", rpc_code=error.code
         )

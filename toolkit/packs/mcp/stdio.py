@@ -27,6 +27,8 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from toolkit.guard.process.long_process import LongProcess
+from toolkit.packs.mcp.answer_size import find_excess
+from toolkit.packs.mcp.own_errors import write_own_error
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -111,7 +113,9 @@ class JsonRpcReader:
 
 
 def parse_message(line: bytes) -> JSONRPCMessage | None:
-    """The message in a line, or None. An invalid answer becomes an error message: a call is waiting for it."""
+    """The message in a line, or None. An answer that is invalid or too large becomes an error: a call is waiting for it."""
+    if excess := find_excess(line):
+        return _as_error(_guess_answer(line), write_own_error(excess))
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError as error:
@@ -120,9 +124,14 @@ def parse_message(line: bytes) -> JSONRPCMessage | None:
         found = json.loads(line)
     except (ValueError, RecursionError):
         found = _guess_answer(line)
+    # In the words of the official client over HTTP; ``session.py`` knows both by them.
+    return _as_error(found, ErrorData(code=PARSE_ERROR, message=f"Failed to parse message: {problem[:_MAX_QUOTED]}"))
+
+
+def _as_error(found: object, data: ErrorData) -> JSONRPCError | None:
+    """The error in the place of an answer; None if what was found is no answer."""
     if not isinstance(found, dict) or not isinstance(found.get("id"), int | str) or "method" in found:
         return None
-    data = ErrorData(code=PARSE_ERROR, message=f"its answer cannot be read: {problem[:_MAX_QUOTED]}")
     try:
         return JSONRPCError(jsonrpc="2.0", id=found["id"], error=data)
     except ValueError:  # an id that was never used
@@ -130,7 +139,7 @@ def parse_message(line: bytes) -> JSONRPCMessage | None:
 
 
 def _guess_answer(line: bytes) -> dict[str, object] | None:
-    """The id of an answer that no parser reads (too deep, a number too long), from its start or end."""
+    """The id of an answer that no parser reads (too large, too deep, a number too long), from its start or end."""
     if not line.startswith(b"{") or b'"method"' in line[:_MAX_QUOTED]:
         return None
     identity = _ID.search(line[:_MAX_QUOTED]) or _ID.search(line[-_MAX_QUOTED:])

@@ -33,6 +33,7 @@ class Guards:
             write_roots=context.write_roots,
             journal=context.state.path("journal"),
             read_only=trusted_code([context.workspace, *context.write_roots]) if writable else (),
+            git=context.git,
             accept_changes=self._accept_changes,
         )
         if writable and context.state.existing("journal") is not None:

@@ -54,7 +54,8 @@ class ToolkitContext(Generic[NameT]):
     :param command_network: what commands reach: ``none`` (only a loopback of their own), ``guarded`` (what ``network``
         allows, through a proxy) or ``host`` (everything this machine reaches).
     :param git: what commands may change in repositories: nothing, ``commit`` (everything but what makes git run
-        programs) or ``write`` (everything).
+        programs) or ``write`` (everything). File tools change repositories that are not called ``.git`` only with
+        ``write``, and ``.git`` never.
     :param limits: the memory, processes and disk space that one command may use.
     :param ask_before_writing: files that a tool may change only after approval, as patterns of deny rules. The default,
         ``toolkit.guard.RUNS_LATER``, is files that run code for the user later; ``()`` asks about none.

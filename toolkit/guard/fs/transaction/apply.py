@@ -19,9 +19,11 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from typing import Final, Protocol
 
 from toolkit.errors import ToolFailed, ToolkitError
+from toolkit.guard.fs.bare_repository import ChangedName
 from toolkit.guard.fs.handles import Check
 from toolkit.guard.fs.os_errors import already_exists, conflict, to_failure
 from toolkit.guard.fs.path import display
@@ -66,7 +68,11 @@ def transact(
     for change in changes:
         with find(change.path, follow=isinstance(change, Put)) as target:
             transaction.add(change, target)
-    with hold_locks(transaction.places, check), accept_changes() as accept:
+    with (
+        hold_locks(transaction.places, check),
+        rules.protect_repositories(transaction.changed),
+        accept_changes() as accept,
+    ):
         transaction.run(journals)
         for change, place in zip(changes, transaction.places, strict=True):
             accept(absolute(place), change.data if isinstance(change, Put) else None)
@@ -83,6 +89,7 @@ class _Transaction:
         self._missing: dict[tuple[int, str], StepFolder] = {}
         self._taken: dict[tuple[int, str], str] = {}
         self.places: Final[list[Names]] = []
+        self.changed: Final[list[ChangedName]] = []
 
     # -- planning: nothing is changed ------------------------------------------------------------------------------------
 
@@ -93,7 +100,8 @@ class _Transaction:
             name = last_name(target)
             before = file_to_replace(place, shown)
             self._refuse_unexpected(change, before, shown)
-            folder = self._folder_of(target)
+            existing = self._existing_folder(target, self._rules.root(target.path))
+            folder = self._folder_of(target, existing)
         key = (id(folder), name)
         if key in self._taken:
             problem = f"'{self._taken[key]}' and '{shown}' are the same file; change it only once"
@@ -104,6 +112,7 @@ class _Transaction:
         own = None if before is None else stat.S_IMODE(before.st_mode)
         self._modes.append(change.mode if isinstance(change, Put) and change.mode is not None else own)
         self.places.append(target.real)
+        self.changed.append(replace(target.changed, folder=existing.number))
 
     def _refuse_unexpected(self, change: FileChange, before: os.stat_result | None, shown: str) -> None:
         """Compare what ``stat`` shows; the content is compared when everything is prepared."""
@@ -112,10 +121,9 @@ class _Transaction:
         if change.expected is not None and (before is None or not change.expected.matches_stat(before)):
             raise conflict(shown)
 
-    def _folder_of(self, target: Target) -> StepFolder:
-        """The directory of a target, opened only once however many targets are in it."""
-        root = self._rules.root(target.path)
-        folder = self._existing_folder(target, root)
+    def _folder_of(self, target: Target, existing: StepFolder) -> StepFolder:
+        """The directory of a target, which is ``existing`` or will be made below it."""
+        folder = existing
         for name in target.place.missing:
             key = (id(folder), name)
             if key not in self._missing:
@@ -125,6 +133,7 @@ class _Transaction:
         return folder
 
     def _existing_folder(self, target: Target, root: Root) -> StepFolder:
+        """The deepest directory of a target that exists, opened only once however many targets are in it."""
         info = os.fstat(target.place.folder)
         key = (info.st_dev, info.st_ino)
         if key not in self._existing:

@@ -83,6 +83,14 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "setns": (308, 268),
 }
 
+# Answered as by a kernel without them, so that programs do without.
+ABSENT: Final[dict[str, tuple[int, int]]] = {
+    # Its flags are in memory, where the filter cannot look; every C library falls back to clone.
+    "clone3": (435, 435),
+    # Memory of a process that no count of the kernel contains.
+    "memfd_secret": (447, 447),
+}
+
 # Refused in the reduced tier only, by the answer: in the full tier the namespaces make them harmless.
 REFUSED_IN_REDUCED: Final[dict[int, dict[str, tuple[int | None, int | None]]]] = {
     errno.EPERM: {
@@ -148,7 +156,7 @@ ON_PROCESSES: Final[dict[str, tuple[int, int]]] = {"setpriority": (141, 140), "i
 # Decided by an argument.
 CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
     "clone": (56, 220),
-    "clone3": (435, 435),
+    "fcntl": (72, 25),
     "ioctl": (16, 29),
     "socket": (41, 198),
     "socketpair": (53, 199),
@@ -158,6 +166,10 @@ CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
 }
 
 _NEW_NAMESPACES: Final = 0x7E020000  # mount, cgroup, uts, ipc, user, pid, net
+_LEASES: Final = (1024, 1040)  # F_SETLEASE, F_SETDELEG
+# FS_IOC_SETFLAGS and FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION and FS_IOC32_SETVERSION,
+# FS_IOC_ENABLE_VERITY, FS_IOC_SET_ENCRYPTION_POLICY
+_SET_FLAGS: Final = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x40806685, 0x800C6613)
 _TERMINAL_INJECTION: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _FREES_SPACE: Final = 0x0A  # FALLOC_FL_PUNCH_HOLE, FALLOC_FL_COLLAPSE_RANGE
 _ONE_PROCESS: Final = {"setpriority": 0, "ioprio_set": 1}  # PRIO_PROCESS, IOPRIO_WHO_PROCESS
@@ -203,16 +215,21 @@ def program(column: int, *, network: bool, full: bool) -> bytes:
         (_IF_AT_LEAST, 0, 1, _X32_BIT),
         _refuse(),
     ]
-    refused = [(errno.EPERM, REFUSED)] if full else [(errno.EPERM, REFUSED), *REFUSED_IN_REDUCED.items()]
+    refused: list[tuple[int, Mapping[str, tuple[int | None, int | None]]]]
+    refused = [(errno.EPERM, REFUSED), (errno.ENOSYS, ABSENT)]
+    if not full:
+        refused += REFUSED_IN_REDUCED.items()
     for answer, calls in refused:
         for numbers in calls.values():
             number = numbers[column]
             if number is not None:
                 code += [(_IF_EQUAL, 0, 1, number), _refuse(answer)]
-    # Its flags are in memory, where the filter cannot look; every C library falls back to clone.
-    code += _on("clone3", column, [_refuse(errno.ENOSYS)])
     code += _on("clone", column, [_load_argument(0), (_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), _refuse()])
-    code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION)])
+    # Whoever opens the file to write waits for them, also where the command may only read. Some file systems have none.
+    code += _on("fcntl", column, [_load_argument(1), *_refuse_values(_LEASES, errno.EINVAL)])
+    # A descriptor that may only read is enough to change flags of a file, and Landlock does not see it.
+    flags = _refuse_values(_SET_FLAGS, errno.EOPNOTSUPP)
+    code += _on("ioctl", column, [_load_argument(1), *_refuse_values(_TERMINAL_INJECTION), *flags])
     code += _on("socket", column, _allow_sockets(_PROTOCOLS if network else {}))
     code += _on("socketpair", column, _allow_pairs())
     # Space that was never written is not counted as written; C libraries fall back to writing.
@@ -249,8 +266,8 @@ def _load_argument(index: int) -> _Instruction:
     return (_LOAD, 0, 0, 16 + 8 * index)
 
 
-def _refuse_values(values: Sequence[int]) -> list[_Instruction]:
-    return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _refuse())]
+def _refuse_values(values: Sequence[int], answer: int = errno.EPERM) -> list[_Instruction]:
+    return [step for value in values for step in ((_IF_EQUAL, 0, 1, value), _refuse(answer))]
 
 
 def _refuse_other_process(index: int, *, full: bool) -> list[_Instruction]:
