@@ -13,12 +13,14 @@ from toolkit.errors import GenerationError
 
 _IMPORTS: Final[dict[str, frozenset[str]]] = {
     "typing": frozenset({"Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"}),
-    "typing_extensions": frozenset({"NotRequired", "TypedDict"}),
+    "typing_extensions": frozenset({"NotRequired", "TypeAliasType", "TypedDict"}),
     "pydantic": frozenset({"Field"}),
-    "toolkit.generated_support": frozenset({"ContentOutput", "Omissible", "ToolModel", "ToolRootModel"}),
+    "toolkit.generated_support": frozenset(
+        {"ContentOutput", "DeclaredBySome", "Exact", "Omissible", "ToolModel", "ToolRootModel"}
+    ),
 }
 _BASES: Final = frozenset({"ToolModel", "ToolRootModel", "ContentOutput", "TypedDict"})
-_CALLS: Final = frozenset({"Field", "TypedDict"})
+_CALLS: Final = frozenset({"Exact", "Field", "TypeAliasType", "TypedDict"})
 _METHODS: Final = frozenset({"model_rebuild", "model_validate"})
 _LITERALS: Final = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
 _TYPE_NODES: Final = (*_LITERALS, ast.Name, ast.Subscript, ast.BinOp, ast.BitOr, ast.Call, ast.keyword)

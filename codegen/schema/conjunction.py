@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
 from typing import Final, NamedTuple
 
 from toolkit.codegen.schema.keywords import ENFORCED, has_effect, refusal
@@ -24,83 +23,78 @@ class Conjunction(NamedTuple):
     schema: Schema
     exact: bool
     """Whether it accepts nothing that one of them refuses."""
-    places: frozenset[str]
-    """The places that references led to while it was made. While it is walked, none of them may be merged in again."""
+
+    def key(self) -> str:
+        """The same text for the same schema, whatever it was made of."""
+        return json.dumps(self.schema, sort_keys=True)
 
 
 class Conjunctions:
-    """Makes the conjunctions of one document.
-
-    A conjunction is made (``merge``, ``as_object``) and then walked inside ``inside(conjunction)``, so that a schema that
-    refers to itself ends.
-    """
+    """Makes the conjunctions of one document."""
 
     def __init__(self, references: References, notes: Notes) -> None:
         self._references = references
         self._notes = notes
-        # What the conjunctions around the present place were made of.
-        self._around: frozenset[str] = frozenset({""})
-
-    @contextmanager
-    def inside(self, conjunction: Conjunction) -> Iterator[Schema]:
-        """The schema of a conjunction, to be walked in this context."""
-        around = self._around
-        self._around = around | conjunction.places
-        try:
-            yield conjunction.schema
-        finally:
-            self._around = around
 
     def merge(self, schema: object, pointer: str) -> Conjunction | None:
         """A schema with its references and ``allOf`` merged in; None where they lead in a circle or cannot be typed."""
-        places: set[str] = set()
+        parts = self._parts(schema, pointer)
+        if parts is None or any(part is False for part in parts):
+            return None
+        merged = merge(parts)
+        # What one part calls its own properties or items is another matter in the merged schema.
+        is_typed = len(parts) == 1 or ENFORCED.isdisjoint(merged.schema)
+        return Conjunction(merged.schema, merged.exact and is_typed)
 
+    def is_empty(self, schema: object, pointer: str) -> bool:
+        """Whether the types and values in a schema's references and ``allOf`` exclude each other."""
+        parts = self._parts(schema, pointer)
+        return parts is not None and merge(parts).is_empty
+
+    def _parts(self, schema: object, pointer: str) -> list[Schema | bool] | None:
         def follow(ref: object, place: str) -> ReferenceTarget:
             target = self.find(ref, place)
             if target is None:
                 raise NotMergeable("refers to nothing")
-            places.add(target.pointer)
             return target
 
         def count_step(place: str, depth: int) -> None:
             self._notes.step(place)
 
         try:
-            found = list(conjuncts(schema, self._references, follow, count_step, pointer, self._around))
+            found = list(conjuncts(schema, self._references, follow, count_step, pointer))
         except NotMergeable as error:
             if error.is_mistake:
                 self._notes.problem(str(error), error.pointer)
             return None
-        parts = [_drop_place_keywords(part.schema, keep=part.is_of_this_place) for part in found]
-        if any(part is False for part in parts):
-            return None
-        merged = merge(parts)
-        # What one part calls its own properties or items is another matter in the merged schema.
-        is_typed = len(parts) == 1 or ENFORCED.isdisjoint(merged.schema)
-        return Conjunction(merged.schema, merged.exact and is_typed, frozenset(places))
+        return [_drop_place_keywords(part.schema, keep=part.is_of_this_place) for part in found]
 
     def as_object(self, conjunction: Conjunction, pointer: str) -> Conjunction:
         """A conjunction of objects with its unions merged into its properties; the unions are left to the validator."""
-        schema, exact, places = conjunction
+        schema, exact = conjunction
         for word in UNIONS:
             branches = schema.get(word)
             if isinstance(branches, list):
                 self._notes.enforce(word, pointer)
-                made = [self._branch(branch, f"{pointer}/{word}/{index}") for index, branch in enumerate(branches)]
-                objects = [found for found in made if found is not None]
-                places = places.union(*(found.places for found in objects))
+                made = {
+                    place: self._branch(branch, place)
+                    for place, branch in (
+                        (f"{pointer}/{word}/{index}", branch) for index, branch in enumerate(branches)
+                    )
+                }
+                objects = {place: found.schema for place, found in made.items() if found is not None}
                 rest = {key: value for key, value in schema.items() if key != word}
-                schema = loosen(rest, [found.schema for found in objects])
+                schema = loosen(rest, list(objects.values()), list(objects))
         for word in ("enum", "const"):
             if word in schema:
                 self._notes.enforce(word, pointer)
-        return Conjunction(schema, exact, places)
+        return Conjunction(schema, exact)
 
     def _branch(self, branch: object, pointer: str) -> Conjunction | None:
         """A branch as one object; None for one that takes no object."""
         whole = self.merge(branch, pointer)
         if whole is None:
-            return None if branch is False else Conjunction({}, False, frozenset())
+            return None if branch is False else Conjunction({}, False)
         self.check_keywords(whole.schema, pointer)
         types = types_of(whole.schema)
         return None if types is not None and "object" not in types else self.as_object(whole, pointer)

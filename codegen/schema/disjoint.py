@@ -25,7 +25,7 @@ def _excludes(one: Schema, other: Schema, lookup: Lookup) -> bool:
 
 
 def _types(flat: Schema, lookup: Lookup) -> Iterator[str]:
-    node = (lookup(flat["$ref"]) or {"type": "object"}) if "$ref" in flat else flat
+    node = (lookup(flat["$ref"]) or {}) if "$ref" in flat else flat
     if "enum" in node:
         yield from ("number" if json_type(v) == "integer" else json_type(v) for v in node["enum"])
     elif "anyOf" in node:
