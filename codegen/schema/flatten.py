@@ -21,7 +21,7 @@ from toolkit.codegen.schema.disjoint import exclude_each_other
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in
 from toolkit.codegen.schema.enums import flat_enum
-from toolkit.codegen.schema.keywords import ENFORCED, LIMITS, has_effect
+from toolkit.codegen.schema.keywords import ENFORCED, LIMITS, has_effect, is_stray_property
 from toolkit.codegen.schema.limits import typed_limits
 from toolkit.codegen.schema.objects import (
     DECLARED_BY_SOME,
@@ -153,7 +153,8 @@ class _Flattener:
             if word not in ENFORCED:
                 self.notes.enforce(word, pointer)
         if not saying:
-            return {}
+            stray = next((word for word, value in schema.items() if is_stray_property(word, value)), None)
+            return {} if stray is None else self.notes.lose(Loss.NOT_A_KEYWORD, pointer, repr(stray))
         typed = any(word in APPLIES_TO for word in saying)
         return self.notes.lose(Loss.NO_TYPE if typed else Loss.ONLY_CHECKED, pointer, repr(saying[0]))
 
@@ -344,7 +345,8 @@ class _Flattener:
             return self.notes.problem(unknown_type(types or ()), f"{pointer}/type")
         if not types:
             self.notes.finding("no value is valid: no type is left", pointer)
-            return self.notes.enforce("type", pointer)
+            self.notes.enforce("type", pointer)
+            return self.notes.lose(Loss.NEVER_VALID, pointer)
         types = [one for one in dict.fromkeys(types) if not (one == "integer" and "number" in types)]
         self.types[pointer] = types
         several = sum(one != "null" for one in types) > 1

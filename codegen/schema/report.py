@@ -19,6 +19,7 @@ class Loss(StrEnum):
     CIRCULAR = "circular references"
     UNKNOWN_REFERENCE = "references that are only checked"
     NEVER_VALID = "no value is valid"
+    NOT_A_KEYWORD = "properties outside of 'properties'"
     OPEN_TUPLE = "an array with an open end"
     OPEN_PATTERNS = "patterns among other properties"
 
@@ -34,6 +35,8 @@ _SENTENCES: Final = {
     Loss.UNKNOWN_REFERENCE: "this reference is followed at run time only, so the type is Any;"
     " refer to a JSON pointer such as '#/$defs/<name>'",
     Loss.NEVER_VALID: "no value is valid here, so the type is Any; remove it, or correct it",
+    Loss.NOT_A_KEYWORD: "{} is not a keyword and has no effect, so the type is Any; if it is a property, move it into"
+    " 'properties'",
     Loss.OPEN_TUPLE: "items after those of 'prefixItems' may be anything, so the type of the items is Any;"
     " set 'items' to false or to a schema",
     Loss.OPEN_PATTERNS: "properties that match no pattern may be anything, so their type is Any;"
