@@ -41,7 +41,7 @@ def _literals(values: list[object], pointer: str, notes: Notes) -> Schema:
     branches: list[Schema] = [*([{"enum": plain}] if plain else []), *({"type": kind} for kind in kinds)]
     if len(branches) > 1:
         return {"anyOf": branches}
-    return branches[0] if branches else notes.lose(Loss.NEVER_VALID, pointer)
+    return branches[0] if branches else notes.lose(Loss.NEVER_VALID, pointer, is_reported=True)
 
 
 def _is_plain(value: object) -> bool:

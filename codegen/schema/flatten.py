@@ -58,6 +58,7 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
     Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
     """
     notes = Notes()
+    written = schema
     schema = mend(schema, notes)
     flattener = _Flattener(schema, name, notes)
     root: Schema = {"type": "object"}
@@ -69,8 +70,8 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
         assert notes.problems
     document = Document(name, root, flattener.objects, flattener.aliases, set(flattener.recursive.values()))
     simplify(document)
-    document.findings = [(text, _existing(pointer, schema)) for text, pointer in flattener.notes.findings]
-    document.losses = [(loss, _existing(pointer, schema)) for loss, pointer in flattener.notes.losses]
+    document.findings = [(text, _existing(pointer, written)) for text, pointer in notes.findings]
+    document.losses = [(loss, _existing(pointer, written)) for loss, pointer in notes.losses]
     problems = flattener.notes.problems
     if flattener.notes.enforced and not problems:
         mistake = mistake_in(schema)
@@ -141,6 +142,8 @@ class _Flattener:
         flat = self.shape(schema, pointer, name)
         if nested and _carries_limits(flat):
             flat = self.add_alias(flat, pointer, name)
+        elif nested:
+            flat = self.name_union(flat, pointer, name)
         return self.add_default(flat, schema, pointer)
 
     def shape(self, schema: Schema, pointer: str, name: str) -> Schema:
@@ -215,7 +218,8 @@ class _Flattener:
             return self.refer_back(place, pointer)
         if place not in self.definitions:
             own_name = self.open[place] = self.name + python_names.camel(place.rpartition("/")[2])
-            self.definitions[place] = self.close(place, self.flatten_node(target.schema, place, own_name))
+            flat = self.close(place, self.flatten_node(target.schema, place, own_name))
+            self.definitions[place] = self.name_union(flat, place, own_name)
         found = _bare(self.definitions[place])
         self.notes.step(pointer, _size(found))
         return found
@@ -346,7 +350,7 @@ class _Flattener:
         if not types:
             self.notes.finding("no value is valid: no type is left", pointer)
             self.notes.enforce("type", pointer)
-            return self.notes.lose(Loss.NEVER_VALID, pointer)
+            return self.notes.lose(Loss.NEVER_VALID, pointer, is_reported=True)
         types = [one for one in dict.fromkeys(types) if not (one == "integer" and "number" in types)]
         self.types[pointer] = types
         several = sum(one != "null" for one in types) > 1
@@ -419,6 +423,17 @@ class _Flattener:
         name = self.claim_name(name, pointer)
         self.aliases[name] = flat
         return {"$ref": f"#/$defs/{name}"}
+
+    def name_union(self, flat: Schema, pointer: str, name: str) -> Schema:
+        """A union of classes inside another type gets a name, by which its tag can be shown; any other node stays."""
+        branches = [branch for branch in flat.get("anyOf", ()) if branch != {"type": "null"}]
+        targets = [branch.get("$ref", "").rpartition("/")[2] for branch in branches]
+        if len(branches) < 2 or not all(target in self.objects for target in targets):
+            return flat
+        name = name if self.places.get(name, pointer) == pointer else f"{name}Union"
+        alias = self.add_alias({"anyOf": branches}, pointer, name)
+        about = {word: flat[word] for word in _OF_ITS_PLACE if word in flat}
+        return about | (alias if len(branches) == len(flat["anyOf"]) else {"anyOf": [alias, {"type": "null"}]})
 
     def claim_name(self, name: str, pointer: str) -> str:
         """The name, with a digest of the place if another place of this tool has it already."""

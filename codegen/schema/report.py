@@ -83,11 +83,15 @@ class Notes:
         if (text, pointer) not in self.findings:
             self.findings.append((text, pointer))
 
-    def lose(self, loss: Loss, pointer: str, word: str = "") -> Schema:
-        """Notes that a type says less than the schema here, which is a finding; returns the flat schema of any value."""
+    def lose(self, loss: Loss, pointer: str, word: str = "", *, is_reported: bool = False) -> Schema:
+        """Notes that a type says less than the schema here, which is a finding; returns the flat schema of any value.
+
+        :param is_reported: a finding says so already.
+        """
         if (loss, pointer) not in self.losses:
             self.losses.append((loss, pointer))
-            self.finding(_SENTENCES[loss].format(word), pointer)
+            if not is_reported:
+                self.finding(_SENTENCES[loss].format(word), pointer)
         return {}
 
     def enforce(self, word: str, pointer: str) -> Schema:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolkit.codegen.schema.disjoint import find_tag
 from toolkit.codegen.schema.document import Document, refers_to
 from toolkit.jsonschema.keywords import Schema
 from toolkit.jsonschema.values import has_type, json_key
@@ -20,7 +21,7 @@ def simplify(document: Document) -> None:
     rewriter = _Rewriter(document)
     document.aliases = {name: rewriter.alias(node) for name, node in document.aliases.items()}
     document.objects = {name: rewriter.rewrite(node) for name, node in document.objects.items()}
-    document.root = rewriter.rewrite(document.root)
+    document.root = rewriter.with_tag(rewriter.rewrite(document.root))
     while unused := document.aliases.keys() - set(_referred(document)):
         document.aliases = {name: node for name, node in document.aliases.items() if name not in unused}
     document.recursive = {name for name in document.aliases if name in document.recursive or document.is_endless(name)}
@@ -29,6 +30,8 @@ def simplify(document: Document) -> None:
 class _Rewriter:
     def __init__(self, document: Document) -> None:
         self._aliases = document.aliases
+        self._objects = document.objects
+        self._recursive = document.recursive
         self._nullable = {name for name in document.aliases if _has_null({"$ref": name}, document.aliases)}
 
     def alias(self, node: Schema) -> Schema:
@@ -38,12 +41,12 @@ class _Rewriter:
             return rewritten
         parts = [part for part in rewritten["anyOf"] if part != _NULL]
         parts = [{"enum": [v for v in part["enum"] if v is not None]} if "enum" in part else part for part in parts]
-        return _joined(parts)
+        return self.with_tag(_joined(parts))
 
     def rewrite(self, node: Schema) -> Schema:
         found = dict(node)
         if "properties" in node:
-            found["properties"] = {key: self.rewrite(item) for key, item in node["properties"].items()}
+            found["properties"] = {key: self.with_tag(self.rewrite(item)) for key, item in node["properties"].items()}
         for word in ("items", "additionalProperties"):
             if isinstance(node.get(word), dict):
                 found[word] = self.rewrite(node[word])
@@ -59,20 +62,31 @@ class _Rewriter:
                 yield from self._branches(branch)
         elif "$ref" in node:
             name = _name(node["$ref"])
-            target = self._aliases.get(name, {})
-            if (
-                len(only := [part for part in target.get("anyOf", [target]) if part != _NULL]) == 1
-                and "$ref" in only[0]
-            ):
-                yield from self._branches(only[0])
-            else:
+            if self._keeps_name(name):
                 yield {"$ref": node["$ref"]}
+            else:
+                for part in _parts(self._aliases[name]):
+                    yield from self._branches(part)
             if name in self._nullable:
                 yield _NULL
         elif "enum" in node:
             yield {"enum": node["enum"]}
         else:
             yield self.rewrite(node)
+
+    def _keeps_name(self, name: str) -> bool:
+        """Not the alias of a single class, and not a union whose name shows neither recursion nor a tag."""
+        if name not in self._aliases:
+            return True
+        parts = _parts(self._aliases[name])
+        if len(parts) == 1:
+            return "$ref" not in parts[0]
+        return name in self._recursive or find_tag(parts, self._objects) is not None
+
+    def with_tag(self, node: Schema) -> Schema:
+        """A union of classes with the property that tells them apart, if there is one."""
+        tag = find_tag([part for part in node.get("anyOf", ()) if part != _NULL], self._objects)
+        return node if tag is None else {**node, "discriminator": {"propertyName": tag}}
 
     def _simpler(self, branches: list[Schema]) -> list[Schema]:
         """The branches, each once, without those that a plain type next to them accepts as well; literals in one list."""
@@ -104,6 +118,11 @@ class _Rewriter:
         """What an alias of limits stands for; any other node itself."""
         target = self._aliases.get(_name(node["$ref"]), node) if "$ref" in node else node
         return target if "type" in target else node
+
+
+def _parts(node: Schema) -> list[Schema]:
+    """What a node accepts other than null."""
+    return [part for part in node.get("anyOf", [node]) if part != _NULL]
 
 
 def _joined(branches: list[Schema]) -> Schema:

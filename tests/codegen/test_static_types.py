@@ -374,6 +374,73 @@ def test_arguments_that_only_some_branches_declare_have_their_type() -> None:
     assert [pointer for _, pointer in documents(schema)[0].losses] == ["/oneOf/0/properties/path"]
 
 
+# -- tags ------------------------------------------------------------------------------------------------------------
+
+
+def test_classes_that_a_tag_tells_apart_are_a_discriminated_union() -> None:
+    """Also where it is null, in a list, in a map, recursive, and entered through one of its classes."""
+    schema = tool(
+        {**NODES, "Nodes": {"type": "array", "items": {"anyOf": [ref("Frame"), ref("Text")]}}},
+        frame=ref("Frame"),
+        node=ref("Node"),
+        inline={"oneOf": [ref("Frame"), ref("Text")]},
+        maybe={"anyOf": [ref("Node"), {"type": "null"}]},
+        nodes=ref("Nodes"),
+        map={"type": "object", "additionalProperties": {"oneOf": [ref("Frame"), ref("Text")]}},
+    )
+    found = fields(schema)
+    union = 'Annotated[XInputFrame | XInputText, Field(discriminator="kind")]'
+    assert found["XInputNode"] == found["XInputMapValue"] == union
+    assert found["XInput.inline"] == 'Annotated[Omissible[XInputFrame | XInputText], Field(discriminator="kind")]'
+    assert found["XInput.maybe"] == "XInputNode | None"
+    text = {"kind": "text"}
+    values: list[Any] = [
+        text,
+        {"kind": "frame", "children": [text]},
+        {"kind": "text", "chars": 1},
+        {"kind": "x"},
+        {},
+        None,
+        [],
+    ]
+    values += [{"kind": ["text"]}, {"kind": None}, {"kind": "frame", "children": [{"kind": "x"}]}]
+    found_at = [{name: value} for name in ("frame", "node", "inline", "maybe") for value in values]
+    found_at += [{"nodes": [value]} for value in values] + [{"map": {"a": value}} for value in values]
+    assert_same_verdicts(schema, found_at)
+
+
+def test_a_tag_is_blamed_alone_and_its_value_is_not_repeated() -> None:
+    model = input_model(tool(NODES, node=ref("Node")))
+    for value in ({"kind": "s3cret"}, {}):
+        with pytest.raises(ValidationError) as caught:
+            model.model_validate({"node": value})
+        assert [error["msg"] for error in caught.value.errors()] == ["'kind' should be one of: 'frame', 'text'"]
+        assert "s3cret" not in str(caught.value)
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate({"node": {"kind": "frame", "children": [{"kind": "text", "chars": 7}]}})
+    assert [error["loc"] for error in caught.value.errors()] == [("node", "frame", "children", 0, "text", "chars")]
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        {"class": {"const": "a"}},
+        {"kind": {"const": 1}},
+        {"kind": {"enum": ["a", "shared"]}},
+        {"kind": {"type": "string"}},
+    ],
+)
+def test_what_pydantic_cannot_choose_by_is_a_plain_union(tag: dict[str, Any]) -> None:
+    """A name that is no identifier, a number, a value that both have, no value at all."""
+    name = next(iter(tag))
+    other = {name: {"enum": ["b", "shared"]}}
+    union = {"anyOf": [{"type": "object", "properties": each, "required": [name]} for each in (tag, other)]}
+    schema = tool({}, value=union)
+    assert "discriminator" not in module_text(schema)
+    values: list[Any] = ["a", "b", "shared", 1, True, None, []]
+    assert_same_verdicts(schema, [{"value": {}}, *({"value": {name: value}} for value in values)])
+
+
 # -- literals --------------------------------------------------------------------------------------------------------
 
 

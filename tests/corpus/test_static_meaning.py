@@ -66,7 +66,8 @@ def test_each_loss_is_a_finding_at_its_place(case: str) -> None:
     found = read_types(schema, document, load_module(module_text(schema)).XInput)
     assert found.unreported == []
     assert found.any_by_reason == {NOTHING_SAID if loss is None else loss: 1}
-    assert {pointer for _, pointer in document.losses} <= {pointer for _, pointer in document.findings}
+    for _, pointer in document.losses:
+        assert any(f"{place}/".startswith(f"{pointer}/") for _, place in document.findings)
     # The instrument: without the report, the same types break the law.
     document.losses = []
     assert bool(read_types(schema, document, load_module(module_text(schema)).XInput).unreported) == (loss is not None)
