@@ -97,6 +97,9 @@ class _Flattener:
         self.aliases: dict[str, Schema] = {}
         self.definitions: dict[str, Schema] = {}
         self.merged: dict[str, Schema] = {}
+        # How many branches judge one value, so far and in each conjunction: a conjunction is made once, but judged each time.
+        self.judged = 0
+        self.judged_in: dict[str, int] = {}
         # Places that are not classes and were referred to while they were open: the alias of each.
         self.recursive: dict[str, str] = {}
         # What is being made: places that may be referred to, with their names; conjunctions, with their places; classes.
@@ -282,9 +285,14 @@ class _Flattener:
             opens_place = pointer not in self.open
             self.open.setdefault(pointer, name)
             self.open_conjunctions[key] = pointer
+            before = self.judged
             flat = self.shape(whole.schema, pointer, name)
             del self.open_conjunctions[key]
+            self.judged_in[key] = self.judged - before
             self.merged[key] = self.close(pointer, flat) if opens_place else flat
+        else:
+            self.judged += self.judged_in[key]
+            self.notes.step(pointer, self.judged_in[key])
         return self.merged[key]
 
     # -- unions ------------------------------------------------------------------------------------------------------
@@ -327,6 +335,7 @@ class _Flattener:
             place = f"{pointer}/{word}/{i}"
             whole = branch if siblings is None else {"allOf": [siblings, branch]}
             if siblings is None or not self.conjunctions.is_empty(whole, place):
+                self.judged += 1
                 own_name = name if named else f"{name}{_branch_name(branch, i)}"
                 flat.append(_bare(self.flatten_node(whole, place, own_name, nested=True)))
         if word == "oneOf" and not exclude_each_other(flat, self.lookup):
@@ -388,6 +397,13 @@ class _Flattener:
         return {"$ref": f"#/$defs/{name}"}
 
     def build_object(self, schema: Schema, pointer: str, name: str) -> Schema:
+        judged = self.judged
+        flat = self.build_properties(schema, pointer, name)
+        # What is inside judges other values.
+        self.judged = judged
+        return flat
+
+    def build_properties(self, schema: Schema, pointer: str, name: str) -> Schema:
         flat: Schema = {"type": "object"}
         properties = schema.get("properties", {})
         if not isinstance(properties, dict):
