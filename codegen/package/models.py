@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _IMPORTED = {
-    "typing": ("Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
+    "typing": ("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
     "pydantic": ("Field",),
     "typing_extensions": ("NotRequired", "TypeAliasType", "TypedDict"),
     "toolkit.generated_support": (
@@ -209,13 +209,28 @@ def _edits(
             start, end = span(statement.value.args[1])
             value = _with_exact_limits(text[start:end], nodes[name])
             if name in endless:
-                # The class around it does not see what is inside.
-                yield start, end, f"Annotated[{_with_items(value, nodes[name])}, Exact()]"
+                yield (*span(statement), _render_endless(name, value, nodes[name]))
                 continue
             yield (
                 *span(statement),
                 _render_root(name, value, nodes, roots[name]) if name in roots else f"{name}: TypeAlias = {value}",
             )
+
+
+def _render_endless(name: str, value: str, node: Schema) -> str:
+    """An alias that holds itself. Only pydantic's own kind can be read at run time; pyright reads only the plain kind.
+
+    ``Exact``: the class around it does not see what is inside.
+    """
+    plain = TypeText(Document("", {}), name=str).render(node)
+    return "\n".join(
+        [
+            "if TYPE_CHECKING:",
+            f"    {name}: TypeAlias = {text_literal(plain)}",
+            "else:",
+            f'    {name} = TypeAliasType("{name}", Annotated[{_with_items(value, node)}, Exact()])',
+        ]
+    )
 
 
 def _with_items(value: str, node: Schema) -> str:

@@ -22,8 +22,8 @@ Keep: TypeAlias = Callable[[str, str], bool]
 _USED_IN_MODULES: Final = frozenset(
     {
         "Annotated", "Any", "ClassVar", "ConfigDict", "ContentOutput", "DeclaredBySome", "Exact", "Field", "Literal",
-        "None", "NotRequired", "Omissible", "Optional", "ToolModel", "ToolRootModel", "TypeAlias", "TypeAliasType",
-        "TypedDict", "Union", "bool", "dict", "float", "int", "list", "str",
+        "None", "NotRequired", "Omissible", "Optional", "TYPE_CHECKING", "ToolModel", "ToolRootModel", "TypeAlias",
+        "TypeAliasType", "TypedDict", "Union", "bool", "dict", "float", "int", "list", "str",
     }
 )  # fmt: skip
 # Attributes of pydantic.BaseModel (2.14), and names with a special meaning in methods.

@@ -25,7 +25,9 @@ def tool(definitions: dict[str, Any], **properties: Any) -> dict[str, Any]:
 def fields(schema: dict[str, Any], output: dict[str, Any] | None = None) -> dict[str, str]:
     """The type of every field (``Class.field``) and of every alias, as it is written."""
     found = {}
-    for statement in ast.parse(module_text(schema, output)).body:
+    for statement in (
+        inner for outer in ast.parse(module_text(schema, output)).body for inner in getattr(outer, "orelse", [outer])
+    ):
         if isinstance(statement, ast.ClassDef):
             for field in statement.body:
                 if isinstance(field, ast.AnnAssign) and ast.unparse(field.target) != "__enforced__":
