@@ -8,13 +8,17 @@ from typing import Final, NamedTuple
 from toolkit.codegen.schema.keywords import ENFORCED, has_effect, refusal
 from toolkit.codegen.schema.objects import loosen
 from toolkit.codegen.schema.report import Notes
-from toolkit.jsonschema.keywords import ASSERTIONS, UNIONS, Schema
+from toolkit.jsonschema.keywords import ASSERTIONS, UNIONS, Schema, has_assertions
 from toolkit.jsonschema.merge import NotMergeable, conjuncts, merge
 from toolkit.jsonschema.pointer import join_pointer
 from toolkit.jsonschema.references import References, ReferenceTarget
-from toolkit.jsonschema.types import types_of
+from toolkit.jsonschema.types import TYPES, types_of
 
 _OF_ITS_PLACE: Final = frozenset({"default", "description", "title"})
+
+
+MAX_DISTRIBUTED: Final = 64
+"""Keywords next to a union of more branches are not merged into each of them."""
 
 
 class Conjunction(NamedTuple):
@@ -90,6 +94,14 @@ class Conjunctions:
                 self._notes.enforce(word, pointer)
         return Conjunction(schema, exact)
 
+    def have_types(self, siblings: Schema, branches: list[object], pointer: str) -> bool:
+        """Whether the branches of a union, each with the keywords next to it, are types that differ from each other."""
+        other = next((siblings[word] for word in UNIONS if isinstance(siblings.get(word), list)), [None])
+        if len(branches) * len(other) > MAX_DISTRIBUTED:
+            return False
+        made = [self.merge(branch, f"{pointer}/{index}") for index, branch in enumerate(branches)]
+        return any(whole is not None and _refines(siblings, whole.schema) for whole in made)
+
     def _branch(self, branch: object, pointer: str) -> Conjunction | None:
         """A branch as one object; None for one that takes no object."""
         whole = self.merge(branch, pointer)
@@ -141,3 +153,35 @@ def _drop_place_keywords(part: Schema | bool, *, keep: bool) -> Schema | bool:
     if keep or isinstance(part, bool):
         return part
     return {word: value for word, value in part.items() if word not in _OF_ITS_PLACE}
+
+
+_OF_VALUES: Final = ("enum", "const", *UNIONS)
+_OF_PARTS: Final = ("items", "additionalProperties")
+
+
+def _refines(siblings: Schema, branch: Schema) -> bool:
+    """Whether a branch says more about the type than the keywords next to its union; both are without references.
+
+    >>> _refines({"type": "object"}, {"properties": {"kind": {"const": "a"}}})
+    True
+    >>> _refines({"type": "object"}, {"required": ["a"]})
+    False
+    """
+    named = types_of(branch)
+    if named is not None and not set(named) >= set(types_of(siblings) or TYPES):
+        return True
+    if any(word in branch for word in _OF_VALUES):
+        return True
+    if any(_says_more(siblings.get(word), branch[word]) for word in _OF_PARTS if word in branch):
+        return True
+    known = _named_properties(siblings)
+    return any(_says_more(known.get(name), schema) for name, schema in _named_properties(branch).items())
+
+
+def _says_more(known: object, schema: object) -> bool:
+    return isinstance(schema, dict) and has_assertions(schema) and schema != known
+
+
+def _named_properties(schema: Schema) -> Schema:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}

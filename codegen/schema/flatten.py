@@ -34,7 +34,6 @@ from toolkit.codegen.schema.objects import (
 from toolkit.codegen.schema.report import Loss, Notes, TooManySteps
 from toolkit.codegen.schema.simplify import simplify
 from toolkit.codegen.schema.tolerate import mend
-from toolkit.codegen.schema.unions import refines
 from toolkit.jsonschema.keywords import APPLIES_TO, ASSERTIONS, UNIONS, Schema
 from toolkit.jsonschema.pointer import escape_key, find_at, split_pointer
 from toolkit.jsonschema.references import References
@@ -42,9 +41,6 @@ from toolkit.jsonschema.types import TYPES, types_of, unknown_type
 
 MAX_BRANCHES: Final = 500
 """A union of more branches is left to the validator as a whole: its type would be of no use."""
-
-MAX_DISTRIBUTED: Final = 64
-"""Keywords next to a union of more branches are not merged into each of them."""
 
 MAX_NESTED_CONJUNCTIONS: Final = 30
 
@@ -306,21 +302,13 @@ class _Flattener:
         if not siblings:
             return self.shape_branches(branches, word, pointer, name)
         # The keywords next to a union hold for each of its branches.
-        if self.has_types_of_branches(siblings, branches, f"{pointer}/{word}"):
+        if self.conjunctions.have_types(siblings, branches, f"{pointer}/{word}"):
             return self.shape_branches(branches, word, pointer, name, siblings)
         if takes_only_objects(siblings):
             whole = self.conjunctions.as_object(Conjunction(schema, False), pointer)
             return self.shape_types(whole.schema, pointer, name)
         self.notes.enforce(word, pointer)
         return self.shape({key: value for key, value in schema.items() if key != word}, pointer, name)
-
-    def has_types_of_branches(self, siblings: Schema, branches: list[object], pointer: str) -> bool:
-        """Whether the branches of a union, each with its siblings, are types that differ from each other."""
-        other = next((siblings[word] for word in UNIONS if isinstance(siblings.get(word), list)), [None])
-        if len(branches) * len(other) > MAX_DISTRIBUTED:
-            return False
-        made = [self.conjunctions.merge(branch, f"{pointer}/{index}") for index, branch in enumerate(branches)]
-        return any(whole is not None and refines(siblings, whole.schema) for whole in made)
 
     def shape_branches(
         self, branches: list[object], word: str, pointer: str, name: str, siblings: Schema | None = None
