@@ -13,6 +13,7 @@ from toolkit.jsonschema.merge import NotMergeable, conjuncts, merge
 from toolkit.jsonschema.pointer import join_pointer
 from toolkit.jsonschema.references import References, ReferenceTarget
 from toolkit.jsonschema.types import TYPES, types_of
+from toolkit.jsonschema.values import same_json
 
 _OF_ITS_PLACE: Final = frozenset({"default", "description", "title"})
 
@@ -50,10 +51,16 @@ class Conjunctions:
         is_typed = len(parts) == 1 or ENFORCED.isdisjoint(merged.schema)
         return Conjunction(merged.schema, merged.exact and is_typed)
 
-    def is_empty(self, schema: object, pointer: str) -> bool:
-        """Whether the types and values in a schema's references and ``allOf`` exclude each other."""
-        parts = self._parts(schema, pointer)
-        return parts is not None and merge(parts).is_empty
+    def with_siblings(self, branch: object, siblings: Schema, pointer: str) -> object | None:
+        """A branch of a union with the keywords next to it: the branch itself where they add nothing, None for no value."""
+        alone = self._parts(branch, pointer)
+        if alone is not None:
+            both = merge([siblings, *alone])
+            if both.is_empty:
+                return None
+            if both.exact and same_json(both.schema, merge(alone).schema):
+                return branch
+        return {"allOf": [siblings, branch]}
 
     def _parts(self, schema: object, pointer: str) -> list[Schema | bool] | None:
         def follow(ref: object, place: str) -> ReferenceTarget:

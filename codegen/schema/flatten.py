@@ -66,8 +66,8 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
         assert notes.problems
     document = Document(name, root, flattener.objects, flattener.aliases, set(flattener.recursive.values()))
     simplify(document)
-    document.findings = [(text, _existing(pointer, written)) for text, pointer in notes.findings]
-    document.losses = [(loss, _existing(pointer, written)) for loss, pointer in notes.losses]
+    document.findings = list(dict.fromkeys((text, _existing(pointer, written)) for text, pointer in notes.findings))
+    document.losses = list(dict.fromkeys((loss, _existing(pointer, written)) for loss, pointer in notes.losses))
     problems = flattener.notes.problems
     if flattener.notes.enforced and not problems:
         mistake = mistake_in(schema)
@@ -321,8 +321,8 @@ class _Flattener:
         flat = []
         for i, branch in enumerate(branches):
             place = f"{pointer}/{word}/{i}"
-            whole = branch if siblings is None else {"allOf": [siblings, branch]}
-            if siblings is None or not self.conjunctions.is_empty(whole, place):
+            whole = branch if siblings is None else self.conjunctions.with_siblings(branch, siblings, place)
+            if whole is not None:
                 self.judged += 1
                 own_name = name if named else f"{name}{_branch_name(branch, i)}"
                 flat.append(_bare(self.flatten_node(whole, place, own_name, nested=True)))

@@ -291,6 +291,63 @@ def test_keywords_next_to_a_union_are_merged_into_its_branches() -> None:
     assert_same_verdicts(tool({}, rule=RULE), values)
 
 
+def test_keywords_that_add_nothing_leave_the_branches_their_names() -> None:
+    """As in LINE's flex messages: ``type: object`` next to references to objects, which hold the union again."""
+    definitions = {
+        "Container": {
+            "type": "object",
+            "oneOf": [ref("Bubble"), ref("Carousel")],
+            "discriminator": {"propertyName": "type"},
+        },
+        "Bubble": {
+            "type": "object",
+            "properties": {"type": {"enum": ["bubble"]}, "body": ref("Box")},
+            "required": ["type"],
+        },
+        "Carousel": {
+            "type": "object",
+            "properties": {"type": {"enum": ["carousel"]}, "contents": {"type": "array", "items": ref("Container")}},
+            "required": ["type"],
+        },
+        "Component": {"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]},
+        "Box": {
+            "allOf": [ref("Component"), {"properties": {"contents": {"type": "array", "items": ref("Component")}}}],
+        },
+    }
+    found = fields(tool(definitions, message=ref("Container")))
+    assert found["XInputContainer"] == 'Annotated[XInputBubble | XInputCarousel, Field(discriminator="type")]'
+    assert found["XInputCarousel.contents"] == 'Omissible[list["XInputContainer"]]'
+    assert found["XInputBox.contents"] == "Omissible[list[XInputComponent]]"
+    bubble = {"type": "bubble", "body": {"type": "box", "contents": [{"type": "text", "text": "x"}]}}
+    values: list[Any] = [bubble, {"type": "carousel", "contents": [bubble]}, {"type": "carousel", "contents": [{}]}]
+    values.append({"type": "bubble", "body": {"type": "box", "contents": [{"text": "x"}]}})
+    assert_same_verdicts(tool(definitions, message=ref("Container")), [{"message": value} for value in values])
+
+
+def test_a_union_of_many_blocks_is_named_once() -> None:
+    """As in GitBook's documents: every block holds every other block."""
+    names = [f"block{number}" for number in range(20)]
+    every = {"oneOf": [ref(name) for name in names]}
+    definitions: dict[str, Any] = {
+        name: {
+            "type": "object",
+            "properties": {
+                "object": {"const": "block"},
+                "type": {"const": name},
+                "nodes": {"type": "array", "items": ref("Block")},
+            },
+            "required": ["object", "type"],
+        }
+        for name in names
+    }
+    schema = tool({**definitions, "Block": every}, document={"type": "array", "items": ref("Block")})
+    text = module_text(schema)
+    assert text.count('Field(discriminator="type")') == 1
+    assert not any("Any" in kind for kind in fields(schema).values())
+    block = {"object": "block", "type": "block3", "nodes": [{"object": "block", "type": "block4"}]}
+    assert_same_verdicts(schema, [{"document": [block]}, {"document": [{**block, "nodes": [{"type": "block4"}]}]}])
+
+
 def test_a_union_that_only_requires_names_stays_one_class() -> None:
     either = {
         "type": "object",
