@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
     from toolkit.guard.policy.rule import Rule as Rule
     from toolkit.lazy_exports import lazy_exports as lazy_exports
+    from toolkit.models.base import DeclaredBySome as DeclaredBySome
+    from toolkit.models.base import Exact as Exact
     from toolkit.models.base import Omissible as Omissible
     from toolkit.models.base import ToolModel as ToolModel
     from toolkit.models.base import ToolRootModel as ToolRootModel
@@ -49,7 +51,7 @@ else:
             "toolkit.guard.policy.policy": "SecurityPolicy",
             "toolkit.guard.policy.rule": "Rule",
             "toolkit.lazy_exports": "lazy_exports",
-            "toolkit.models.base": "Omissible ToolModel ToolRootModel",
+            "toolkit.models.base": "DeclaredBySome Exact Omissible ToolModel ToolRootModel",
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",

@@ -12,13 +12,15 @@ from typing import Final
 from toolkit.errors import GenerationError
 
 _IMPORTS: Final[dict[str, frozenset[str]]] = {
-    "typing": frozenset({"Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"}),
-    "typing_extensions": frozenset({"NotRequired", "TypedDict"}),
+    "typing": frozenset({"TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"}),
+    "typing_extensions": frozenset({"NotRequired", "TypeAliasType", "TypedDict"}),
     "pydantic": frozenset({"Field"}),
-    "toolkit.generated_support": frozenset({"ContentOutput", "Omissible", "ToolModel", "ToolRootModel"}),
+    "toolkit.generated_support": frozenset(
+        {"ContentOutput", "DeclaredBySome", "Exact", "Omissible", "ToolModel", "ToolRootModel"}
+    ),
 }
 _BASES: Final = frozenset({"ToolModel", "ToolRootModel", "ContentOutput", "TypedDict"})
-_CALLS: Final = frozenset({"Field", "TypedDict"})
+_CALLS: Final = frozenset({"Exact", "Field", "TypeAliasType", "TypedDict"})
 _METHODS: Final = frozenset({"model_rebuild", "model_validate"})
 _LITERALS: Final = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
 _TYPE_NODES: Final = (*_LITERALS, ast.Name, ast.Subscript, ast.BinOp, ast.BitOr, ast.Call, ast.keyword)
@@ -45,11 +47,19 @@ def _is_allowed(node: ast.stmt) -> bool:
         return node.level == 0 and all(alias.name in names and alias.asname is None for alias in node.names)
     if isinstance(node, ast.ClassDef):
         return _is_allowed_class(node)
+    if isinstance(node, ast.If):
+        # What holds itself is written once for checkers and once for pydantic.
+        is_for_checkers = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        return is_for_checkers and all(map(_is_alias, (*node.body, *node.orelse)))
+    return _is_alias(node) or _is_text(node) or isinstance(node, ast.Expr) and _is_method_call(node.value)
+
+
+def _is_alias(node: ast.stmt) -> bool:
     if isinstance(node, ast.AnnAssign):
         return _is_type(node.annotation) and node.value is not None and _is_type(node.value)
     if isinstance(node, ast.Assign):
         return isinstance(node.value, ast.Call) and _is_type(node.value)
-    return _is_text(node) or isinstance(node, ast.Expr) and _is_method_call(node.value)
+    return False
 
 
 def _is_allowed_class(node: ast.ClassDef) -> bool:

@@ -18,8 +18,10 @@ from toolkit.codegen.package import python_names
 from toolkit.codegen.package.code_allow_list import check_module
 from toolkit.codegen.package.render.literal import docstring, literal, text_literal
 from toolkit.codegen.package.render.typed_dicts import render_args
+from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.defaults import branch_for
 from toolkit.codegen.schema.document import Document
+from toolkit.codegen.schema.objects import DECLARED_BY_SOME
 from toolkit.errors import GenerationError
 from toolkit.jsonschema.keywords import Schema
 
@@ -28,10 +30,17 @@ if TYPE_CHECKING:
 
 
 _IMPORTED = {
-    "typing": ("Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
+    "typing": ("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
     "pydantic": ("Field",),
-    "typing_extensions": ("NotRequired", "TypedDict"),
-    "toolkit.generated_support": ("ContentOutput", "Omissible", "ToolModel", "ToolRootModel"),
+    "typing_extensions": ("NotRequired", "TypeAliasType", "TypedDict"),
+    "toolkit.generated_support": (
+        "ContentOutput",
+        "DeclaredBySome",
+        "Exact",
+        "Omissible",
+        "ToolModel",
+        "ToolRootModel",
+    ),
 }
 
 
@@ -114,7 +123,8 @@ def _render_classes(documents: Sequence[Document]) -> str:
             f"datamodel-code-generator did not return the expected classes: {sorted(found ^ set(nodes))}"
         )
     roots = {document.name: document.enforced for document in documents}
-    edits = list(_edits(nodes, roots, module, text))
+    endless = {name for document in documents for name in document.aliases if document.is_endless(name)}
+    edits = list(_edits(nodes, roots, endless, module, text))
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return _without_imports(text)
@@ -142,7 +152,7 @@ def _strip_node(node: Any, nodes: Mapping[str, Schema]) -> Any:
                 plain[word] = _strip_node(value, nodes)
         elif word == "anyOf":
             plain[word] = [_strip_node(branch, nodes) for branch in value]
-        elif word not in ("description", "default"):
+        elif word not in ("description", "default", DECLARED_BY_SOME):
             plain[word] = value
     return plain
 
@@ -176,7 +186,7 @@ def _render_value(node: Schema, value: Any, nodes: Mapping[str, Schema]) -> str:
 
 
 def _edits(
-    nodes: Mapping[str, Schema], roots: Mapping[str, str | None], module: ast.Module, text: str
+    nodes: Mapping[str, Schema], roots: Mapping[str, str | None], endless: set[str], module: ast.Module, text: str
 ) -> Iterator[tuple[int, int, str]]:
     offsets = _line_offsets(text)
 
@@ -198,10 +208,37 @@ def _edits(
             name = _target_names(statement)[0].id
             start, end = span(statement.value.args[1])
             value = _with_exact_limits(text[start:end], nodes[name])
+            if name in endless:
+                yield (*span(statement), _render_endless(name, value, nodes[name]))
+                continue
             yield (
                 *span(statement),
                 _render_root(name, value, nodes, roots[name]) if name in roots else f"{name}: TypeAlias = {value}",
             )
+
+
+def _render_endless(name: str, value: str, node: Schema) -> str:
+    """An alias that holds itself. Only pydantic's own kind can be read at run time; pyright reads only the plain kind.
+
+    ``Exact``: the class around it does not see what is inside.
+    """
+    plain = TypeText(Document("", {}), name=str).render(node)
+    return "\n".join(
+        [
+            "if TYPE_CHECKING:",
+            f"    {name}: TypeAlias = {text_literal(plain)}",
+            "else:",
+            f'    {name} = TypeAliasType("{name}", Annotated[{_with_items(value, node)}, Exact()])',
+        ]
+    )
+
+
+def _with_items(value: str, node: Schema) -> str:
+    """The type of an array that holds itself: datamodel-code-generator writes ``list`` for it."""
+    if node.get("type") != "array" or "list[" in value:
+        return value
+    items = TypeText(Document("", {}), name=str).render(node["items"])
+    return re.sub(r"\blist\b", lambda _: f"list[{text_literal(items)}]", value, count=1)
 
 
 def _render_root(name: str, value: str, nodes: Mapping[str, Schema], enforced: str | None) -> str:
@@ -255,9 +292,11 @@ def _field_edits(
     start, end = span(field.annotation)
     annotation = text[start:end]
     optional = wire not in schema.get("required", ()) and ("default" not in node or model_default is not None)
-    if optional and not _takes_null(node):
+    if optional and not _takes_null(node) and DECLARED_BY_SOME not in node:
         annotation = _without_null(field.annotation, annotation, start, span, has_default=model_default is not None)
     annotation = _with_exact_limits(annotation, node)
+    if DECLARED_BY_SOME in node:
+        annotation = f"DeclaredBySome[{annotation}]"
     if field.target.id != wire:
         annotation = f"Annotated[{annotation}, Field(alias={text_literal(wire)})]"
     if annotation != text[start:end]:

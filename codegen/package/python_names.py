@@ -21,9 +21,9 @@ Keep: TypeAlias = Callable[[str, str], bool]
 # What generated model modules import or use in annotations: a field of that name would hide it.
 _USED_IN_MODULES: Final = frozenset(
     {
-        "Annotated", "Any", "ClassVar", "ConfigDict", "ContentOutput", "Field", "Literal", "None", "NotRequired", "Omissible",
-        "Optional", "ToolModel", "ToolRootModel", "TypeAlias", "TypedDict", "Union", "bool", "dict", "float", "int",
-        "list", "str",
+        "Annotated", "Any", "ClassVar", "ConfigDict", "ContentOutput", "DeclaredBySome", "Exact", "Field", "Literal",
+        "None", "NotRequired", "Omissible", "Optional", "TYPE_CHECKING", "ToolModel", "ToolRootModel", "TypeAlias",
+        "TypeAliasType", "TypedDict", "Union", "bool", "dict", "float", "int", "list", "str",
     }
 )  # fmt: skip
 # Attributes of pydantic.BaseModel (2.14), and names with a special meaning in methods.

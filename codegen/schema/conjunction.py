@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
 from typing import Final, NamedTuple
 
 from toolkit.codegen.schema.keywords import ENFORCED, has_effect, refusal
 from toolkit.codegen.schema.objects import loosen
 from toolkit.codegen.schema.report import Notes
-from toolkit.jsonschema.keywords import ASSERTIONS, UNIONS, Schema
+from toolkit.jsonschema.keywords import ASSERTIONS, UNIONS, Schema, has_assertions
 from toolkit.jsonschema.merge import NotMergeable, conjuncts, merge
 from toolkit.jsonschema.pointer import join_pointer
 from toolkit.jsonschema.references import References, ReferenceTarget
-from toolkit.jsonschema.types import types_of
+from toolkit.jsonschema.types import TYPES, types_of
+from toolkit.jsonschema.values import same_json
 
 _OF_ITS_PLACE: Final = frozenset({"default", "description", "title"})
+
+
+MAX_DISTRIBUTED: Final = 64
+"""Keywords next to a union of more branches are not merged into each of them."""
 
 
 class Conjunction(NamedTuple):
@@ -24,83 +28,92 @@ class Conjunction(NamedTuple):
     schema: Schema
     exact: bool
     """Whether it accepts nothing that one of them refuses."""
-    places: frozenset[str]
-    """The places that references led to while it was made. While it is walked, none of them may be merged in again."""
+
+    def key(self) -> str:
+        """The same text for the same schema, whatever it was made of."""
+        return json.dumps(self.schema, sort_keys=True)
 
 
 class Conjunctions:
-    """Makes the conjunctions of one document.
-
-    A conjunction is made (``merge``, ``as_object``) and then walked inside ``inside(conjunction)``, so that a schema that
-    refers to itself ends.
-    """
+    """Makes the conjunctions of one document."""
 
     def __init__(self, references: References, notes: Notes) -> None:
         self._references = references
         self._notes = notes
-        # What the conjunctions around the present place were made of.
-        self._around: frozenset[str] = frozenset({""})
-
-    @contextmanager
-    def inside(self, conjunction: Conjunction) -> Iterator[Schema]:
-        """The schema of a conjunction, to be walked in this context."""
-        around = self._around
-        self._around = around | conjunction.places
-        try:
-            yield conjunction.schema
-        finally:
-            self._around = around
 
     def merge(self, schema: object, pointer: str) -> Conjunction | None:
         """A schema with its references and ``allOf`` merged in; None where they lead in a circle or cannot be typed."""
-        places: set[str] = set()
+        parts = self._parts(schema, pointer)
+        if parts is None or any(part is False for part in parts):
+            return None
+        merged = merge(parts)
+        # What one part calls its own properties or items is another matter in the merged schema.
+        is_typed = len(parts) == 1 or ENFORCED.isdisjoint(merged.schema)
+        return Conjunction(merged.schema, merged.exact and is_typed)
 
+    def with_siblings(self, branch: object, siblings: Schema, pointer: str) -> object | None:
+        """A branch of a union with the keywords next to it: the branch itself where they add nothing, None for no value."""
+        alone = self._parts(branch, pointer)
+        if alone is not None:
+            both = merge([siblings, *alone])
+            if both.is_empty:
+                return None
+            if both.exact and same_json(both.schema, merge(alone).schema):
+                return branch
+        return {"allOf": [siblings, branch]}
+
+    def _parts(self, schema: object, pointer: str) -> list[Schema | bool] | None:
         def follow(ref: object, place: str) -> ReferenceTarget:
             target = self.find(ref, place)
             if target is None:
                 raise NotMergeable("refers to nothing")
-            places.add(target.pointer)
             return target
 
         def count_step(place: str, depth: int) -> None:
             self._notes.step(place)
 
         try:
-            found = list(conjuncts(schema, self._references, follow, count_step, pointer, self._around))
+            found = list(conjuncts(schema, self._references, follow, count_step, pointer))
         except NotMergeable as error:
             if error.is_mistake:
                 self._notes.problem(str(error), error.pointer)
             return None
-        parts = [_drop_place_keywords(part.schema, keep=part.is_of_this_place) for part in found]
-        if any(part is False for part in parts):
-            return None
-        merged = merge(parts)
-        # What one part calls its own properties or items is another matter in the merged schema.
-        is_typed = len(parts) == 1 or ENFORCED.isdisjoint(merged.schema)
-        return Conjunction(merged.schema, merged.exact and is_typed, frozenset(places))
+        return [_drop_place_keywords(part.schema, keep=part.is_of_this_place) for part in found]
 
     def as_object(self, conjunction: Conjunction, pointer: str) -> Conjunction:
         """A conjunction of objects with its unions merged into its properties; the unions are left to the validator."""
-        schema, exact, places = conjunction
+        schema, exact = conjunction
         for word in UNIONS:
             branches = schema.get(word)
             if isinstance(branches, list):
                 self._notes.enforce(word, pointer)
-                made = [self._branch(branch, f"{pointer}/{word}/{index}") for index, branch in enumerate(branches)]
-                objects = [found for found in made if found is not None]
-                places = places.union(*(found.places for found in objects))
+                made = {
+                    place: self._branch(branch, place)
+                    for place, branch in (
+                        (f"{pointer}/{word}/{index}", branch) for index, branch in enumerate(branches)
+                    )
+                }
+                objects = {place: found.schema for place, found in made.items() if found is not None}
                 rest = {key: value for key, value in schema.items() if key != word}
-                schema = loosen(rest, [found.schema for found in objects])
+                schema = loosen(rest, list(objects.values()), list(objects))
         for word in ("enum", "const"):
             if word in schema:
                 self._notes.enforce(word, pointer)
-        return Conjunction(schema, exact, places)
+        return Conjunction(schema, exact)
+
+    def have_types(self, siblings: Schema, branches: list[object], pointer: str) -> bool:
+        """Whether the branches of a union, each with the keywords next to it, are types that differ from each other."""
+        other = next((siblings[word] for word in UNIONS if isinstance(siblings.get(word), list)), [None])
+        if len(branches) * len(other) > MAX_DISTRIBUTED:
+            return False
+        made = [self.merge(branch, f"{pointer}/{index}") for index, branch in enumerate(branches)]
+        return any(whole is not None and _refines(siblings, whole.schema) for whole in made)
 
     def _branch(self, branch: object, pointer: str) -> Conjunction | None:
         """A branch as one object; None for one that takes no object."""
         whole = self.merge(branch, pointer)
         if whole is None:
-            return None if branch is False else Conjunction({}, False, frozenset())
+            return None if branch is False else Conjunction({}, False)
         self.check_keywords(whole.schema, pointer)
         types = types_of(whole.schema)
         return None if types is not None and "object" not in types else self.as_object(whole, pointer)
@@ -147,3 +160,35 @@ def _drop_place_keywords(part: Schema | bool, *, keep: bool) -> Schema | bool:
     if keep or isinstance(part, bool):
         return part
     return {word: value for word, value in part.items() if word not in _OF_ITS_PLACE}
+
+
+_OF_VALUES: Final = ("enum", "const", *UNIONS)
+_OF_PARTS: Final = ("items", "additionalProperties")
+
+
+def _refines(siblings: Schema, branch: Schema) -> bool:
+    """Whether a branch says more about the type than the keywords next to its union; both are without references.
+
+    >>> _refines({"type": "object"}, {"properties": {"kind": {"const": "a"}}})
+    True
+    >>> _refines({"type": "object"}, {"required": ["a"]})
+    False
+    """
+    named = types_of(branch)
+    if named is not None and not set(named) >= set(types_of(siblings) or TYPES):
+        return True
+    if any(word in branch for word in _OF_VALUES):
+        return True
+    if any(_says_more(siblings.get(word), branch[word]) for word in _OF_PARTS if word in branch):
+        return True
+    known = _named_properties(siblings)
+    return any(_says_more(known.get(name), schema) for name, schema in _named_properties(branch).items())
+
+
+def _says_more(known: object, schema: object) -> bool:
+    return isinstance(schema, dict) and has_assertions(schema) and schema != known
+
+
+def _named_properties(schema: Schema) -> Schema:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}

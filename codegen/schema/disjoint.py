@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from toolkit.codegen.package.python_names import field_names
 from toolkit.codegen.schema.defaults import Lookup
 from toolkit.jsonschema.keywords import Schema
 from toolkit.jsonschema.types import TYPES
@@ -13,6 +14,29 @@ from toolkit.jsonschema.values import are_disjoint, json_type
 def exclude_each_other(branches: list[Schema], lookup: Lookup) -> bool:
     """Whether no value can be accepted by two of the branches, which are flat; ``lookup`` finds their references."""
     return all(_excludes(one, other, lookup) for index, one in enumerate(branches) for other in branches[:index])
+
+
+def find_tag(branches: list[Schema], objects: Mapping[str, Schema]) -> str | None:
+    """The property by which pydantic can choose among classes: required text, of other values in each of them."""
+    nodes = [objects.get(branch.get("$ref", "").rpartition("/")[2]) for branch in branches]
+    constants = [_tags(node) if node is not None else {} for node in nodes]
+    if len(constants) < 2:
+        return None
+    for name in constants[0]:
+        values = [value for found in constants for value in found.get(name, ())]
+        if all(name in found for found in constants) and len(set(values)) == len(values):
+            return name
+    return None
+
+
+def _tags(node: Schema) -> dict[str, list[object]]:
+    names = field_names(node.get("properties", {}))
+    constants = _constants(node, lambda ref: None)
+    return {
+        name: values
+        for name, values in constants.items()
+        if names[name] == name and all(isinstance(value, str) for value in values)
+    }
 
 
 def _excludes(one: Schema, other: Schema, lookup: Lookup) -> bool:
@@ -25,7 +49,7 @@ def _excludes(one: Schema, other: Schema, lookup: Lookup) -> bool:
 
 
 def _types(flat: Schema, lookup: Lookup) -> Iterator[str]:
-    node = (lookup(flat["$ref"]) or {"type": "object"}) if "$ref" in flat else flat
+    node = (lookup(flat["$ref"]) or {}) if "$ref" in flat else flat
     if "enum" in node:
         yield from ("number" if json_type(v) == "integer" else json_type(v) for v in node["enum"])
     elif "anyOf" in node:

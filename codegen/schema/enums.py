@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.codegen.schema.report import Notes
+from toolkit.codegen.schema.report import Loss, Notes
 from toolkit.jsonschema.keywords import ASSERTIONS, Schema
 from toolkit.jsonschema.types import types_of
 from toolkit.jsonschema.values import has_type, json_key, json_type, same_json
@@ -41,7 +41,7 @@ def _literals(values: list[object], pointer: str, notes: Notes) -> Schema:
     branches: list[Schema] = [*([{"enum": plain}] if plain else []), *({"type": kind} for kind in kinds)]
     if len(branches) > 1:
         return {"anyOf": branches}
-    return branches[0] if branches else {}
+    return branches[0] if branches else notes.lose(Loss.NEVER_VALID, pointer, is_reported=True)
 
 
 def _is_plain(value: object) -> bool:

@@ -21,23 +21,28 @@ from toolkit.codegen.schema.disjoint import exclude_each_other
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in
 from toolkit.codegen.schema.enums import flat_enum
-from toolkit.codegen.schema.keywords import ENFORCED, LIMITS
+from toolkit.codegen.schema.keywords import ENFORCED, LIMITS, has_effect, is_stray_property
 from toolkit.codegen.schema.limits import typed_limits
 from toolkit.codegen.schema.objects import (
+    DECLARED_BY_SOME,
+    report_open_patterns,
     required_names,
     schema_of_extra_properties,
     schema_of_items,
     takes_only_objects,
 )
-from toolkit.codegen.schema.report import Notes, TooManySteps
+from toolkit.codegen.schema.report import Loss, Notes, TooManySteps
+from toolkit.codegen.schema.simplify import simplify
 from toolkit.codegen.schema.tolerate import mend
-from toolkit.jsonschema.keywords import ASSERTIONS, UNIONS, Schema
-from toolkit.jsonschema.pointer import escape_key
+from toolkit.jsonschema.keywords import APPLIES_TO, ASSERTIONS, UNIONS, Schema
+from toolkit.jsonschema.pointer import escape_key, find_at, split_pointer
 from toolkit.jsonschema.references import References
 from toolkit.jsonschema.types import TYPES, types_of, unknown_type
 
 MAX_BRANCHES: Final = 500
 """A union of more branches is left to the validator as a whole: its type would be of no use."""
+
+MAX_NESTED_CONJUNCTIONS: Final = 30
 
 STEPS_OF_A_CLASS: Final = 30
 """What writing a class costs datamodel-code-generator, as a number of our own steps."""
@@ -49,6 +54,7 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
     Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
     """
     notes = Notes()
+    written = schema
     schema = mend(schema, notes)
     flattener = _Flattener(schema, name, notes)
     root: Schema = {"type": "object"}
@@ -58,8 +64,10 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
         notes.problem("its references are nested too deeply to be followed; use fewer of them", "")
     except TooManySteps:
         assert notes.problems
-    document = Document(name, root, flattener.objects, flattener.aliases)
-    document.findings = flattener.notes.findings
+    document = Document(name, root, flattener.objects, flattener.aliases, set(flattener.recursive.values()))
+    simplify(document)
+    document.findings = list(dict.fromkeys((text, _existing(pointer, written)) for text, pointer in notes.findings))
+    document.losses = list(dict.fromkeys((loss, _existing(pointer, written)) for loss, pointer in notes.losses))
     problems = flattener.notes.problems
     if flattener.notes.enforced and not problems:
         mistake = mistake_in(schema)
@@ -84,8 +92,15 @@ class _Flattener:
         self.objects: dict[str, Schema] = {}
         self.aliases: dict[str, Schema] = {}
         self.definitions: dict[str, Schema] = {}
-        # What is being made: places that references lead to, and names of classes.
-        self.open: set[str] = set()
+        self.merged: dict[str, Schema] = {}
+        # How many branches judge one value, so far and in each conjunction: a conjunction is made once, but judged each time.
+        self.judged = 0
+        self.judged_in: dict[str, int] = {}
+        # Places that are not classes and were referred to while they were open: the alias of each.
+        self.recursive: dict[str, str] = {}
+        # What is being made: places that may be referred to, with their names; conjunctions, with their places; classes.
+        self.open: dict[str, str] = {}
+        self.open_conjunctions: dict[str, str] = {}
         self.building: set[str] = set()
         # What is known of a place: its name, its class and its types.
         self.places: dict[str, str] = {}
@@ -96,9 +111,10 @@ class _Flattener:
     # -- the root ----------------------------------------------------------------------------------------------------
 
     def flatten_root(self, *, is_input: bool) -> Schema:
-        whole = self.conjunctions.merge(self.root, "") or Conjunction({}, False, frozenset())
+        whole = self.conjunctions.merge(self.root, "") or Conjunction({}, False)
         if not is_input and not takes_only_objects(whole.schema):
-            return self.flatten_node(self.root, "", self.name)
+            self.open[""] = self.name
+            return self.close("", self.flatten_node(self.root, "", self.name))
         types = types_of(whole.schema)
         if types is not None and "object" not in types:
             self.notes.problem("the arguments of a tool are an object, but this schema accepts no object", "")
@@ -107,8 +123,7 @@ class _Flattener:
         self.conjunctions.check_keywords({**whole.schema, **self.root}, "")
         if not whole.exact:
             self.notes.enforce("allOf" if "allOf" in self.root else "$ref", "")
-        with self.conjunctions.inside(self.conjunctions.as_object(whole, "")) as schema:
-            return self.build_object(schema, "", self.name)
+        return self.build_object(self.conjunctions.as_object(whole, "").schema, "", self.name)
 
     # -- one node ----------------------------------------------------------------------------------------------------
 
@@ -117,7 +132,8 @@ class _Flattener:
         if schema is True:
             return {}
         if schema is False:
-            return self.notes.enforce("false", pointer)
+            self.notes.enforce("false", pointer)
+            return self.notes.lose(Loss.NEVER_VALID, pointer)
         if not isinstance(schema, dict):
             return self.notes.problem("a schema must be an object, true or false", pointer)
         self.notes.step(pointer)
@@ -125,6 +141,8 @@ class _Flattener:
         flat = self.shape(schema, pointer, name)
         if nested and _carries_limits(flat):
             flat = self.add_alias(flat, pointer, name)
+        elif nested:
+            flat = self.name_union(flat, pointer, name)
         return self.add_default(flat, schema, pointer)
 
     def shape(self, schema: Schema, pointer: str, name: str) -> Schema:
@@ -132,10 +150,15 @@ class _Flattener:
         for word, shape in _SHAPES.items():
             if word in schema:
                 return shape(self, schema, pointer, name)
-        for word in schema:
-            if word in ASSERTIONS - ENFORCED:
+        saying = [word for word in schema if word in ASSERTIONS and (word not in ENFORCED or has_effect(word, schema))]
+        for word in saying:
+            if word not in ENFORCED:
                 self.notes.enforce(word, pointer)
-        return {}
+        if not saying:
+            stray = next((word for word, value in schema.items() if is_stray_property(word, value)), None)
+            return {} if stray is None else self.notes.lose(Loss.NOT_A_KEYWORD, pointer, repr(stray))
+        typed = any(word in APPLIES_TO for word in saying)
+        return self.notes.lose(Loss.NO_TYPE if typed else Loss.ONLY_CHECKED, pointer, repr(saying[0]))
 
     def add_default(self, flat: Schema, schema: Schema, pointer: str) -> Schema:
         described = (
@@ -185,35 +208,58 @@ class _Flattener:
     def shape_reference(self, schema: Schema, pointer: str, name: str) -> Schema:
         has_siblings = any(word in ASSERTIONS and word != "$ref" for word in schema)
         if has_siblings and not self.references.ignores_siblings:
-            place = self.references.pointer_of(schema["$ref"])
-            if place != "" and place not in self.open:
-                return self.shape_conjunction(schema, pointer, name)
-            # What is still being read cannot be merged with anything; its class exists already.
-            self.notes.enforce("$ref", pointer)
+            return self.shape_conjunction(schema, pointer, name)
         target = self.conjunctions.find(schema["$ref"], f"{pointer}/$ref")
         if target is None:
-            return {}
+            return self.notes.lose(Loss.UNKNOWN_REFERENCE, pointer)
         place = target.pointer
         if place in self.open or place == "":
             return self.refer_back(place, pointer)
         if place not in self.definitions:
-            self.open.add(place)
-            own_name = self.name + python_names.camel(place.rpartition("/")[2])
-            self.definitions[place] = self.flatten_node(target.schema, place, own_name)
-            self.open.discard(place)
+            own_name = self.open[place] = self.name + python_names.camel(place.rpartition("/")[2])
+            flat = self.close(place, self.flatten_node(target.schema, place, own_name))
+            self.definitions[place] = self.name_union(flat, place, own_name)
         found = _bare(self.definitions[place])
         self.notes.step(pointer, _size(found))
         return found
 
     def refer_back(self, place: str, pointer: str) -> Schema:
-        """A reference to what is being read: a class has its name already, anything else is left to the validator."""
+        """A reference to what is being made: a class has its name already, anything else becomes an alias."""
         if place == "" and self.root_is_class:
             return {"$ref": f"#/$defs/{self.name}"}
         others = [name for name in self.types.get(place, ()) if name != "object"]
-        if place not in self.classes or others not in ([], ["null"]):
-            return self.notes.enforce("$ref", pointer)
-        itself = {"$ref": f"#/$defs/{self.classes[place]}"}
-        return {"anyOf": [itself, {"type": "null"}]} if others else itself
+        if place in self.classes and others in ([], ["null"]):
+            itself = {"$ref": f"#/$defs/{self.classes[place]}"}
+            return {"anyOf": [itself, {"type": "null"}]} if others else itself
+        if place not in self.recursive:
+            self.recursive[place] = self.claim_name(self.open[place], place)
+        return {"$ref": f"#/$defs/{self.recursive[place]}"}
+
+    def close(self, place: str, flat: Schema) -> Schema:
+        """Ends what ``open`` began. What was referred to meanwhile gets its name."""
+        del self.open[place]
+        if place not in self.recursive:
+            return flat
+        name = self.recursive[place]
+        self.aliases[name] = _bare(flat)
+        if self.holds_itself(flat, name):
+            self.notes.enforce("$ref", place)
+            self.aliases[name] = self.notes.lose(Loss.CIRCULAR, place)
+        return {**{word: flat[word] for word in _OF_ITS_PLACE if word in flat}, "$ref": f"#/$defs/{name}"}
+
+    def holds_itself(self, flat: Schema, name: str) -> bool:
+        """Whether a type is one of its own branches, with no array, map or class in between."""
+        pending, seen = [flat], {""}
+        while pending:
+            node = pending.pop()
+            pending += node.get("anyOf", ())
+            target = node.get("$ref", "").rpartition("/")[2]
+            if target == name:
+                return True
+            if target in self.aliases and target not in seen:
+                seen.add(target)
+                pending.append(self.aliases[target])
+        return False
 
     def shape_conjunction(self, schema: Schema, pointer: str, name: str) -> Schema:
         """``allOf``, or a reference with keywords next to it: one type for all that must hold at once."""
@@ -221,13 +267,29 @@ class _Flattener:
         if alone is not None:
             return _bare(self.flatten_node(alone, pointer, name))
         whole = self.conjunctions.merge(schema, pointer)
-        if whole is None:
-            return self.notes.enforce("$ref", pointer)
+        if whole is None or len(self.open_conjunctions) > MAX_NESTED_CONJUNCTIONS:
+            self.notes.enforce("allOf", pointer)
+            return self.notes.lose(Loss.CIRCULAR, pointer)
         if not whole.exact:
             self.notes.enforce("allOf", pointer)
         self.conjunctions.check_keywords(whole.schema, pointer)
-        with self.conjunctions.inside(whole) as merged:
-            return self.shape(merged, pointer, name)
+        key = whole.key()
+        if key in self.open_conjunctions:
+            # The same schemas, inside themselves: the name of what they are going to be ends it.
+            return self.refer_back(self.open_conjunctions[key], pointer)
+        if key not in self.merged:
+            opens_place = pointer not in self.open
+            self.open.setdefault(pointer, name)
+            self.open_conjunctions[key] = pointer
+            before = self.judged
+            flat = self.shape(whole.schema, pointer, name)
+            del self.open_conjunctions[key]
+            self.judged_in[key] = self.judged - before
+            self.merged[key] = self.close(pointer, flat) if opens_place else flat
+        else:
+            self.judged += self.judged_in[key]
+            self.notes.step(pointer, self.judged_in[key])
+        return self.merged[key]
 
     # -- unions ------------------------------------------------------------------------------------------------------
 
@@ -240,33 +302,40 @@ class _Flattener:
         if not siblings:
             return self.shape_branches(branches, word, pointer, name)
         # The keywords next to a union hold for each of its branches.
+        if self.conjunctions.have_types(siblings, branches, f"{pointer}/{word}"):
+            return self.shape_branches(branches, word, pointer, name, siblings)
         if takes_only_objects(siblings):
-            whole = self.conjunctions.as_object(Conjunction(schema, False, frozenset()), pointer)
-            with self.conjunctions.inside(whole) as merged:
-                return self.shape_types(merged, pointer, name)
-        if siblings.keys() == {"type"} and all(isinstance(b, dict) and b and "type" not in b for b in branches):
-            return self.shape_branches([{"allOf": [siblings, branch]} for branch in branches], word, pointer, name)
+            whole = self.conjunctions.as_object(Conjunction(schema, False), pointer)
+            return self.shape_types(whole.schema, pointer, name)
         self.notes.enforce(word, pointer)
         return self.shape({key: value for key, value in schema.items() if key != word}, pointer, name)
 
-    def shape_branches(self, branches: list[object], word: str, pointer: str, name: str) -> Schema:
+    def shape_branches(
+        self, branches: list[object], word: str, pointer: str, name: str, siblings: Schema | None = None
+    ) -> Schema:
+        """A union; ``siblings`` hold for each of its branches."""
         if len(branches) > MAX_BRANCHES:
-            return self.notes.enforce(word, pointer)
+            self.notes.enforce(word, pointer)
+            return self.notes.lose(Loss.TOO_MANY_BRANCHES, pointer)
         named = sum(1 for branch in branches if not _is_null(branch)) == 1
-        flat = [
-            _bare(
-                self.flatten_node(
-                    branch, f"{pointer}/{word}/{i}", name if named else f"{name}{_branch_name(branch, i)}", nested=True
-                )
-            )
-            for i, branch in enumerate(branches)
-        ]
+        flat = []
+        for i, branch in enumerate(branches):
+            place = f"{pointer}/{word}/{i}"
+            whole = branch if siblings is None else self.conjunctions.with_siblings(branch, siblings, place)
+            if whole is not None:
+                self.judged += 1
+                own_name = name if named else f"{name}{_branch_name(branch, i)}"
+                flat.append(_bare(self.flatten_node(whole, place, own_name, nested=True)))
         if word == "oneOf" and not exclude_each_other(flat, self.lookup):
             self.notes.enforce("oneOf", pointer)
+        if not flat:
+            self.notes.enforce(word, pointer)
+            return self.notes.lose(Loss.NEVER_VALID, pointer)
         if {} in flat:
-            return {}
+            return self.notes.lose(Loss.OPEN_BRANCH, pointer, repr(word)) if any(flat) else {}
         if _size({"anyOf": flat}) > 2 * MAX_BRANCHES:
-            return self.notes.enforce(word, pointer)
+            self.notes.enforce(word, pointer)
+            return self.notes.lose(Loss.TOO_MANY_BRANCHES, pointer)
         return flat[0] if len(flat) == 1 else {"anyOf": flat}
 
     # -- types -------------------------------------------------------------------------------------------------------
@@ -277,7 +346,8 @@ class _Flattener:
             return self.notes.problem(unknown_type(types or ()), f"{pointer}/type")
         if not types:
             self.notes.finding("no value is valid: no type is left", pointer)
-            return self.notes.enforce("type", pointer)
+            self.notes.enforce("type", pointer)
+            return self.notes.lose(Loss.NEVER_VALID, pointer, is_reported=True)
         types = [one for one in dict.fromkeys(types) if not (one == "integer" and "number" in types)]
         self.types[pointer] = types
         several = sum(one != "null" for one in types) > 1
@@ -315,6 +385,13 @@ class _Flattener:
         return {"$ref": f"#/$defs/{name}"}
 
     def build_object(self, schema: Schema, pointer: str, name: str) -> Schema:
+        judged = self.judged
+        flat = self.build_properties(schema, pointer, name)
+        # What is inside judges other values.
+        self.judged = judged
+        return flat
+
+    def build_properties(self, schema: Schema, pointer: str, name: str) -> Schema:
         flat: Schema = {"type": "object"}
         properties = schema.get("properties", {})
         if not isinstance(properties, dict):
@@ -324,10 +401,11 @@ class _Flattener:
         properties = {**properties, **{key: True for key in required if key not in properties}}
         if properties:
             flat["properties"] = {
-                key: self.flatten_node(value, f"{pointer}/properties/{escape_key(key)}", name + python_names.camel(key))
+                key: self.flatten_property(value, f"{pointer}/properties/{escape_key(key)}", name, key)
                 for key, value in properties.items()
             }
         flat["required"] = required
+        report_open_patterns(schema, pointer, self.notes)
         extra = schema_of_extra_properties(schema)
         flat["additionalProperties"] = (
             extra
@@ -338,10 +416,28 @@ class _Flattener:
             flat["description"] = schema["description"]
         return flat
 
+    def flatten_property(self, schema: object, pointer: str, name: str, key: str) -> Schema:
+        flat = self.flatten_node(schema, pointer, name + python_names.camel(key))
+        if isinstance(schema, dict) and DECLARED_BY_SOME in schema:
+            self.notes.lose(Loss.OTHER_BRANCHES, schema[DECLARED_BY_SOME], repr(key))
+            flat[DECLARED_BY_SOME] = True
+        return flat
+
     def add_alias(self, flat: Schema, pointer: str, name: str) -> Schema:
         name = self.claim_name(name, pointer)
         self.aliases[name] = flat
         return {"$ref": f"#/$defs/{name}"}
+
+    def name_union(self, flat: Schema, pointer: str, name: str) -> Schema:
+        """A union of classes inside another type gets a name, by which its tag can be shown; any other node stays."""
+        branches = [branch for branch in flat.get("anyOf", ()) if branch != {"type": "null"}]
+        targets = [branch.get("$ref", "").rpartition("/")[2] for branch in branches]
+        if len(branches) < 2 or not all(target in self.objects for target in targets):
+            return flat
+        name = name if self.places.get(name, pointer) == pointer else f"{name}Union"
+        alias = self.add_alias({"anyOf": branches}, pointer, name)
+        about = {word: flat[word] for word in _OF_ITS_PLACE if word in flat}
+        return about | (alias if len(branches) == len(flat["anyOf"]) else {"anyOf": [alias, {"type": "null"}]})
 
     def claim_name(self, name: str, pointer: str) -> str:
         """The name, with a digest of the place if another place of this tool has it already."""
@@ -365,9 +461,19 @@ _SHAPES: Final[dict[str, Callable[[_Flattener, Schema, str, str], Schema]]] = {
 }
 
 
+_OF_ITS_PLACE: Final = ("default", "description")
+
+
 def _bare(flat: Schema) -> Schema:
     """A node without the keywords that describe another place."""
-    return {word: value for word, value in flat.items() if word not in ("default", "description")}
+    return {word: value for word, value in flat.items() if word not in _OF_ITS_PLACE}
+
+
+def _existing(pointer: str, schema: object) -> str:
+    """The pointer, or as much of it as leads to something: merged schemas have places that are in no file."""
+    keys = split_pointer(pointer)
+    _, count = find_at(schema, keys)
+    return "".join(f"/{escape_key(key)}" for key in keys[:count])
 
 
 def _size(flat: object) -> int:

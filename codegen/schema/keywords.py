@@ -55,6 +55,12 @@ def refusal(keyword: str) -> str | None:
     return _RUNS_CODE if keyword.startswith("x-python") else REFUSED.get(keyword)
 
 
+def is_stray_property(word: str, value: object) -> bool:
+    """Whether a word that JSON Schema does not know holds a schema: a property that is not in ``properties``."""
+    is_unknown = word not in TYPED | ENFORCED | ANNOTATION and not word.startswith("x-")
+    return is_unknown and isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
 def has_effect(word: str, schema: Schema) -> bool:
     """Whether an enforced keyword can refuse anything in its schema.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from toolkit.codegen.schema.report import Notes
-from toolkit.jsonschema.keywords import UNIONS, Schema
+from toolkit.codegen.schema.report import Loss, Notes
+from toolkit.jsonschema.keywords import UNIONS, Schema, has_assertions
+from toolkit.jsonschema.pointer import escape_key
 from toolkit.jsonschema.types import types_of
 
 
@@ -23,8 +25,18 @@ def schema_of_items(schema: Schema, pointer: str, notes: Notes) -> object | None
     if not isinstance(first, list):
         return items
     if items is None or items is True:
+        if any(map(says_something, first)):
+            notes.lose(Loss.OPEN_TUPLE, pointer)
         return None
     return {"anyOf": [*first, *([items] if items is not False else [])]} if first or items else items
+
+
+def report_open_patterns(schema: Schema, pointer: str, notes: Notes) -> None:
+    """Notes that patterns say something about properties of which the type says nothing."""
+    patterns = schema.get("patternProperties")
+    saying = any(map(says_something, patterns.values())) if isinstance(patterns, dict) else False
+    if saying and schema.get("additionalProperties", True) is True:
+        notes.lose(Loss.OPEN_PATTERNS, pointer)
 
 
 def schema_of_extra_properties(schema: Schema) -> object:
@@ -48,21 +60,38 @@ def required_names(schema: Schema, properties: Schema, pointer: str, notes: Note
     return list(dict.fromkeys(names))
 
 
-def loosen(base: Schema, branches: Sequence[Schema]) -> Schema:
+DECLARED_BY_SOME: Final = "x-declared-by-some"
+"""Marks a property of a merged union: its type is that of the branches that declare it; others accept any value there.
+Its value is the pointer of the first declaration."""
+
+
+def loosen(base: Schema, branches: Sequence[Schema], places: Sequence[str]) -> Schema:
     """One object that takes what ``base`` with any of the branches takes; the union itself is judged at run time.
 
     The arguments of a tool, which are given as keywords, must be one class.
 
-    >>> loosen({"type": "object"}, [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"required": ["a"]}])
-    {'type': 'object', 'properties': {'a': {}}, 'required': ['a']}
+    A property that an open branch does not declare may hold anything there; its type is what the others declare.
+
+    :param places: the pointers of the branches.
+
+    >>> branches = [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"required": ["a"]}]
+    >>> loosen({"type": "object"}, branches, ["/oneOf/0", "/oneOf/1"])["properties"]
+    {'a': {'type': 'string', 'x-declared-by-some': '/oneOf/0/properties/a'}}
     """
     properties = dict(_properties(base))
-    for name in dict.fromkeys(name for branch in branches for name in _properties(branch) if name not in properties):
+    for name in dict.fromkeys(name for branch in branches for name in _properties(branch)):
+        if name in properties and says_something(properties[name]):
+            continue
         schemas = [_properties(branch)[name] for branch in branches if name in _properties(branch)]
-        # A branch that does not name it and is open takes anything there.
-        free = any(name not in _properties(branch) and not _is_closed(branch) for branch in branches)
         distinct = [schema for index, schema in enumerate(schemas) if schema not in schemas[:index]]
-        properties[name] = {} if free else distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+        declared = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+        is_open = any(name not in _properties(branch) and not _is_closed(branch) for branch in branches)
+        if is_open and all(map(says_something, distinct)):
+            first = next(at for at, branch in zip(places, branches, strict=True) if name in _properties(branch))
+            declared = {**declared, DECLARED_BY_SOME: f"{first}/properties/{escape_key(name)}"}
+        elif is_open:
+            declared = {}
+        properties[name] = {**_as_dict(properties.get(name)), **_as_dict(declared)}
     always = (
         [name for name in _required(branches[0]) if all(name in _required(b) for b in branches)] if branches else []
     )
@@ -74,6 +103,15 @@ def loosen(base: Schema, branches: Sequence[Schema]) -> Schema:
     if "additionalProperties" not in base and branches and all(map(_is_closed, branches)):
         whole["additionalProperties"] = False
     return whole
+
+
+def says_something(schema: object) -> bool:
+    """Whether a schema can refuse any value."""
+    return schema is False or isinstance(schema, dict) and has_assertions(schema)
+
+
+def _as_dict(schema: object) -> Schema:
+    return schema if isinstance(schema, dict) else {} if schema in (True, None) else {"not": {}}
 
 
 def _is_closed(branch: Schema) -> bool:

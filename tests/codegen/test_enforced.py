@@ -109,7 +109,7 @@ ROOTS: dict[str, tuple[dict[str, Any], list[str]]] = {
                 {"properties": {"op": {"const": "clear"}}, "required": ["op"], "additionalProperties": False},
             ],
         },
-        ["op: Literal['add'] | Literal['clear']", "n: Omissible[int] = None"],
+        ["op: Literal['add', 'clear']", "n: Omissible[int] = None"],
     ),
     "reference to an object": ({"$ref": "#/$defs/named", "$defs": DEFINITIONS}, ["name: str"]),
     "allOf": ({"allOf": [{"$ref": "#/$defs/named"}, {"required": ["age"], "properties": {"age": WHOLE}}], "$defs": DEFINITIONS}, ["name: str", "age: int"]),

@@ -55,8 +55,8 @@ LIES = {
     "null_for_a_list": of({"type": "string", "enum": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'enum' is null and is ignored", "enum", {"a": "x"}, ""),
     "null_for_a_format": of({"type": "string", "format": None, "not": {"const": ""}}, "a: Omissible[str] = None", "'format' is not a string and is ignored", "format", {"a": "x"}, ""),
     "draft_that_nobody_knows": Lie(
-        {"$schema": "https://example.org/x", "type": "object", "required": ["a", "a"], "properties": {"a": {"not": {"const": 1}}}},
-        "a: Any", "'$schema' does not name a draft from 04 to 2020-12; it is read as 2020-12", "/$schema", {"a": 2}, {"a": 1},
+        {"$schema": "https://example.org/x", "type": "object", "required": ["a", "a"], "properties": {"a": {"type": ["integer", "null"], "not": {"const": 1}}}},
+        "a: int | None", "'$schema' does not name a draft from 04 to 2020-12; it is read as 2020-12", "/$schema", {"a": 2}, {"a": 1},
     ),
     "limits_that_leave_nothing": of({"type": "string", "minLength": 3, "maxLength": 2}, "a: Annotated[Omissible[str], Field(max_length=2, min_length=3)] = None", "no value is valid: 'minLength' is greater than 'maxLength'", "", {}, "abc"),
     "types_that_exclude_each_other": Lie(

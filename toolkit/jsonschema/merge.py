@@ -11,6 +11,7 @@ from toolkit.jsonschema.references import References, ReferenceTarget
 from toolkit.jsonschema.types import as_types
 from toolkit.jsonschema.values import is_number, json_key, same_json
 
+MAX_PRODUCTS: Final = 36
 _TAKEN_APART: Final = frozenset({"$ref", "allOf", *DEFINITIONS})
 
 
@@ -206,7 +207,18 @@ def _properties(one: Any, other: Any) -> Any:
 
 
 def _both(one: Any, other: Any) -> Any:
-    return one if same_json(one, other) else {"allOf": [one, other]}
+    """Both schemas; each part once, so that a schema which is merged with itself again and again does not grow."""
+    parts: list[Any] = []
+    for part in (*_parts(one), *_parts(other)):
+        if not any(same_json(part, known) for known in parts):
+            parts.append(part)
+    return parts[0] if len(parts) == 1 else {"allOf": parts}
+
+
+def _parts(schema: Any) -> list[Any]:
+    """The parts of a schema that is nothing but an ``allOf``; any other schema is its only part."""
+    alone = isinstance(schema, dict) and schema.keys() == {"allOf"} and isinstance(schema["allOf"], list)
+    return schema["allOf"] if alone and schema["allOf"] else [schema]
 
 
 def _extra(one: Any, other: Any) -> Any:
@@ -222,6 +234,13 @@ def _lists(word: str, combine: Callable[[list[Any], list[Any]], list[Any]]) -> C
         return combine(one, other)
 
     return combine_lists
+
+
+def _products(one: list[Any], other: list[Any]) -> list[Any]:
+    """Each branch of one union with each of the other: as many of them hold as hold in one, times those in the other."""
+    if len(one) * len(other) > MAX_PRODUCTS:
+        raise NotMergeable("two unions have too many branches to be combined")
+    return [_both(mine, theirs) for mine in one for theirs in other]
 
 
 def _common(one: list[Any], other: list[Any]) -> list[Any]:
@@ -243,6 +262,8 @@ _RULES: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "properties": _properties,
     "required": _lists("required", lambda one, other: [*one, *(name for name in other if name not in one)]),
     "enum": _lists("enum", _common),
+    "anyOf": _lists("anyOf", _products),
+    "oneOf": _lists("oneOf", _products),
     "items": _both,
     "additionalProperties": _extra,
     "propertyNames": _both,

@@ -30,6 +30,27 @@ Omissible: TypeAlias = Annotated[T | None, _NullRefused()]
 """The type of an optional field whose schema forbids null: ``None`` means the field was left out."""
 
 
+class _OrAnything:
+    """Marks a field of which only some branches of a union say what it holds: the others accept anything."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.union_schema([handler(source), core_schema.any_schema()], mode="left_to_right")
+
+    def __repr__(self) -> str:
+        return "declared by some branches"
+
+
+DeclaredBySome: TypeAlias = Annotated[T, _OrAnything()]
+"""The type of an argument that some branches of the tool's union declare. Where another branch holds, any value passes."""
+
+
+class Exact:
+    """Makes a type that holds itself as exact as the models it is used in, which do not see what is inside of it."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return make_exact(handler(source))
+
+
 def _add_checks(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
     """The schema of a class, with checks for what its types cannot express."""
     aliases = {name: field.alias for name, field in model.model_fields.items() if field.alias is not None}

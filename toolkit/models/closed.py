@@ -144,7 +144,7 @@ def _dataclass_fields(schema: Any) -> CoreSchema:
 
 
 def _tagged_union(schema: Any) -> CoreSchema:
-    return {**schema, "choices": {tag: from_wire(choice) for tag, choice in schema["choices"].items()}}
+    return {**schema, "choices": {tag: close_schema(choice) for tag, choice in schema["choices"].items()}}
 
 
 def _from_json(schema: Any) -> CoreSchema:

@@ -217,6 +217,17 @@ def _union(schema: Any) -> CoreSchema:
     return {**schema, "choices": [(choice, name) if name else choice for choice, name in named]}
 
 
+def _tagged_union(schema: Any) -> CoreSchema:
+    """The tag chooses the branch. The message names the tags, and does not repeat the value as pydantic's own does."""
+    found = {**schema, "choices": {tag: make_exact(choice) for tag, choice in schema["choices"].items()}}
+    if isinstance(schema["discriminator"], str):
+        found["custom_error_type"] = "union_tag"
+        found["custom_error_message"] = "{tag} should be one of: {tags}"
+        tags = ", ".join(map(repr, schema["choices"]))
+        found["custom_error_context"] = {"tag": repr(schema["discriminator"]), "tags": tags}
+    return found
+
+
 _JSON_NAMES: Final = {
     "int": "integer",
     "float": "number",
@@ -266,6 +277,7 @@ _REBUILD: Final[dict[str, Callable[[Any], CoreSchema]]] = {
     "nullable": _inside,
     "default": _inside,
     "union": _union,
+    "tagged-union": _tagged_union,
     "definitions": _definitions,
     "model": _model,
     "model-fields": _fields,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from toolkit.codegen.package import python_names
@@ -16,10 +17,18 @@ def args_name(class_name: str, prefix: str) -> str:
 
 
 def render_args(document: Document, prefix: str) -> str:
-    """The TypedDicts of one input document, the root last."""
+    """The TypedDicts of one input document, the root last, then the types that lead back to themselves."""
     text = TypeText(document, name=lambda n: n if n in ("Any", "Literal") else args_name(n, prefix))
     objects = {**document.objects, document.name: document.root}
-    return "\n\n\n".join(_typed_dict(args_name(name, prefix), node, text) for name, node in objects.items())
+    classes = [_typed_dict(args_name(name, prefix), node, text) for name, node in objects.items()]
+    return "\n\n\n".join([*classes, *_recursive_aliases(document, prefix, text)])
+
+
+def _recursive_aliases(document: Document, prefix: str, text: TypeText) -> Iterator[str]:
+    """A type that leads back to itself has a name; quoted, because its parts may be defined below it."""
+    for name, node in document.aliases.items():
+        if name in document.recursive:
+            yield f"{args_name(name, prefix)}: TypeAlias = {text_literal(text.render(node))}"
 
 
 def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:

@@ -28,7 +28,9 @@ class TypeText:
         if "$ref" in node:
             target = node["$ref"].rpartition("/")[2]
             alias = self.document.aliases.get(target)
-            return self.name(target) if alias is None else self.render(alias)
+            if alias is None or target in self.document.recursive:
+                return self.name(target)
+            return self.render(alias)
         if "enum" in node:
             return self._enum(node["enum"])
         if "anyOf" in node:

@@ -1,0 +1,155 @@
+"""The last step of flattening: unions without repetition, and aliases that never hold null.
+
+Nothing here changes what a type accepts. ``bool | Literal[True]`` becomes ``bool``, ``Literal["a"] | Literal["b"]`` becomes
+``Literal["a", "b"]``, and a union says each of its branches once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolkit.codegen.schema.disjoint import find_tag
+from toolkit.codegen.schema.document import Document, refers_to
+from toolkit.jsonschema.keywords import Schema
+from toolkit.jsonschema.values import has_type, json_key
+
+_NULL: Schema = {"type": "null"}
+
+
+def simplify(document: Document) -> None:
+    """Rewrites the types of a document in place, and drops aliases that nothing refers to any more."""
+    rewriter = _Rewriter(document)
+    document.aliases = {name: rewriter.alias(node) for name, node in document.aliases.items()}
+    document.objects = {name: rewriter.rewrite(node) for name, node in document.objects.items()}
+    document.root = rewriter.with_tag(rewriter.rewrite(document.root))
+    while unused := document.aliases.keys() - set(_referred(document)):
+        document.aliases = {name: node for name, node in document.aliases.items() if name not in unused}
+    document.recursive = {name for name in document.aliases if name in document.recursive or document.is_endless(name)}
+
+
+class _Rewriter:
+    def __init__(self, document: Document) -> None:
+        self._aliases = document.aliases
+        self._objects = document.objects
+        self._recursive = document.recursive
+        self._nullable = {name for name in document.aliases if _has_null({"$ref": name}, document.aliases)}
+
+    def alias(self, node: Schema) -> Schema:
+        """An alias without null, which is written where the alias is used: there it shows whether a field may be null."""
+        rewritten = self.rewrite(node)
+        if "anyOf" not in rewritten:
+            return rewritten
+        parts = [part for part in rewritten["anyOf"] if part != _NULL]
+        parts = [{"enum": [v for v in part["enum"] if v is not None]} if "enum" in part else part for part in parts]
+        return self.with_tag(_joined(parts))
+
+    def rewrite(self, node: Schema) -> Schema:
+        found = dict(node)
+        if "properties" in node:
+            found["properties"] = {key: self.with_tag(self.rewrite(item)) for key, item in node["properties"].items()}
+        for word in ("items", "additionalProperties"):
+            if isinstance(node.get(word), dict):
+                found[word] = self.rewrite(node[word])
+        if not {"anyOf", "enum", "$ref"} & node.keys():
+            return found
+        about = {word: value for word, value in found.items() if word not in ("anyOf", "enum", "$ref")}
+        return {**_joined(self._simpler(list(self._branches(node)))), **about}
+
+    def _branches(self, node: Schema) -> Iterator[Schema]:
+        """The branches of a union, of the unions inside it, and null where an alias held it."""
+        if "anyOf" in node:
+            for branch in node["anyOf"]:
+                yield from self._branches(branch)
+        elif "$ref" in node:
+            name = _name(node["$ref"])
+            if self._keeps_name(name):
+                yield {"$ref": node["$ref"]}
+            else:
+                for part in _parts(self._aliases[name]):
+                    yield from self._branches(part)
+            if name in self._nullable:
+                yield _NULL
+        elif "enum" in node:
+            yield {"enum": node["enum"]}
+        else:
+            yield self.rewrite(node)
+
+    def _keeps_name(self, name: str) -> bool:
+        """Not the alias of a single class, and not a union whose name shows neither recursion nor a tag."""
+        if name not in self._aliases:
+            return True
+        parts = _parts(self._aliases[name])
+        if len(parts) == 1:
+            return "$ref" not in parts[0]
+        return name in self._recursive or find_tag(parts, self._objects) is not None
+
+    def with_tag(self, node: Schema) -> Schema:
+        """A union of classes with the property that tells them apart, if there is one."""
+        tag = find_tag([part for part in node.get("anyOf", ()) if part != _NULL], self._objects)
+        return node if tag is None else {**node, "discriminator": {"propertyName": tag}}
+
+    def _simpler(self, branches: list[Schema]) -> list[Schema]:
+        """The branches, each once, without those that a plain type next to them accepts as well; literals in one list."""
+        plain = [
+            node["type"] for node in branches if node.keys() == {"type"} and node["type"] not in ("array", "object")
+        ]
+        found: dict[object, Schema] = {}
+        literals: Schema = {}
+        for node in branches:
+            if "enum" in node:
+                values = [v for v in node["enum"] if not any(has_type(v, one) for one in plain)]
+                literals.setdefault("enum", []).extend(values)
+                if literals["enum"]:
+                    found.setdefault("literals", literals)
+            elif node.keys() == {"type"} or not self._is_within(node, plain):
+                found.setdefault(json_key(self._limits(node)), node)
+        if "enum" in literals:
+            literals["enum"] = list({json_key(value): value for value in reversed(literals["enum"])}.values())[::-1]
+        if "integer" in plain and "number" in plain:
+            found.pop(json_key({"type": "integer"}))
+        return list(found.values())
+
+    def _is_within(self, node: Schema, plain: list[str]) -> bool:
+        """Whether a node with limits is of a type that is a branch without limits."""
+        kind = self._limits(node).get("type")
+        return kind in plain or kind == "integer" and "number" in plain
+
+    def _limits(self, node: Schema) -> Schema:
+        """What an alias of limits stands for; any other node itself."""
+        target = self._aliases.get(_name(node["$ref"]), node) if "$ref" in node else node
+        return target if "type" in target else node
+
+
+def _parts(node: Schema) -> list[Schema]:
+    """What a node accepts other than null."""
+    return [part for part in node.get("anyOf", [node]) if part != _NULL]
+
+
+def _joined(branches: list[Schema]) -> Schema:
+    branches = [_NULL if node == {"enum": [None]} else _as_boolean(node) for node in branches]
+    return branches[0] if len(branches) == 1 else {"anyOf": branches}
+
+
+def _as_boolean(node: Schema) -> Schema:
+    """``Literal[True, False]`` is ``bool``."""
+    values = node.get("enum", ())
+    return {"type": "boolean"} if len(values) == 2 and all(isinstance(value, bool) for value in values) else node
+
+
+def _has_null(node: Schema, aliases: dict[str, Schema], passed: frozenset[str] = frozenset()) -> bool:
+    if "anyOf" in node:
+        return any(_has_null(branch, aliases, passed) for branch in node["anyOf"])
+    if "$ref" in node:
+        name = _name(node["$ref"])
+        return name in aliases and name not in passed and _has_null(aliases[name], aliases, passed | {name})
+    return node.get("type") == "null" or None in node.get("enum", ())
+
+
+def _referred(document: Document) -> Iterator[str]:
+    """The names that the types of a document refer to; an alias that only refers to itself is not among them."""
+    for owner, node in document.nodes().items():
+        yield from (name for name in refers_to(node) if name != owner or owner not in document.aliases)
+
+
+def _name(ref: str) -> str:
+    return ref.rpartition("/")[2]
