@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from toolkit.codegen.schema.name_hint import NameHint
 from toolkit.jsonschema.keywords import Schema
 
 
@@ -19,6 +20,8 @@ class Document:
     """The schema as JSON text, where the types alone would accept more than it does."""
     findings: list[tuple[str, str]] = field(default_factory=list)
     """The schema's inconsistencies, each with its pointer."""
+    hints: dict[str, NameHint] = field(default_factory=dict)
+    """What the author called the types, by their names here."""
 
     def nodes(self) -> dict[str, Schema]:
         """Everything that has a name."""

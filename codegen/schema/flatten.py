@@ -1,9 +1,10 @@
 """One spec's schema -> its own document: flat, with a stable name for every object, ready for datamodel-code-generator.
 
-Every object with properties moves to ``$defs`` under a name made of the tool and the place (``GrepOutputMatch``), so that
-nothing is shared between tools and no name carries a number. The types of a document accept at least what its schema
-accepts; where they would accept more, ``Document.enforced`` holds the schema to be judged at run time. Every mistake is
-reported at its pointer, all at once; an inconsistency that leaves the meaning clear is a finding.
+Every object with properties moves to ``$defs``, first under a provisional name made of the tool and the place. When all of
+them are known, equal types become one (``sharing``), and each gets its name (``class_names``). Nothing is shared between
+tools. The types of a document accept at least what its schema accepts; where they would accept more,
+``Document.enforced`` holds the schema to be judged at run time. Every mistake is reported at its pointer, all at once; an
+inconsistency that leaves the meaning clear is a finding.
 
 The path of one node: ``flatten_node`` -> ``shape`` (the table ``_SHAPES`` says by which keyword) -> one of the
 ``shape_...`` functions -> ``flatten_node`` for each schema inside -> a name for what needs one -> ``add_default``.
@@ -15,14 +16,17 @@ from collections.abc import Callable
 from typing import Final
 
 from toolkit.codegen.package import python_names
+from toolkit.codegen.schema.class_names import name_types
 from toolkit.codegen.schema.conjunction import Conjunction, Conjunctions, sole_part
 from toolkit.codegen.schema.defaults import accepts, settle_default
 from toolkit.codegen.schema.disjoint import exclude_each_other
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in
 from toolkit.codegen.schema.enums import flat_enum
+from toolkit.codegen.schema.flat_nodes import sole_name
 from toolkit.codegen.schema.keywords import ENFORCED, LIMITS
 from toolkit.codegen.schema.limits import typed_limits
+from toolkit.codegen.schema.name_hint import NameHint
 from toolkit.codegen.schema.objects import (
     required_names,
     schema_of_extra_properties,
@@ -30,9 +34,10 @@ from toolkit.codegen.schema.objects import (
     takes_only_objects,
 )
 from toolkit.codegen.schema.report import Notes, TooManySteps
+from toolkit.codegen.schema.sharing import share_equal_types
 from toolkit.codegen.schema.tolerate import mend
 from toolkit.jsonschema.keywords import ASSERTIONS, UNIONS, Schema
-from toolkit.jsonschema.pointer import escape_key
+from toolkit.jsonschema.pointer import escape_key, split_pointer
 from toolkit.jsonschema.references import References
 from toolkit.jsonschema.types import TYPES, types_of, unknown_type
 
@@ -58,7 +63,9 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
         notes.problem("its references are nested too deeply to be followed; use fewer of them", "")
     except TooManySteps:
         assert notes.problems
-    document = Document(name, root, flattener.objects, flattener.aliases)
+    document = Document(name, root, flattener.objects, flattener.aliases, hints=flattener.hints)
+    if not notes.problems:
+        document = name_types(share_equal_types(document))
     document.findings = flattener.notes.findings
     problems = flattener.notes.problems
     if flattener.notes.enforced and not problems:
@@ -84,6 +91,7 @@ class _Flattener:
         self.objects: dict[str, Schema] = {}
         self.aliases: dict[str, Schema] = {}
         self.definitions: dict[str, Schema] = {}
+        self.hints: dict[str, NameHint] = {}
         # What is being made: places that references lead to, and names of classes.
         self.open: set[str] = set()
         self.building: set[str] = set()
@@ -201,9 +209,17 @@ class _Flattener:
             own_name = self.name + python_names.camel(place.rpartition("/")[2])
             self.definitions[place] = self.flatten_node(target.schema, place, own_name)
             self.open.discard(place)
+            self.note_definition(place)
         found = _bare(self.definitions[place])
         self.notes.step(pointer, _size(found))
         return found
+
+    def note_definition(self, place: str) -> None:
+        """Notes what the author called the type that a reference leads to, if that is one type."""
+        name = sole_name(self.definitions[place])
+        *_, keyword, key = ["", *split_pointer(place)]
+        if name is not None and keyword in ("$defs", "definitions", "schemas"):
+            self.hints[name] = self.hints.get(name, NameHint()) | NameHint(definitions=(key,))
 
     def refer_back(self, place: str, pointer: str) -> Schema:
         """A reference to what is being read: a class has its name already, anything else is left to the validator."""
@@ -295,9 +311,7 @@ class _Flattener:
         flat: Schema = {"type": one, **typed_limits(one, schema, pointer, self.notes)}
         items = schema_of_items(schema, pointer, self.notes) if one == "array" else None
         if items is not None:
-            flat["items"] = _bare(
-                self.flatten_node(items, f"{pointer}/items", python_names.singular(name), nested=True)
-            )
+            flat["items"] = _bare(self.flatten_node(items, f"{pointer}/items", f"{name}Item", nested=True))
         return self.add_alias(flat, pointer, name) if nested and _carries_limits(flat) else flat
 
     # -- objects -----------------------------------------------------------------------------------------------------
@@ -308,6 +322,8 @@ class _Flattener:
         if not schema.get("properties") and not schema.get("required") and not closed:
             return self.build_object(schema, pointer, name)
         name = self.classes[pointer] = self.claim_name(name, pointer)
+        if isinstance(schema.get("title"), str):
+            self.hints[name] = NameHint(titles=(schema["title"],))
         self.objects[name] = {"type": "object"}
         self.building.add(name)
         self.objects[name] = self.build_object(schema, pointer, name)
