@@ -122,7 +122,7 @@ class _Names:
             own = without_overlap(own, tool)
         texts = [own]
         for word in around:
-            if not texts[-1].startswith(word):
+            if own == word or not own.startswith(word):
                 texts.append(word + texts[-1])
         names = [root + text for text in texts]
         if needs_context(own) and len(names) > 1 and len(names[1]) <= MAX_NAME:

@@ -25,8 +25,8 @@ _MADE_BY_PROGRAMS: Final = re.compile(r"_*(def|definition|model|object|ref|schem
 
 _NEEDS_CONTEXT: Final = frozenset(
     {
-        "attributes", "config", "data", "details", "from", "info", "input", "items", "meta", "metadata", "object", "options",
-        "output", "parameters", "params", "properties", "settings", "to", "value", "values",
+        "args", "arguments", "attributes", "config", "data", "details", "from", "info", "input", "items", "meta", "metadata",
+        "object", "options", "output", "parameters", "params", "properties", "settings", "to", "value", "values",
     }
 )  # fmt: skip
 """Names of properties that a person would not give to a type without saying what it belongs to."""

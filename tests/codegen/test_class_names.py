@@ -139,7 +139,10 @@ ROWS: dict[str, tuple[Json, list[str]]] = {
         {"columns": many(thing("a")), "column": thing("b")},
         ["Column", "ColumnItem"],
     ),
-    "a type inside a type of that name": ({"user": holding("user", thing("a"))}, ["User", "User2"]),
+    "a type inside a type of that name": (
+        {"children": many(holding("children", many(holding("children", many(thing("a")), "b"))))},
+        ["Child", "ChildChild", "ChildChildChild"],
+    ),
 }  # fmt: skip
 
 

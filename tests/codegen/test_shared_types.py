@@ -121,7 +121,7 @@ def test_references_in_the_same_order_at_other_places_are_not_equal() -> None:
 def test_an_equal_object_inside_the_root_is_not_the_root() -> None:
     """The root is judged by the validator as well; what is inside it is not."""
     inner = {"type": "object", "properties": {"next": {"type": "object", "properties": {"next": {"type": "null"}}}}}
-    assert names({"next": inner}) == ["Next", "Next2"]
+    assert names({"next": inner}) == ["Next", "NextNext"]
 
 
 def test_shared_classes_accept_and_refuse_what_their_schemas_do() -> None:
