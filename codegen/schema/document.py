@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolkit.codegen.schema.name_hint import NameHint
+from toolkit.codegen.schema.naming.name_hint import NameHint
 from toolkit.jsonschema.keywords import Schema
 
 

@@ -1,10 +1,10 @@
 """One spec's schema -> its own document: flat, with a stable name for every object, ready for datamodel-code-generator.
 
 Every object with properties moves to ``$defs``, first under a provisional name made of the tool and the place. When all of
-them are known, equal types become one (``sharing``), and each gets its name (``class_names``). Nothing is shared between
-tools. The types of a document accept at least what its schema accepts; where they would accept more,
-``Document.enforced`` holds the schema to be judged at run time. Every mistake is reported at its pointer, all at once; an
-inconsistency that leaves the meaning clear is a finding.
+them are known, equal types become one and each gets its name (``naming``). Nothing is shared between tools. The types of a
+document accept at least what its schema accepts; where they would accept more, ``Document.enforced`` holds the schema to be
+judged at run time. Every mistake is reported at its pointer, all at once; an inconsistency that leaves the meaning clear is
+a finding.
 
 The path of one node: ``flatten_node`` -> ``shape`` (the table ``_SHAPES`` says by which keyword) -> one of the
 ``shape_...`` functions -> ``flatten_node`` for each schema inside -> a name for what needs one -> ``add_default``.
@@ -16,17 +16,18 @@ from collections.abc import Callable
 from typing import Final
 
 from toolkit.codegen.package import python_names
-from toolkit.codegen.schema.class_names import name_types
 from toolkit.codegen.schema.conjunction import Conjunction, Conjunctions, sole_part
 from toolkit.codegen.schema.defaults import accepts, settle_default
 from toolkit.codegen.schema.disjoint import exclude_each_other
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in
 from toolkit.codegen.schema.enums import flat_enum
-from toolkit.codegen.schema.flat_nodes import sole_name
 from toolkit.codegen.schema.keywords import ENFORCED, LIMITS
 from toolkit.codegen.schema.limits import typed_limits
-from toolkit.codegen.schema.name_hint import NameHint
+from toolkit.codegen.schema.naming.class_names import name_types
+from toolkit.codegen.schema.naming.flat_nodes import sole_name
+from toolkit.codegen.schema.naming.name_hint import NameHint
+from toolkit.codegen.schema.naming.sharing import share_equal_types
 from toolkit.codegen.schema.objects import (
     required_names,
     schema_of_extra_properties,
@@ -34,7 +35,6 @@ from toolkit.codegen.schema.objects import (
     takes_only_objects,
 )
 from toolkit.codegen.schema.report import Notes, TooManySteps
-from toolkit.codegen.schema.sharing import share_equal_types
 from toolkit.codegen.schema.tolerate import mend
 from toolkit.jsonschema.keywords import ASSERTIONS, UNIONS, Schema
 from toolkit.jsonschema.pointer import escape_key, split_pointer
@@ -49,7 +49,7 @@ STEPS_OF_A_CLASS: Final = 30
 
 
 def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> tuple[Document, list[str]]:
-    """The document for ``schema`` with classes named ``name``, ``name + place``; and its mistakes, ``message @ pointer``.
+    """The document for ``schema`` with classes named ``name``, ``name + word``; and its mistakes, ``message @ pointer``.
 
     Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
     """

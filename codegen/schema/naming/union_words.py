@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from toolkit.codegen.schema.class_words import class_word
+from toolkit.codegen.schema.naming.class_words import class_word
 from toolkit.jsonschema.keywords import Schema
 
 _MAX_TAG: Final = 40

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
-from toolkit.codegen.schema.class_words import (
+from toolkit.codegen.schema.document import Document
+from toolkit.codegen.schema.naming.class_words import (
     class_word,
     common_word,
     definition_words,
@@ -28,11 +29,10 @@ from toolkit.codegen.schema.class_words import (
     without_overlap,
     word_of_one,
 )
-from toolkit.codegen.schema.document import Document
-from toolkit.codegen.schema.flat_nodes import alternatives, referred_name
-from toolkit.codegen.schema.name_hint import NameHint
-from toolkit.codegen.schema.rename import rename_types
-from toolkit.codegen.schema.union_words import own_properties, tags
+from toolkit.codegen.schema.naming.flat_nodes import alternatives, referred_name
+from toolkit.codegen.schema.naming.name_hint import NameHint
+from toolkit.codegen.schema.naming.rename import rename_types
+from toolkit.codegen.schema.naming.union_words import own_properties, tags
 from toolkit.jsonschema.keywords import Schema
 
 MAX_NAME: Final = 60

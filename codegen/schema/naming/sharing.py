@@ -17,8 +17,8 @@ import json
 from collections.abc import Mapping
 
 from toolkit.codegen.schema.document import Document
-from toolkit.codegen.schema.flat_nodes import map_nodes, reference_to, references, referred_name, sole_name
-from toolkit.codegen.schema.rename import rename_types
+from toolkit.codegen.schema.naming.flat_nodes import map_nodes, reference_to, references, referred_name, sole_name
+from toolkit.codegen.schema.naming.rename import rename_types
 from toolkit.jsonschema.keywords import Schema
 
 

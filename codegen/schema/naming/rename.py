@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from toolkit.codegen.schema.document import Document
-from toolkit.codegen.schema.flat_nodes import map_nodes, reference_to, referred_name
-from toolkit.codegen.schema.name_hint import NameHint
+from toolkit.codegen.schema.naming.flat_nodes import map_nodes, reference_to, referred_name
+from toolkit.codegen.schema.naming.name_hint import NameHint
 from toolkit.jsonschema.keywords import Schema
 
 
