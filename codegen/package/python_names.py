@@ -38,6 +38,28 @@ _WINDOWS_DEVICES: Final = frozenset(
 )
 
 
+# How plurals end, and the singular; the first that fits decides. What has no singular stays as it is.
+_PLURALS: Final = tuple(
+    (re.compile(rf"{ending}\Z"), one)
+    for ending, one in (
+        (r"([Ss]eries|[Ss]pecies|[Nn]ews|ss|us|is)", None),
+        (r"([Cc]hild)ren", r"\1"),
+        (r"([Pp])eople", r"\1erson"),
+        (r"([Ii]nd|[Vv]ert)ices", r"\1ex"),
+        (r"([Mm]atr)ices", r"\1ix"),
+        (r"([Cc]riteri)a", r"\1on"),
+        (r"([Aa]naly)ses", r"\1sis"),
+        (r"((?:^|_)a|A)xes", r"\1xis"),
+        (r"([Mm]ov|[Cc]ook)ies", r"\1ie"),
+        (r"([Ss]tatus|[Bb]onus|[Vv]irus|[Aa]lias|[Bb]ias|[Cc]anvas)es", r"\1"),
+        (r"([Cc]ache)s", r"\1"),
+        (r"(..)ies", r"\1y"),
+        (r"(..(?:ch|sh|ss|zz|x))es", r"\1"),
+        (r"(..)s", r"\1"),
+    )
+)
+
+
 def digest(text: str, length: int = 6) -> str:
     """A short, stable suffix that keeps two equal names apart."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
@@ -124,19 +146,16 @@ def _field_name(wire: str) -> str:
     return f"{name}_" if taken else name
 
 
-def singular(text: str) -> str:
-    """The name for one item of a list with this name, for regular English plurals.
+def singular(text: str) -> str | None:
+    """The name for one of what has this name; None if it is not a usual English plural.
 
-    >>> [singular(word) for word in ("matches", "entries", "paths", "status", "children")]
-    ['match', 'entry', 'path', 'statusItem', 'childrenItem']
+    >>> [singular(word) for word in ("matches", "entries", "searchPaths", "statuses", "children", "status", "data")]
+    ['match', 'entry', 'searchPath', 'status', 'child', None, None]
     """
-    if len(text) > 4 and text.endswith("ies"):
-        return text[:-3] + "y"
-    if len(text) > 4 and text.endswith(("ches", "shes", "sses", "xes", "zes")):
-        return text[:-2]
-    if len(text) > 2 and text.endswith("s") and not text.endswith(("ss", "us", "is")):
-        return text[:-1]
-    return text + "Item"
+    for ending, one in _PLURALS:
+        if ending.search(text):
+            return None if one is None else ending.sub(one, text)
+    return None
 
 
 def is_plain_key(wire: str) -> bool:

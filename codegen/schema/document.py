@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from toolkit.codegen.schema.naming.name_hint import NameHint
 from toolkit.codegen.schema.report import Loss
 from toolkit.jsonschema.keywords import Schema
 
@@ -23,6 +24,8 @@ class Document:
     """The schema as JSON text, where the types alone would accept more than it does."""
     findings: list[tuple[str, str]] = field(default_factory=list)
     """The schema's inconsistencies, each with its pointer."""
+    hints: dict[str, NameHint] = field(default_factory=dict)
+    """What the author called the types, by their names here."""
 
     losses: list[tuple[Loss, str]] = field(default_factory=list)
     """Where its types say less than the schema, and why; each is also one of the findings."""

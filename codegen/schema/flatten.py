@@ -1,9 +1,10 @@
 """One spec's schema -> its own document: flat, with a stable name for every object, ready for datamodel-code-generator.
 
-Every object with properties moves to ``$defs`` under a name made of the tool and the place (``GrepOutputMatch``), so that
-nothing is shared between tools and no name carries a number. The types of a document accept at least what its schema
-accepts; where they would accept more, ``Document.enforced`` holds the schema to be judged at run time. Every mistake is
-reported at its pointer, all at once; an inconsistency that leaves the meaning clear is a finding.
+Every object with properties moves to ``$defs``, first under a provisional name made of the tool and the place. When all of
+them are known, equal types become one and each gets its name (``naming``). Nothing is shared between tools. The types of a
+document accept at least what its schema accepts; where they would accept more, ``Document.enforced`` holds the schema to be
+judged at run time. Every mistake is reported at its pointer, all at once; an inconsistency that leaves the meaning clear is
+a finding.
 
 The path of one node: ``flatten_node`` -> ``shape`` (the table ``_SHAPES`` says by which keyword) -> one of the
 ``shape_...`` functions -> ``flatten_node`` for each schema inside -> a name for what needs one -> ``add_default``.
@@ -23,6 +24,10 @@ from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in
 from toolkit.codegen.schema.enums import flat_enum
 from toolkit.codegen.schema.keywords import ENFORCED, LIMITS, has_effect, is_stray_property
 from toolkit.codegen.schema.limits import typed_limits
+from toolkit.codegen.schema.naming.class_names import name_types
+from toolkit.codegen.schema.naming.flat_nodes import sole_name
+from toolkit.codegen.schema.naming.name_hint import NameHint
+from toolkit.codegen.schema.naming.sharing import share_equal_types
 from toolkit.codegen.schema.objects import (
     DECLARED_BY_SOME,
     report_open_patterns,
@@ -49,7 +54,7 @@ STEPS_OF_A_CLASS: Final = 30
 
 
 def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> tuple[Document, list[str]]:
-    """The document for ``schema`` with classes named ``name``, ``name + place``; and its mistakes, ``message @ pointer``.
+    """The document for ``schema`` with classes named ``name``, ``name + word``; and its mistakes, ``message @ pointer``.
 
     Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
     """
@@ -65,7 +70,10 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
     except TooManySteps:
         assert notes.problems
     document = Document(name, root, flattener.objects, flattener.aliases, set(flattener.recursive.values()))
+    document.hints = flattener.hints
     simplify(document)
+    if not notes.problems:
+        document = name_types(share_equal_types(document))
     document.findings = list(dict.fromkeys((text, _existing(pointer, written)) for text, pointer in notes.findings))
     document.losses = list(dict.fromkeys((loss, _existing(pointer, written)) for loss, pointer in notes.losses))
     problems = flattener.notes.problems
@@ -92,6 +100,7 @@ class _Flattener:
         self.objects: dict[str, Schema] = {}
         self.aliases: dict[str, Schema] = {}
         self.definitions: dict[str, Schema] = {}
+        self.hints: dict[str, NameHint] = {}
         self.merged: dict[str, Schema] = {}
         # How many branches judge one value, so far and in each conjunction: a conjunction is made once, but judged each time.
         self.judged = 0
@@ -219,9 +228,17 @@ class _Flattener:
             own_name = self.open[place] = self.name + python_names.camel(place.rpartition("/")[2])
             flat = self.close(place, self.flatten_node(target.schema, place, own_name))
             self.definitions[place] = self.name_union(flat, place, own_name)
+            self.note_definition(place)
         found = _bare(self.definitions[place])
         self.notes.step(pointer, _size(found))
         return found
+
+    def note_definition(self, place: str) -> None:
+        """Notes what the author called the type that a reference leads to, if that is one type."""
+        name = sole_name(self.definitions[place])
+        *_, keyword, key = ["", *split_pointer(place)]
+        if name is not None and keyword in ("$defs", "definitions", "schemas"):
+            self.hints[name] = self.hints.get(name, NameHint()) | NameHint(definitions=(key,))
 
     def refer_back(self, place: str, pointer: str) -> Schema:
         """A reference to what is being made: a class has its name already, anything else becomes an alias."""
@@ -365,9 +382,7 @@ class _Flattener:
         flat: Schema = {"type": one, **typed_limits(one, schema, pointer, self.notes)}
         items = schema_of_items(schema, pointer, self.notes) if one == "array" else None
         if items is not None:
-            flat["items"] = _bare(
-                self.flatten_node(items, f"{pointer}/items", python_names.singular(name), nested=True)
-            )
+            flat["items"] = _bare(self.flatten_node(items, f"{pointer}/items", f"{name}Item", nested=True))
         return self.add_alias(flat, pointer, name) if nested and _carries_limits(flat) else flat
 
     # -- objects -----------------------------------------------------------------------------------------------------
@@ -378,6 +393,8 @@ class _Flattener:
         if not schema.get("properties") and not schema.get("required") and not closed:
             return self.build_object(schema, pointer, name)
         name = self.classes[pointer] = self.claim_name(name, pointer)
+        if isinstance(schema.get("title"), str):
+            self.hints[name] = NameHint(titles=(schema["title"],))
         self.objects[name] = {"type": "object"}
         self.building.add(name)
         self.objects[name] = self.build_object(schema, pointer, name)

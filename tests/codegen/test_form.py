@@ -78,6 +78,27 @@ SPECS: list[dict[str, Any]] = [
         },
         "outputSchema": {"type": ["integer", "null"], "not": {"const": 13}},
     },
+    # names of nested types: tags, a title, a property that only one has; two equal types
+    {
+        "name": "edit-text",
+        "description": "Edits a text.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "steps": {
+                    "type": "array",
+                    "items": {
+                        "oneOf": [
+                            {"type": "object", "properties": {"op": {"const": op}, "at": POINT}, "required": ["op"]}
+                            for op in ("insert_text", "delete_text")
+                        ]
+                    },
+                },
+                "selection": {"type": "object", "title": "Text range", "properties": {"start": POINT, "end": POINT}},
+                "note": {"anyOf": [{"type": "object", "properties": {key: {}}} for key in ("author", "date")]},
+            },
+        },
+    },
 ]
 
 

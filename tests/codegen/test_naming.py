@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import keyword
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.modules import documents, module_text
 from toolkit.codegen.package.python_names import ToolNames, attribute_name, field_names, name_tools
 from toolkit.errors import SpecError
 
@@ -81,39 +79,3 @@ def test_fields_are_identifiers_and_differ(wires: list[str]) -> None:
     assert list(found) == wires
     assert all(name.isidentifier() and not keyword.iskeyword(name) and name[0] != "_" for name in found.values())
     assert len(set(found.values())) == len(wires)
-
-
-def test_nested_names_say_the_tool_and_the_place() -> None:
-    def thing(**keys: Any) -> dict[str, Any]:
-        return {"type": "object", "properties": {"x": {"type": "integer"}, **keys}}
-
-    inputs, _ = documents(
-        {
-            "type": "object",
-            "properties": {
-                "filter": thing(range=thing()),
-                "matches": {"type": "array", "items": thing()},
-                "either": {"anyOf": [thing(), {"type": "array", "items": thing()}, {"type": "null"}]},
-                "maybe": {"anyOf": [thing(), {"type": "null"}]},
-                "by_key": {"type": "object", "additionalProperties": thing()},
-                "node": {"$ref": "#/$defs/tree-node"},
-            },
-            "$defs": {"tree-node": thing(children={"type": "array", "items": {"$ref": "#/$defs/tree-node"}})},
-        }
-    )
-    assert sorted(inputs.objects) == [
-        "XInputByKeyValue",
-        "XInputEitherArrayItem",
-        "XInputEitherObject",
-        "XInputFilter",
-        "XInputFilterRange",
-        "XInputMatch",
-        "XInputMaybe",
-        "XInputTreeNode",
-    ]
-
-
-def test_two_places_with_one_name_are_told_apart() -> None:
-    inner = {"type": "object", "properties": {"x": {"type": "integer"}}}
-    text = module_text({"type": "object", "properties": {"a-b": inner, "a_b": inner}})
-    assert text.count("class XInputAB") == 2
