@@ -17,7 +17,7 @@ def exclude_each_other(branches: list[Schema], lookup: Lookup) -> bool:
 
 
 def find_tag(branches: list[Schema], objects: Mapping[str, Schema]) -> str | None:
-    """The property by which pydantic can choose among classes: required text, of other values in each of them."""
+    """The property by which pydantic can choose among classes: required text, of one value that no other class has."""
     nodes = [objects.get(branch.get("$ref", "").rpartition("/")[2]) for branch in branches]
     constants = [_tags(node) if node is not None else {} for node in nodes]
     if len(constants) < 2:
@@ -35,7 +35,8 @@ def _tags(node: Schema) -> dict[str, list[object]]:
     return {
         name: values
         for name, values in constants.items()
-        if names[name] == name and all(isinstance(value, str) for value in values)
+        # One value each: datamodel-code-generator would replace a list of values by one of its own.
+        if names[name] == name and len(values) == 1 and isinstance(values[0], str)
     }
 
 

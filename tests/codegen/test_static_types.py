@@ -486,11 +486,12 @@ def test_a_tag_is_blamed_alone_and_its_value_is_not_repeated() -> None:
         {"class": {"const": "a"}},
         {"kind": {"const": 1}},
         {"kind": {"enum": ["a", "shared"]}},
+        {"kind": {"enum": ["a", "c"]}},
         {"kind": {"type": "string"}},
     ],
 )
 def test_what_pydantic_cannot_choose_by_is_a_plain_union(tag: dict[str, Any]) -> None:
-    """A name that is no identifier, a number, a value that both have, no value at all."""
+    """A name that is no identifier, a number, a value that both have, several values, no value at all."""
     name = next(iter(tag))
     other = {name: {"enum": ["b", "shared"]}}
     union = {"anyOf": [{"type": "object", "properties": each, "required": [name]} for each in (tag, other)]}

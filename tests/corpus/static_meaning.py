@@ -139,19 +139,22 @@ class _Reader:
             for argument in arguments:
                 yield from self.read(argument, views, owners, passed)
         elif origin is list:
-            yield from self.read(arguments[0], self._inside(views, _items), owners, passed)
+            yield from self.read(arguments[0], self._inside(views, _items, "array"), owners, passed)
         elif origin is dict:
-            yield from self.read(arguments[1], self._inside(views, _values), owners, passed)
+            yield from self.read(arguments[1], self._inside(views, _values, "object"), owners, passed)
         elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
             self.read_class(annotation, views)
         else:
             assert origin is Literal or annotation in (str, int, float, bool, None, type(None)), annotation
 
-    def _inside(self, views: list[View], parts: Any) -> list[View]:
-        return [each for view in views for place in parts(view) for each in self.views(place)]
+    def _inside(self, views: list[View], parts: Any, kind: str) -> list[View]:
+        """What describes the items or values; an empty view for a branch of that type which says nothing about them."""
+        found = [each for view in views for place in parts(view) for each in self.views(place)]
+        silent = [view for view in views if not list(parts(view)) and _is_of(view, kind)]
+        return [*found, {}] if silent else found
 
     def _reason(self, views: list[View], owners: set[str]) -> str:
-        if not any(map(_says_something, views)):
+        if {} in views or not any(map(_says_something, views)):
             return NOTHING_SAID
         contributing = {pointer for view in views for pointer in view}
         for loss, pointer in self.losses:
@@ -214,6 +217,11 @@ def _refuses(word: str, value: Any) -> bool:
     if word in _IN_PLACE or word.startswith("x-") or value in (True, {}, None):
         return False
     return word not in _SILENT and word != "$ref"
+
+
+def _is_of(view: View, kind: str) -> bool:
+    named = [schema["type"] for schema in view.values() if isinstance(schema, dict) and "type" in schema]
+    return any(kind == each or isinstance(each, list) and kind in each for each in named)
 
 
 def _maps(view: View, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
