@@ -130,8 +130,8 @@ def odd_http(tls: ssl.SSLContext | None = None) -> Iterator[OddHttp]:
                     lines = _many_parts().replace(b"}, ", b"},\rdata:").decode()
                     self._send(200, f"data:{lines}\r\r".encode(), {"content-type": "text/event-stream"})
                 case "answers in an event":
-                    answer = json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": number})
-                    lines = answer.replace(", ", ",\r\ndata: ")
+                    text = json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": number})
+                    lines = text.replace(", ", ",\r\ndata: ")
                     self._send(
                         200, f": hello\r\n\r\ndata: {lines}\r\n\r\n".encode(), {"content-type": "text/event-stream"}
                     )

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NamedTuple, Self
 
 from toolkit.errors import SandboxViolation, SetupError
-from toolkit.guard.fs.bare_repository import ChangedName, without_repositories
+from toolkit.guard.bare_repository import ChangedName, without_repositories
 from toolkit.guard.fs.consent import Consent, RealPath, approval_error
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
 from toolkit.guard.fs.path import SandboxPath, outside_error

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed
-from toolkit.guard.fs.bare_repository import ChangedName
+from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.consent import Consent, LocatedPath
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
 from toolkit.guard.fs.handles import (

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.fs.bare_repository import ChangedName
+from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.consent import LocatedPath
 from toolkit.guard.fs.deny_globs import Forms
 from toolkit.guard.fs.handles import SandboxDir, not_a_file

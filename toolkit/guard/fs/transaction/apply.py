@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from toolkit.errors import ToolFailed, ToolkitError
-from toolkit.guard.fs.bare_repository import ChangedName
+from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.handles import Check
 from toolkit.guard.fs.os_errors import already_exists, conflict, to_failure
 from toolkit.guard.fs.path import display
