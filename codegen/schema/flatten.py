@@ -36,7 +36,7 @@ from toolkit.codegen.schema.objects import (
     schema_of_items,
     takes_only_objects,
 )
-from toolkit.codegen.schema.report import Loss, Notes, TooManySteps
+from toolkit.codegen.schema.report import MAX_STEPS, Loss, Notes, TooManySteps
 from toolkit.codegen.schema.simplify import simplify
 from toolkit.codegen.schema.tolerate import mend
 from toolkit.jsonschema.keywords import APPLIES_TO, ASSERTIONS, UNIONS, Schema
@@ -102,7 +102,7 @@ class _Flattener:
         self.definitions: dict[str, Schema] = {}
         self.hints: dict[str, NameHint] = {}
         self.merged: dict[str, Schema] = {}
-        # How many branches judge one value, so far and in each conjunction: a conjunction is made once, but judged each time.
+        # How many branches judge one value, so far, and in each conjunction and definition that was made.
         self.judged = 0
         self.judged_in: dict[str, int] = {}
         # Places that are not classes and were referred to while they were open: the alias of each.
@@ -225,10 +225,14 @@ class _Flattener:
         if place in self.open or place == "":
             return self.refer_back(place, pointer)
         if place not in self.definitions:
+            before = self.judged
             own_name = self.open[place] = self.name + python_names.camel(place.rpartition("/")[2])
             flat = self.close(place, self.flatten_node(target.schema, place, own_name))
             self.definitions[place] = self.name_union(flat, place, own_name)
             self.note_definition(place)
+            self.judged_in[place] = self.judged - before
+        else:
+            self.judge_again(place, pointer)
         found = _bare(self.definitions[place])
         self.notes.step(pointer, _size(found))
         return found
@@ -304,9 +308,14 @@ class _Flattener:
             self.judged_in[key] = self.judged - before
             self.merged[key] = self.close(pointer, flat) if opens_place else flat
         else:
-            self.judged += self.judged_in[key]
-            self.notes.step(pointer, self.judged_in[key])
+            self.judge_again(key, pointer)
         return self.merged[key]
+
+    def judge_again(self, key: str, pointer: str) -> None:
+        """Counts the branches of what was made before: its type is made once, but the validator judges it each time."""
+        self.judged += self.judged_in[key]
+        if self.judged > MAX_STEPS:
+            self.notes.step(pointer, self.judged)
 
     # -- unions ------------------------------------------------------------------------------------------------------
 
@@ -382,7 +391,7 @@ class _Flattener:
         flat: Schema = {"type": one, **typed_limits(one, schema, pointer, self.notes)}
         items = schema_of_items(schema, pointer, self.notes) if one == "array" else None
         if items is not None:
-            flat["items"] = _bare(self.flatten_node(items, f"{pointer}/items", f"{name}Item", nested=True))
+            flat["items"] = self.flatten_inner(items, f"{pointer}/items", f"{name}Item")
         return self.add_alias(flat, pointer, name) if nested and _carries_limits(flat) else flat
 
     # -- objects -----------------------------------------------------------------------------------------------------
@@ -402,13 +411,6 @@ class _Flattener:
         return {"$ref": f"#/$defs/{name}"}
 
     def build_object(self, schema: Schema, pointer: str, name: str) -> Schema:
-        judged = self.judged
-        flat = self.build_properties(schema, pointer, name)
-        # What is inside judges other values.
-        self.judged = judged
-        return flat
-
-    def build_properties(self, schema: Schema, pointer: str, name: str) -> Schema:
         flat: Schema = {"type": "object"}
         properties = schema.get("properties", {})
         if not isinstance(properties, dict):
@@ -427,14 +429,23 @@ class _Flattener:
         flat["additionalProperties"] = (
             extra
             if isinstance(extra, bool)
-            else _bare(self.flatten_node(extra, f"{pointer}/additionalProperties", f"{name}Value", nested=True))
+            else self.flatten_inner(extra, f"{pointer}/additionalProperties", f"{name}Value")
         )
         if isinstance(schema.get("description"), str):
             flat["description"] = schema["description"]
         return flat
 
+    def flatten_inner(self, schema: object, pointer: str, name: str) -> Schema:
+        """The schema of an item of an array, or of a value of a map."""
+        judged = self.judged
+        flat = self.flatten_node(schema, pointer, name, nested=True)
+        self.judged = judged  # what is inside judges other values
+        return _bare(flat)
+
     def flatten_property(self, schema: object, pointer: str, name: str, key: str) -> Schema:
+        judged = self.judged
         flat = self.flatten_node(schema, pointer, name + python_names.camel(key))
+        self.judged = judged
         if isinstance(schema, dict) and DECLARED_BY_SOME in schema:
             self.notes.lose(Loss.OTHER_BRANCHES, schema[DECLARED_BY_SOME], repr(key))
             flat[DECLARED_BY_SOME] = True

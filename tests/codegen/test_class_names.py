@@ -90,7 +90,7 @@ ROWS: dict[str, tuple[Json, list[str]]] = {
     "a title in other letters": ({"filter": thing("a", title="筛选")}, ["Filter"]),
     "tags": (
         {"operations": many(either(tagged("insert_text", "a"), tagged("delete_text", "b")))},
-        ["DeleteText", "InsertText"],
+        ["DeleteText", "InsertText", "Operation"],  # the union itself is a type, which shows its tag
     ),
     "a tag under any name, beside a constant that all share": (
         {
@@ -101,7 +101,7 @@ ROWS: dict[str, tuple[Json, list[str]]] = {
                 )
             )
         },
-        ["Go", "Stop"],
+        ["Go", "Step", "Stop"],
     ),
     "titles before tags": (
         {"operation": either(tagged("i", title="Insert"), tagged("d", "b", title="Delete"))},
@@ -296,8 +296,8 @@ def test_a_property_that_is_added_renames_nothing(added: Json) -> None:
 
 def test_a_branch_that_is_added_renames_no_other() -> None:
     two = [tagged("insert", "a"), tagged("delete", "b")]
-    assert names({"steps": many(either(*two))}) == ["Delete", "Insert"]
-    assert names({"steps": many(either(*two, tagged("replace", "c")))}) == ["Delete", "Insert", "Replace"]
+    assert names({"steps": many(either(*two))}) == ["Delete", "Insert", "Step"]
+    assert names({"steps": many(either(*two, tagged("replace", "c")))}) == ["Delete", "Insert", "Replace", "Step"]
 
 
 def test_types_below_the_root_do_not_change_when_the_output_does() -> None:
