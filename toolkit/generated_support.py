@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
     from toolkit.guard.policy.rule import Rule as Rule
     from toolkit.lazy_exports import lazy_exports as lazy_exports
-    from toolkit.models.base import Omissible as Omissible
+    from toolkit.models.absent import Omissible as Omissible
     from toolkit.models.base import ToolModel as ToolModel
     from toolkit.models.base import ToolRootModel as ToolRootModel
     from toolkit.packs.functions import FunctionTools as FunctionTools
@@ -49,7 +49,8 @@ else:
             "toolkit.guard.policy.policy": "SecurityPolicy",
             "toolkit.guard.policy.rule": "Rule",
             "toolkit.lazy_exports": "lazy_exports",
-            "toolkit.models.base": "Omissible ToolModel ToolRootModel",
+            "toolkit.models.absent": "Omissible",
+            "toolkit.models.base": "ToolModel ToolRootModel",
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",
