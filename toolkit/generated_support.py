@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.catalog import ToolInfo as ToolInfo
     from toolkit.runtime.catalog.omit import OMIT as OMIT
     from toolkit.runtime.catalog.omit import Omit as Omit
+    from toolkit.runtime.catalog.omit import send_only_given as send_only_given
     from toolkit.runtime.catalog.pack import Handler as Handler
     from toolkit.runtime.catalog.pack import Pack as Pack
     from toolkit.runtime.catalog.pack import PackSource as PackSource
@@ -58,7 +59,7 @@ else:
             "toolkit.runtime.call.parse_call": "parse_call",
             "toolkit.runtime.call.runner": "CallTool Runner",
             "toolkit.runtime.catalog.catalog": "Catalog ToolInfo",
-            "toolkit.runtime.catalog.omit": "OMIT Omit",
+            "toolkit.runtime.catalog.omit": "OMIT Omit send_only_given",
             "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
             "toolkit.runtime.context.dynamic": "DynamicContext",
             "toolkit.runtime.context.toolkit_context": "ToolkitContext",

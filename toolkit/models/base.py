@@ -99,7 +99,12 @@ class ToolModel(BaseModel):
 def _init_without_none(self: ToolModel, /, **data: Any) -> None:
     """The constructor of classes with ``Omissible`` fields: None for one of them means that it is not given."""
     __tracebackhide__ = True
-    BaseModel.__init__(self, **without_none(data, self.__omissible__))
+    for value in data.values():
+        if value is None:
+            data = without_none(data, self.__omissible__)
+            break
+    if self is not self.__pydantic_validator__.validate_python(data, self_instance=self):
+        BaseModel.__init__(self, **data)  # which warns about a validator that returns another object
 
 
 # pydantic-core does not call such a constructor while it validates: from the wire, null is refused.
