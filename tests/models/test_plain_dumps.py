@@ -7,11 +7,11 @@ import json
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel, Field, TypeAdapter, model_serializer
+from pydantic import BaseModel, Field, ModelWrapValidatorHandler, TypeAdapter, model_serializer, model_validator
 from pydantic_core import to_jsonable_python
 
 from tests.modules import load_module, module_text
@@ -191,6 +191,19 @@ class Mine(Whole):
         return self.name.upper()
 
 
+class Validated(Whole):
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        return self
+
+
+class ValidatedBefore(Validated):
+    @model_validator(mode="wrap")
+    @classmethod
+    def check_before(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        return validate(value)
+
+
 class MyWay(Whole):
     @model_serializer
     def as_text(self) -> str:
@@ -205,6 +218,8 @@ def test_user_subclasses() -> None:
     made = Mine(name="w", later=None)
     assert made.model_dump() == {"name": "w", "count": 1}
     assert made.shout == "W"
+    assert Validated(name="w", tags=None).model_dump() == {"name": "w", "count": 1}
+    assert ValidatedBefore(name="w", tags=None).model_dump() == {"name": "w", "count": 1}
     assert MyWay(name="w").model_dump_json() == '"w"'
     changing = Changing(name="w", tags=["a"])
     changing.tags = None

@@ -73,7 +73,10 @@ def without_none(values: Mapping[str, Any], omissible: Collection[str]) -> dict[
 
 def leave_out_absent(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
     """The schema of a class, with a serializer that leaves absent fields out, if the class needs one."""
-    if schema["type"] != "model" or "serialization" in schema:  # the serializer of a user's own subclass
+    if schema["type"] in ("function-after", "function-before", "function-wrap"):  # validators of a user's own subclass
+        inner: Any = schema
+        return {**inner, "schema": leave_out_absent(model, inner["schema"])}
+    if schema["type"] != "model" or "serialization" in schema:  # it has a serializer of its own
         return schema
     if "__enforced__" in vars(model):
         serializer = _serializer(_dump_as_given(model), has_info=True)
