@@ -81,7 +81,9 @@ def leave_out_absent(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
     if "__enforced__" in vars(model):
         serializer = _serializer(_dump_as_given(model), has_info=True)
     else:
-        absent = {name: field.alias or name for name, field in model.model_fields.items() if _may_be_null(field)}
+        absent = {
+            name: field.serialization_alias or name for name, field in model.model_fields.items() if _may_be_null(field)
+        }
         if not absent:
             return schema
         has_aliases = any(name != wire for name, wire in absent.items())
