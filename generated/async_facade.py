@@ -8,7 +8,7 @@ import builtins
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.generated_support import CallToolAsync, OMIT, Omit, JsonObject, PackSource, AsyncRunner
+from toolkit.generated_support import CallToolAsync, OMIT, Omit, JsonObject, PackSource, AsyncRunner, send_only_given
 
 from .catalog import CATALOG
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN",)
 
 
+@send_only_given
 class AsyncTools:
     """Every tool as a method, and nothing else."""
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
     from toolkit.guard.policy.rule import Rule as Rule
     from toolkit.lazy_exports import lazy_exports as lazy_exports
+    from toolkit.models.absent import Omissible as Omissible
     from toolkit.models.base import DeclaredBySome as DeclaredBySome
     from toolkit.models.base import Exact as Exact
-    from toolkit.models.base import Omissible as Omissible
     from toolkit.models.base import ToolModel as ToolModel
     from toolkit.models.base import ToolRootModel as ToolRootModel
     from toolkit.packs.functions import FunctionTools as FunctionTools
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.catalog import ToolInfo as ToolInfo
     from toolkit.runtime.catalog.omit import OMIT as OMIT
     from toolkit.runtime.catalog.omit import Omit as Omit
+    from toolkit.runtime.catalog.omit import send_only_given as send_only_given
     from toolkit.runtime.catalog.pack import Handler as Handler
     from toolkit.runtime.catalog.pack import Pack as Pack
     from toolkit.runtime.catalog.pack import PackSource as PackSource
@@ -51,7 +52,8 @@ else:
             "toolkit.guard.policy.policy": "SecurityPolicy",
             "toolkit.guard.policy.rule": "Rule",
             "toolkit.lazy_exports": "lazy_exports",
-            "toolkit.models.base": "DeclaredBySome Exact Omissible ToolModel ToolRootModel",
+            "toolkit.models.absent": "Omissible",
+            "toolkit.models.base": "DeclaredBySome Exact ToolModel ToolRootModel",
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",
@@ -59,7 +61,7 @@ else:
             "toolkit.runtime.call.parse_call": "parse_call",
             "toolkit.runtime.call.runner": "CallTool Runner",
             "toolkit.runtime.catalog.catalog": "Catalog ToolInfo",
-            "toolkit.runtime.catalog.omit": "OMIT Omit",
+            "toolkit.runtime.catalog.omit": "OMIT Omit send_only_given",
             "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
             "toolkit.runtime.context.dynamic": "DynamicContext",
             "toolkit.runtime.context.toolkit_context": "ToolkitContext",

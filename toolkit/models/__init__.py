@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from toolkit.models.base import Omissible as Omissible
+    from toolkit.models.absent import Omissible as Omissible
     from toolkit.models.base import ToolModel as ToolModel
     from toolkit.models.base import ToolRootModel as ToolRootModel
     from toolkit.models.closed import validator_from_wire as validator_from_wire
@@ -15,7 +15,8 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.models.base": "Omissible ToolModel ToolRootModel",
+            "toolkit.models.absent": "Omissible",
+            "toolkit.models.base": "ToolModel ToolRootModel",
             "toolkit.models.closed": "validator_from_wire",
             "toolkit.models.own_types": "schema_of_arguments schema_of_output",
         },

@@ -1,33 +1,19 @@
-"""The base classes of generated models, and the type of an optional field that may not be null."""
+"""The base classes of generated models, and the types of fields that plain types cannot express."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, core_schema
 
+from toolkit.models.absent import leave_out_absent, omissible_names, without_none
 from toolkit.models.enforce import Enforced
 from toolkit.models.exact import make_exact
 
 T = TypeVar("T")
 RootT = TypeVar("RootT")
-
-
-class _NullRefused:
-    """Marks an optional field that is None when absent although its schema forbids null."""
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema = handler(source)
-        return schema["schema"] if schema["type"] == "nullable" else schema
-
-    def __repr__(self) -> str:
-        return "null refused"
-
-
-Omissible: TypeAlias = Annotated[T | None, _NullRefused()]
-"""The type of an optional field whose schema forbids null: ``None`` means the field was left out."""
 
 
 class _OrAnything:
@@ -102,11 +88,49 @@ class ToolModel(BaseModel):
         protected_namespaces=(),
         regex_engine="rust-regex",
         ser_json_inf_nan="null",
+        serialize_by_alias=True,
     )
+
+    __omissible__: ClassVar[frozenset[str]] = frozenset()
+    """The Python and wire names of its ``Omissible`` fields."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _add_checks(cls, make_exact(handler(source)))
+        return _add_checks(cls, leave_out_absent(cls, make_exact(handler(source))))
+
+    @classmethod
+    def __pydantic_on_complete__(cls) -> None:
+        super().__pydantic_on_complete__()
+        cls.__omissible__ = omissible_names(cls)
+        constructor: Any = cls.__init__
+        if cls.__omissible__ and constructor is BaseModel.__init__:
+            setattr(cls, "__init__", _init_without_none)  # noqa: B010
+
+    @classmethod
+    def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
+        return super().model_construct(_fields_set, **without_none(values, cls.__omissible__))
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        copied = super().model_copy(update=update, deep=deep)
+        if update and self.__omissible__:
+            absent = update.keys() - without_none(update, self.__omissible__).keys()
+            copied.__pydantic_fields_set__.difference_update(absent)
+        return copied
+
+
+def _init_without_none(self: ToolModel, /, **data: Any) -> None:
+    """The constructor of classes with ``Omissible`` fields: None for one of them means that it is not given."""
+    __tracebackhide__ = True
+    for value in data.values():
+        if value is None:
+            data = without_none(data, self.__omissible__)
+            break
+    if self is not self.__pydantic_validator__.validate_python(data, self_instance=self):
+        BaseModel.__init__(self, **data)  # which warns about a validator that returns another object
+
+
+# pydantic-core does not call such a constructor while it validates: from the wire, null is refused.
+setattr(_init_without_none, "__pydantic_base_init__", True)  # noqa: B010
 
 
 class ToolRootModel(RootModel[RootT], Generic[RootT]):
@@ -116,8 +140,10 @@ class ToolRootModel(RootModel[RootT], Generic[RootT]):
     [1]
     """
 
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True, regex_engine="rust-regex")
+    model_config = ConfigDict(
+        frozen=True, hide_input_in_errors=True, regex_engine="rust-regex", serialize_by_alias=True
+    )
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _add_checks(cls, make_exact(handler(source)))
+        return _add_checks(cls, leave_out_absent(cls, make_exact(handler(source))))

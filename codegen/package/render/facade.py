@@ -89,7 +89,10 @@ def render_facade(rows: Sequence[Row], package: str, class_name: str, packs: Seq
     alias = names.spell("builtins")
     builtins = f"import {_import_as('builtins', alias)}\n" if re.search(rf"\b{alias}\.", body) else ""
     typing = names.list_imports(["Any", "Literal"], body)
-    support = names.list_imports([flavour.call, "OMIT", "Omit"], body) + f", JsonObject, PackSource, {flavour.runner}"
+    support = (
+        names.list_imports([flavour.call, "OMIT", "Omit"], body)
+        + f", JsonObject, PackSource, {flavour.runner}, send_only_given"
+    )
     return f"""{_WHY_IGNORED}{header(title)}
 {builtins}from collections.abc import Iterable
 from typing import TYPE_CHECKING{f", {typing}" if typing else ""}{_list_unhidden(body)}
@@ -155,7 +158,8 @@ def _imports(rows: Sequence[Row], names: FacadeNames, package: str) -> str:
 
 def _tools(rows: Sequence[Row], names: FacadeNames, flavour: Flavour) -> str:
     methods = "".join(f"\n{_method(row, names, flavour)}" for row in rows)
-    return f"""class {flavour.prefix}Tools:
+    return f"""@send_only_given
+class {flavour.prefix}Tools:
     \"\"\"Every tool as a method, and nothing else.\"\"\"
 
     __slots__ = ("_call",)

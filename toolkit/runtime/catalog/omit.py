@@ -1,8 +1,12 @@
-"""The default of an optional argument without a default of its own. It is not ``None``, which would be a value."""
+"""Arguments that were not given to ``tools.<name>(...)``: they are ``OMIT``, not ``None``, which would be a value."""
 
 from __future__ import annotations
 
-from typing import Final, final
+from functools import update_wrapper
+from types import FunctionType
+from typing import Any, Final, TypeVar, final
+
+ToolsT = TypeVar("ToolsT")
 
 
 @final
@@ -19,3 +23,30 @@ class Omit:
 
 
 OMIT: Final = Omit()
+
+
+def send_only_given(tools: type[ToolsT]) -> type[ToolsT]:
+    """Makes the methods of a generated ``Tools`` class send only the arguments that a caller gave.
+
+    The signatures show the defaults of the spec to people and type checkers. When a method is called, every argument that was
+    not given is ``OMIT`` instead, so defaults are applied in one place: by the tool's input model.
+    """
+    initialize: Any = tools.__init__
+
+    def initialize_first(self: ToolsT, call: object) -> None:
+        # At the first use, because it would make importing a package of many tools slower.
+        _omit_defaults(tools)
+        setattr(tools, "__init__", initialize)  # noqa: B010
+        initialize(self, call)
+
+    setattr(tools, "__init__", initialize_first)  # noqa: B010
+    return tools
+
+
+def _omit_defaults(tools: type) -> None:
+    for name, method in list(vars(tools).items()):
+        if isinstance(method, FunctionType) and method.__kwdefaults__:
+            sending = FunctionType(method.__code__, method.__globals__)
+            sending.__kwdefaults__ = dict.fromkeys(method.__kwdefaults__, OMIT)
+            # `inspect.signature` and `help` show the method as it was written.
+            setattr(tools, name, update_wrapper(sending, method))

@@ -8,7 +8,7 @@ import builtins
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from toolkit.generated_support import CallToolAsync, OMIT, Omit, JsonObject, PackSource, AsyncRunner
+from toolkit.generated_support import CallToolAsync, OMIT, Omit, JsonObject, PackSource, AsyncRunner, send_only_given
 
 from .catalog import CATALOG
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME", "acme.functions:*", "acme.generated.imported:MATHS")
 
 
+@send_only_given
 class AsyncTools:
     """Every tool as a method, and nothing else."""
 

@@ -1,0 +1,60 @@
+"""A plain dump, and a constructor call with absent fields, compared with a pydantic model of the same fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from pydantic import BaseModel
+
+from benchmarks.measure import least_cpu, table
+from toolkit.models import Omissible, ToolModel
+
+BASE = "pydantic"
+
+
+class Plain(BaseModel):
+    query: str
+    limit: int = 10
+    tags: list[str] | None = None
+    mode: str | None = None
+
+
+class WithOmissible(ToolModel):
+    query: str
+    limit: int = 10
+    tags: Omissible[list[str]] = None
+    mode: Omissible[str] = None
+
+
+class WithNullable(ToolModel):
+    query: str
+    limit: int = 10
+    tags: list[str] | None = None
+    mode: str | None = None
+
+
+class WithSchema(WithOmissible):
+    __enforced__: ClassVar[str] = '{"maxProperties": 3}'
+
+
+CLASSES: dict[str, type[BaseModel]] = {
+    BASE: Plain,
+    "optional fields that forbid null": WithOmissible,
+    "optional fields that may be null": WithNullable,
+    "a schema beyond types": WithSchema,
+}
+
+
+def report() -> str:
+    made = {name: model.model_validate({"query": "x", "limit": 3}) for name, model in CLASSES.items()}
+    ways: dict[str, dict[str, Callable[[], object]]] = {
+        "model_dump()": {name: one.model_dump for name, one in made.items()},
+        "model_dump_json()": {name: one.model_dump_json for name, one in made.items()},
+        "the constructor": {name: _constructor(model) for name, model in CLASSES.items()},
+    }
+    return "\n\n".join(table(way, least_cpu(contenders), BASE) for way, contenders in ways.items())
+
+
+def _constructor(model: type[BaseModel]) -> Callable[[], object]:
+    return lambda: model(query="x", limit=3)
