@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
     from toolkit.guard.policy.rule import Rule as Rule
     from toolkit.lazy_exports import lazy_exports as lazy_exports
+    from toolkit.lazy_exports import lazy_package as lazy_package
     from toolkit.models.base import Omissible as Omissible
     from toolkit.models.base import ToolModel as ToolModel
     from toolkit.models.base import ToolRootModel as ToolRootModel
@@ -48,7 +49,7 @@ else:
         {
             "toolkit.guard.policy.policy": "SecurityPolicy",
             "toolkit.guard.policy.rule": "Rule",
-            "toolkit.lazy_exports": "lazy_exports",
+            "toolkit.lazy_exports": "lazy_exports lazy_package",
             "toolkit.models.base": "Omissible ToolModel ToolRootModel",
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",

@@ -227,7 +227,7 @@ def _add_tool(
     if not problems:
         item = settings.find_import(spec.origin.name) if spec.origin else None
         unconfined = item is not None and not item.sandbox
-        rows.append(make_row(spec, name, settings.package, inputs, unconfined=unconfined))
+        rows.append(make_row(spec, name, settings.package, inputs, outputs, unconfined=unconfined))
         jobs[path] = RenderJob(spec.source, name.prefix, spec.description, inputs, outputs)
 
 
@@ -260,7 +260,8 @@ def _render_package_files(settings: Settings, rows: list[Row], included: list[Ro
         **({} if imported is None else {"imported.py": imported}),
         "facade.py": render_facade(everything, package, class_name, packs, SYNC),
         "async_facade.py": render_facade(everything, package, class_name, packs, ASYNC),
-        "__init__.py": modules.render_package(everything, package, class_name),
+        "_exports.py": modules.render_exports(everything, package, class_name),
+        "__init__.py": modules.render_package(class_name),
         "py.typed": "",
     }
 
