@@ -95,7 +95,7 @@ def test_editing_one_spec_changes_only_what_it_must(tmp_path: Path) -> None:
 
     specs[1]["description"] = "Another text."
     separate(project, specs)
-    assert project.generate() == ["async_facade.py", "facade.py", "manifest.json"]
+    assert project.generate() == ["async_facade.py", "facade.py", "manifest.json", "models/beta.py"]
 
     fresh = Project(tmp_path / "b")
     separate(fresh, specs)
