@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from toolkit.models.base import Omissible as Omissible
     from toolkit.models.base import ToolModel as ToolModel
     from toolkit.models.base import ToolRootModel as ToolRootModel
+    from toolkit.models.formats import WireDate as WireDate
+    from toolkit.models.formats import WireDateTime as WireDateTime
+    from toolkit.models.formats import WireTime as WireTime
+    from toolkit.models.formats import WireUrl as WireUrl
+    from toolkit.models.formats import WireUUID as WireUUID
     from toolkit.packs.functions import FunctionTools as FunctionTools
     from toolkit.packs.mcp.pack import McpServer as McpServer
     from toolkit.packs.mcp.pack import McpTool as McpTool
@@ -51,6 +56,7 @@ else:
             "toolkit.guard.policy.rule": "Rule",
             "toolkit.lazy_exports": "lazy_exports lazy_package",
             "toolkit.models.base": "Omissible ToolModel ToolRootModel",
+            "toolkit.models.formats": "WireDate WireDateTime WireTime WireUUID WireUrl",
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",

@@ -9,13 +9,16 @@ from __future__ import annotations
 import ast
 from typing import Final
 
+from toolkit.codegen.package.formats import RICH
 from toolkit.errors import GenerationError
 
 _IMPORTS: Final[dict[str, frozenset[str]]] = {
     "typing": frozenset({"Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"}),
     "typing_extensions": frozenset({"NotRequired", "TypedDict"}),
     "pydantic": frozenset({"Field"}),
-    "toolkit.generated_support": frozenset({"ContentOutput", "Omissible", "ToolModel", "ToolRootModel"}),
+    "toolkit.generated_support": frozenset(
+        {"ContentOutput", "Omissible", "ToolModel", "ToolRootModel", *RICH.values()}
+    ),
 }
 _BASES: Final = frozenset({"ToolModel", "ToolRootModel", "ContentOutput", "TypedDict"})
 _CALLS: Final = frozenset({"Field", "TypedDict"})

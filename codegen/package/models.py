@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.codegen.package import python_names
 from toolkit.codegen.package.code_allow_list import check_module
+from toolkit.codegen.package.formats import RICH, RICH_TYPE, described, rich_types_in
 from toolkit.codegen.package.render.literal import docstring, literal, text_literal
 from toolkit.codegen.package.render.typed_dicts import render_args
 from toolkit.codegen.schema.defaults import branch_for
@@ -32,7 +33,7 @@ _IMPORTED = {
     "typing": ("Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
     "pydantic": ("Field",),
     "typing_extensions": ("NotRequired", "TypedDict"),
-    "toolkit.generated_support": ("ContentOutput", "Omissible", "ToolModel", "ToolRootModel"),
+    "toolkit.generated_support": ("ContentOutput", "Omissible", "ToolModel", "ToolRootModel", *sorted(RICH.values())),
 }
 
 
@@ -106,17 +107,18 @@ def _render_classes(documents: Sequence[Document]) -> str:
     from datamodel_code_generator import generate
 
     nodes = {name: node for document in documents for name, node in document.nodes().items()}
-    text = generate(
-        json.dumps({"$defs": {name: _strip_node(node, nodes) for name, node in nodes.items()}}), config=_options()
-    )
+    stripped = {name: _strip_node(node, nodes) for name, node in nodes.items()}
+    # Named, so that datamodel-code-generator refers to them; our own types take the place of these.
+    rich = {name: {"type": "string"} for node in nodes.values() for name in rich_types_in(node)}
+    text = generate(json.dumps({"$defs": {**stripped, **rich}}), config=_options())
     if not isinstance(text, str):
         raise TypeError("datamodel-code-generator returned several modules for one document")
     module = ast.parse(text)
     found = {statement.name for statement in module.body if isinstance(statement, ast.ClassDef)}
     found |= {target.id for node in module.body if isinstance(node, ast.Assign) for target in _target_names(node)}
-    if found != set(nodes):
+    if found != {*nodes, *rich}:
         raise GenerationError(
-            f"datamodel-code-generator did not return the expected classes: {sorted(found ^ set(nodes))}"
+            f"datamodel-code-generator did not return the expected classes: {sorted(found ^ {*nodes, *rich})}"
         )
     roots = {document.name: document.enforced for document in documents}
     edits = list(_edits(nodes, roots, module, text))
@@ -133,6 +135,8 @@ def _strip_node(node: Any, nodes: Mapping[str, Schema]) -> Any:
     """The node as datamodel-code-generator may see it: identifiers for properties, no descriptions, no model as a default."""
     if not isinstance(node, dict):
         return node
+    if RICH_TYPE in node:
+        return {"$ref": f"#/$defs/{node[RICH_TYPE]}"}
     plain: Schema = {}
     for word, value in node.items():
         if word == "properties":
@@ -147,7 +151,7 @@ def _strip_node(node: Any, nodes: Mapping[str, Schema]) -> Any:
                 plain[word] = _strip_node(value, nodes)
         elif word == "anyOf":
             plain[word] = [_strip_node(branch, nodes) for branch in value]
-        elif word not in ("description", "default"):
+        elif word not in ("description", "default", "format"):
             plain[word] = value
     return plain
 
@@ -201,6 +205,9 @@ def _edits(
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic resolves while it builds the class
             name = _target_names(statement)[0].id
+            if name not in nodes:  # a rich type, which is imported
+                yield (*span(statement), "")
+                continue
             start, end = span(statement.value.args[1])
             value = _with_exact_limits(text[start:end], nodes[name])
             yield (
@@ -236,6 +243,9 @@ def _class_edits(
             wire = names[field.target.id]
             default = _render_model_default(schema["properties"][wire], nodes)
             yield from _field_edits(field, wire, schema, default, text, span)
+            if doc := described(schema["properties"][wire], nodes.get):
+                end = span(field)[1]
+                yield end, end, "\n" + docstring(doc, "    ")
 
 
 def _head_edit(node: ast.ClassDef, description: str | None, text: str, span: Any) -> tuple[int, int, str]:
@@ -269,9 +279,6 @@ def _field_edits(
         yield start, end, annotation
     if model_default is not None and field.value is not None:
         yield (*span(field.value), model_default)
-    if node.get("description"):
-        end = span(field)[1]
-        yield end, end, "\n" + docstring(node["description"], "    ")
 
 
 def _without_null(tree: ast.expr, annotation: str, start: int, span: Any, *, has_default: bool) -> str:

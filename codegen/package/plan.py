@@ -15,6 +15,7 @@ from toolkit.codegen.imports.freshness import refuse_stale_imports
 from toolkit.codegen.imports.importers.functions import read_functions
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
+from toolkit.codegen.package.formats import with_rich_types
 from toolkit.codegen.package.local_cache import PreviousRun
 from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.parallel import RenderJob, render_all, workers_for
@@ -224,6 +225,8 @@ def _add_tool(
         outputs, more = flatten(spec.output_schema, f"{name.prefix}Output", f"{place}/outputSchema")
         mistakes += more
     problems += mistakes
+    if settings.rich_formats:
+        inputs, outputs = with_rich_types(inputs), None if outputs is None else with_rich_types(outputs)
     if not problems:
         item = settings.find_import(spec.origin.name) if spec.origin else None
         unconfined = item is not None and not item.sandbox

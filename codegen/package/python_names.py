@@ -23,7 +23,7 @@ _USED_IN_MODULES: Final = frozenset(
     {
         "Annotated", "Any", "ClassVar", "ConfigDict", "ContentOutput", "Field", "Literal", "None", "NotRequired", "Omissible",
         "Optional", "ToolModel", "ToolRootModel", "TypeAlias", "TypedDict", "Union", "bool", "dict", "float", "int",
-        "list", "str",
+        "list", "str", "WireDate", "WireDateTime", "WireTime", "WireUUID", "WireUrl",
     }
 )  # fmt: skip
 # Attributes of pydantic.BaseModel (2.14), and names with a special meaning in methods.

@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from toolkit.codegen.package import python_names
+from toolkit.codegen.package.formats import described
 from toolkit.codegen.package.python_names import ToolNames
 from toolkit.codegen.package.render.literal import literal
-from toolkit.codegen.package.render.typed_dicts import args_name
+from toolkit.codegen.package.render.typed_dicts import SHARED_NAMES, args_name
 from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.document import Document
 from toolkit.errors import SpecError
@@ -126,7 +127,7 @@ def name_pointer(spec: ToolSpec) -> str:
 
 def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter]:
     def name(word: str) -> str:
-        if word in ("Any", "Literal"):
+        if word in SHARED_NAMES:
             return word
         word = args_name(word, prefix)
         used.add(word)
@@ -143,7 +144,7 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
             type=text.render(node),
             required=wire in required,
             default=literal(node["default"]) if _can_show_default(node) else None,
-            description=node.get("description", ""),
+            description=described(node, inputs.nodes().get),
         )
         for wire, node in properties.items()
     ]

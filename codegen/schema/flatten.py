@@ -39,6 +39,9 @@ from toolkit.jsonschema.types import TYPES, types_of, unknown_type
 MAX_BRANCHES: Final = 500
 """A union of more branches is left to the validator as a whole: its type would be of no use."""
 
+FORMATTED: Final = ("string", "integer", "number")
+"""The types whose ``format`` is kept, for docstrings and for rich types."""
+
 STEPS_OF_A_CLASS: Final = 30
 """What writing a class costs datamodel-code-generator, as a number of our own steps."""
 
@@ -293,6 +296,8 @@ class _Flattener:
         if one == "object":
             return self.shape_object(schema, pointer, name)
         flat: Schema = {"type": one, **typed_limits(one, schema, pointer, self.notes)}
+        if one in FORMATTED and isinstance(schema.get("format"), str):
+            flat["format"] = schema["format"]
         items = schema_of_items(schema, pointer, self.notes) if one == "array" else None
         if items is not None:
             flat["items"] = _bare(

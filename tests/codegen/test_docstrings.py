@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+
 from tests.modules import load_module, module_text
 
 NOTE = {"type": "object", "properties": {"text": {"type": "string"}}}
