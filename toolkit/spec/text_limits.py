@@ -10,7 +10,7 @@ from toolkit.spec.problems import clip
 
 MAX_DEPTH: Final = 100  # of a whole file; a schema has its own, smaller limit in check.py
 MAX_JSON_CONTAINERS: Final = 1_000_000
-"""Lists and objects in one JSON text. They are what makes reading costly: ``[],`` takes 50 times its size while it is read."""
+"""Lists and objects in one JSON text. They make reading costly: ``[],`` takes 50 times its size while it is read."""
 MAX_YAML_VALUES: Final = 3_000_000
 """Values in one YAML text, keys included; reading a million of them takes about two seconds."""
 MAX_DIGITS: Final = 400
