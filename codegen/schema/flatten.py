@@ -19,7 +19,7 @@ from toolkit.codegen.schema.conjunction import Conjunction, Conjunctions, sole_p
 from toolkit.codegen.schema.defaults import accepts, settle_default
 from toolkit.codegen.schema.disjoint import exclude_each_other
 from toolkit.codegen.schema.document import Document
-from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in
+from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in, usual_mistakes
 from toolkit.codegen.schema.enums import flat_enum
 from toolkit.codegen.schema.keywords import ENFORCED, LIMITS
 from toolkit.codegen.schema.limits import typed_limits
@@ -70,7 +70,8 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
             document.enforced = enforced_text(schema)
         else:
             word, pointer = flattener.notes.enforced[0]
-            problems = [(f"{word!r} is checked at run time, but the validator refuses this schema: {mistake}", pointer)]
+            general = f"{word!r} is checked at run time, but the validator refuses this schema: {mistake}"
+            problems = usual_mistakes(schema) or [(general, pointer)]
     return document, [f"{text} @ {base}{pointer}" for text, pointer in problems]
 
 
