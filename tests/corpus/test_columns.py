@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from pydantic import field_serializer
+from pydantic import BaseModel, field_serializer
 
 from tests.corpus.columns import (
     COLUMNS,
@@ -26,13 +26,12 @@ from tests.corpus.columns import (
 from tests.corpus.instances import Instance
 from tests.corpus.oracle import Verdict
 from tests.modules import load_module, module_text
-from toolkit.models import ToolModel
 from toolkit.spec.load import load_spec_text
 
 TEXT = {"type": "string"}
 
 
-class WritesTextForNumbers(ToolModel):
+class WritesTextForNumbers(BaseModel):
     a: int
 
     @field_serializer("a")
