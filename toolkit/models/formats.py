@@ -89,7 +89,7 @@ def write_text(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class _Format:
+class _TextFormat:
     """How the texts of one format become values; part of the annotation of a field."""
 
     name: str
@@ -120,7 +120,7 @@ class _Format:
         return value
 
     def _refusal(self) -> PydanticCustomError:
-        context = {"format": self.name, "example": self.example, "kind": self.kind.__name__}
+        context = {"format": self.name, "example": self.example}
         return PydanticCustomError("format", "Input should be of the format {format}, such as {example}", context)
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -134,17 +134,17 @@ class _Format:
 _FORMATS: Final = {
     found.name: found
     for found in (
-        _Format(
+        _TextFormat(
             "date-time",
             datetime,
             f"{_DATE}[Tt]{_TIME}",
             lambda text: _DateTimeWithText.fromisoformat(text.upper()),
             "2026-01-31T08:30:00Z",
         ),
-        _Format("date", date, _DATE, date.fromisoformat, "2026-01-31"),
-        _Format("time", time, _TIME, lambda text: _TimeWithText.fromisoformat(text.upper()), "08:30:00Z"),
-        _Format("uuid", UUID, _UUID, _UUIDWithText, "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"),
-        _Format("uri", AnyUrl, _URI, _UrlWithText, "https://example.org/page"),
+        _TextFormat("date", date, _DATE, date.fromisoformat, "2026-01-31"),
+        _TextFormat("time", time, _TIME, lambda text: _TimeWithText.fromisoformat(text.upper()), "08:30:00Z"),
+        _TextFormat("uuid", UUID, _UUID, _UUIDWithText, "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"),
+        _TextFormat("uri", AnyUrl, _URI, _UrlWithText, "https://example.org/page"),
     )
 }
 
