@@ -14,7 +14,8 @@ from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
 from toolkit.errors import SetupError, nearest
 from toolkit.spec.load import SUFFIXES
 
-_KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports")
+_KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports", "formats")
+_FORMATS: Final = ("text", "rich")
 _FUNCTIONS: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
 _OUR_SPECS: Final = ("toolkit/builtin",)
 
@@ -28,7 +29,8 @@ class Settings:
     """What to generate.
 
     ``root`` is the project's folder; paths in ``specs`` are relative to it. ``functions`` are modules of code-first tools, or
-    ``module:name`` of a registry or a pack. ``imports`` are tools described elsewhere.
+    ``module:name`` of a registry or a pack. ``imports`` are tools described elsewhere. With ``rich_formats``, texts of a
+    known ``format`` have a type such as ``datetime``.
     """
 
     root: Path
@@ -39,6 +41,7 @@ class Settings:
     packs: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     imports: tuple[ImportSettings, ...] = ()
+    rich_formats: bool = False
 
     @property
     def output(self) -> Path:
@@ -130,6 +133,9 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
         for pack in packs
         if pack.count(":") != 1
     ]
+    formats = table.get("formats", "text")
+    if formats not in _FORMATS:
+        problems.append("'formats' must be 'text' or 'rich' @ pyproject.toml:/tool/toolkit/formats")
     imports = read_imports(table.get("imports", {}), problems)
     if imports and all(spec.endswith(SUFFIXES) for spec in specs):
         problems.append(
@@ -137,7 +143,7 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
         )
     if problems:
         raise SetupError("\n".join(problems))
-    return Settings(root, specs, package, class_name, include, packs, functions, imports)
+    return Settings(root, specs, package, class_name, include, packs, functions, imports, formats == "rich")
 
 
 def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:

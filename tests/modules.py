@@ -26,8 +26,8 @@ def documents(inputs: dict[str, Any], outputs: dict[str, Any] | None = None) -> 
     return flat, answer
 
 
-def module_text(inputs: dict[str, Any], outputs: dict[str, Any] | None = None) -> str:
-    return render_models("x.json", "X", "A tool.", *documents(inputs, outputs))
+def module_text(inputs: dict[str, Any], outputs: dict[str, Any] | None = None, description: str = "A tool.") -> str:
+    return render_models("x.json", "X", description, *documents(inputs, outputs))
 
 
 def load_module(text: str, name: str = "generated_for_a_test") -> ModuleType:

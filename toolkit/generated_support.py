@@ -11,11 +11,17 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.policy import SecurityPolicy as SecurityPolicy
     from toolkit.guard.policy.rule import Rule as Rule
     from toolkit.lazy_exports import lazy_exports as lazy_exports
+    from toolkit.lazy_exports import lazy_package as lazy_package
     from toolkit.models.absent import Omissible as Omissible
     from toolkit.models.base import DeclaredBySome as DeclaredBySome
     from toolkit.models.base import Exact as Exact
     from toolkit.models.base import ToolModel as ToolModel
     from toolkit.models.base import ToolRootModel as ToolRootModel
+    from toolkit.models.formats import WireDate as WireDate
+    from toolkit.models.formats import WireDateTime as WireDateTime
+    from toolkit.models.formats import WireTime as WireTime
+    from toolkit.models.formats import WireUrl as WireUrl
+    from toolkit.models.formats import WireUUID as WireUUID
     from toolkit.packs.functions import FunctionTools as FunctionTools
     from toolkit.packs.mcp.pack import McpServer as McpServer
     from toolkit.packs.mcp.pack import McpTool as McpTool
@@ -51,9 +57,10 @@ else:
         {
             "toolkit.guard.policy.policy": "SecurityPolicy",
             "toolkit.guard.policy.rule": "Rule",
-            "toolkit.lazy_exports": "lazy_exports",
+            "toolkit.lazy_exports": "lazy_exports lazy_package",
             "toolkit.models.absent": "Omissible",
             "toolkit.models.base": "DeclaredBySome Exact ToolModel ToolRootModel",
+            "toolkit.models.formats": "WireDate WireDateTime WireTime WireUUID WireUrl",
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 
 
 def lazy_exports(
@@ -40,6 +41,42 @@ def lazy_exports(
         return [*listed, *folders, *dunders]
 
     return list(listed), load, list_names
+
+
+def lazy_package(
+    package: str, names_by_module: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` for a generated package; ``names_by_module`` as in ``lazy_exports``.
+
+    The types of its tools, and so ``__all__``, are listed in its module ``_exports``, which is loaded when one is asked for.
+    """
+    fixed = _modules_by_name(names_by_module)
+
+    @cache
+    def list_modules() -> dict[str, str]:
+        from importlib import import_module
+
+        return {**fixed, **_modules_by_name(import_module("._exports", package).MODELS)}
+
+    def load(name: str) -> object:
+        from importlib import import_module
+
+        if name == "__all__":
+            value: object = list(list_modules())
+        else:
+            # Python asks every package for dunders that few have, such as __path__.
+            module = fixed.get(name) or (None if name.startswith("__") else list_modules().get(name))
+            if module is None:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            value = getattr(import_module(module, package), name)
+        vars(sys.modules[package])[name] = value
+        return value
+
+    def list_names() -> list[str]:
+        dunders = [name for name in vars(sys.modules[package]) if name.startswith("__") and name != "__all__"]
+        return [*list_modules(), "__all__", *dunders]
+
+    return load, list_names
 
 
 def _modules_by_name(names_by_module: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
+from toolkit.codegen.package.formats import RICH
 from toolkit.errors import GenerationError
 
 _IMPORTS: Final[dict[str, frozenset[str]]] = {
@@ -16,7 +17,7 @@ _IMPORTS: Final[dict[str, frozenset[str]]] = {
     "typing_extensions": frozenset({"NotRequired", "TypeAliasType", "TypedDict"}),
     "pydantic": frozenset({"Field"}),
     "toolkit.generated_support": frozenset(
-        {"ContentOutput", "DeclaredBySome", "Exact", "Omissible", "ToolModel", "ToolRootModel"}
+        {"ContentOutput", "DeclaredBySome", "Exact", "Omissible", "ToolModel", "ToolRootModel", *RICH.values()}
     ),
 }
 _BASES: Final = frozenset({"ToolModel", "ToolRootModel", "ContentOutput", "TypedDict"})

@@ -21,7 +21,8 @@ _IN_FACADES: Final = frozenset(
         "Any", "AnyToolMessage", "AsyncRunner", "AsyncTools", "CATALOG", "CallTool", "CallToolAsync", "DynamicContext",
         "Iterable", "JsonObject", "Literal", "OMIT", "Omit", "PACKS", "PackSource", "Runner", "TYPE_CHECKING",
         "ToolMessage", "ToolkitContext", "Tools", "TypeAlias", "annotations", "builtins", "create_agent_toolkit",
-        "create_async_agent_toolkit", "overload", "send_only_given",
+        "create_async_agent_toolkit", "overload", "send_only_given", "WireDate", "WireDateTime", "WireTime", "WireUUID",
+        "WireUrl",
     }
 )  # fmt: skip
 

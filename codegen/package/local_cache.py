@@ -24,7 +24,7 @@ def generator_fingerprint(settings: Settings) -> str:
     """A digest of everything besides the specs that decides the output: generators, settings, included packages."""
     here = Path(__file__).parents[1]
     parts = [digest(file.read_bytes()) for file in sorted(here.rglob("*.py"))]
-    parts += [str(FORM), settings.package, settings.class_name, _generator_version()]
+    parts += [str(FORM), str(settings.rich_formats), settings.package, settings.class_name, _generator_version()]
     parts += map(json.dumps, (settings.specs, settings.packs, settings.include, settings.functions))
     parts.append(json.dumps([asdict(item) for item in settings.imports]))
     for package in settings.include:

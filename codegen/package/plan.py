@@ -15,6 +15,7 @@ from toolkit.codegen.imports.freshness import refuse_stale_imports
 from toolkit.codegen.imports.importers.functions import read_functions
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
+from toolkit.codegen.package.formats import with_rich_types
 from toolkit.codegen.package.local_cache import PreviousRun
 from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.parallel import RenderJob, render_all, workers_for
@@ -224,10 +225,12 @@ def _add_tool(
         outputs, more = flatten(spec.output_schema, f"{name.prefix}Output", f"{place}/outputSchema")
         mistakes += more
     problems += mistakes
+    if settings.rich_formats:
+        inputs, outputs = with_rich_types(inputs), None if outputs is None else with_rich_types(outputs)
     if not problems:
         item = settings.find_import(spec.origin.name) if spec.origin else None
         unconfined = item is not None and not item.sandbox
-        rows.append(make_row(spec, name, settings.package, inputs, unconfined=unconfined))
+        rows.append(make_row(spec, name, settings.package, inputs, outputs, unconfined=unconfined))
         jobs[path] = RenderJob(spec.source, name.prefix, spec.description, inputs, outputs)
 
 
@@ -260,7 +263,8 @@ def _render_package_files(settings: Settings, rows: list[Row], included: list[Ro
         **({} if imported is None else {"imported.py": imported}),
         "facade.py": render_facade(everything, package, class_name, packs, SYNC),
         "async_facade.py": render_facade(everything, package, class_name, packs, ASYNC),
-        "__init__.py": modules.render_package(everything, package, class_name),
+        "_exports.py": modules.render_exports(everything, package, class_name),
+        "__init__.py": modules.render_package(class_name),
         "py.typed": "",
     }
 

@@ -23,7 +23,8 @@ _USED_IN_MODULES: Final = frozenset(
     {
         "Annotated", "Any", "ClassVar", "ConfigDict", "ContentOutput", "DeclaredBySome", "Exact", "Field", "Literal",
         "None", "NotRequired", "Omissible", "Optional", "TYPE_CHECKING", "ToolModel", "ToolRootModel", "TypeAlias",
-        "TypeAliasType", "TypedDict", "Union", "bool", "dict", "float", "int", "list", "str",
+        "TypeAliasType", "TypedDict", "Union", "bool", "dict", "float", "int", "list", "str", "WireDate", "WireDateTime",
+        "WireTime", "WireUUID", "WireUrl",
     }
 )  # fmt: skip
 # Attributes of pydantic.BaseModel (2.14), and names with a special meaning in methods.

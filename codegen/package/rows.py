@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from toolkit.codegen.package import python_names
+from toolkit.codegen.package.formats import described
 from toolkit.codegen.package.python_names import ToolNames
 from toolkit.codegen.package.render.literal import literal
-from toolkit.codegen.package.render.typed_dicts import args_name
+from toolkit.codegen.package.render.typed_dicts import SHARED_NAMES, args_name
 from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.document import Document
 from toolkit.errors import SpecError
@@ -54,6 +55,8 @@ class Row:
     """What a call touches, from ``x-resource``: the Python name of the field, and the kind."""
     imports: tuple[str, ...]
     """Names from the tool's model module that its parameter types use."""
+    nested: tuple[str, ...]
+    """What the tool's model module defines besides its input, output and arguments."""
     source: str
     namePointer: str
     """JSON pointer of the name in the source."""
@@ -76,13 +79,15 @@ class Row:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Row:
         parameters = tuple(Parameter(**parameter) for parameter in data["parameters"])
-        lists = {key: tuple(data[key]) for key in ("required", "optional", "imports")}
+        lists = {key: tuple(data[key]) for key in ("required", "optional", "imports", "nested")}
         resources = tuple((field, kind) for field, kind in data["resources"])
         return Row(**{**data, **lists, "parameters": parameters, "resources": resources})
 
 
-def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document, *, unconfined: bool) -> Row:
-    """The row of a spec; ``inputs`` is its flattened input schema."""
+def make_row(
+    spec: ToolSpec, names: ToolNames, package: str, inputs: Document, outputs: Document | None, *, unconfined: bool
+) -> Row:
+    """The row of a spec; ``inputs`` and ``outputs`` are its flattened schemas."""
     used: set[str] = set()
     parameters = tuple(_parameters(inputs, names.prefix, used))
     return Row(
@@ -103,6 +108,7 @@ def make_row(spec: ToolSpec, names: ToolNames, package: str, inputs: Document, *
         parameters=parameters,
         resources=_resources(spec),
         imports=tuple(sorted(used)),
+        nested=_nested(names.prefix, inputs, outputs),
         source=spec.source,
         namePointer=name_pointer(spec),
         descriptionSource=spec.description_source,
@@ -121,7 +127,7 @@ def name_pointer(spec: ToolSpec) -> str:
 
 def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter]:
     def name(word: str) -> str:
-        if word in ("Any", "Literal"):
+        if word in SHARED_NAMES:
             return word
         word = args_name(word, prefix)
         used.add(word)
@@ -138,11 +144,17 @@ def _parameters(inputs: Document, prefix: str, used: set[str]) -> list[Parameter
             type=text.render(node),
             required=wire in required,
             default=literal(node["default"]) if _can_show_default(node) else None,
-            description=node.get("description", ""),
+            description=described(node, inputs.nodes().get),
         )
         for wire, node in properties.items()
     ]
     return sorted(found, key=lambda parameter: not parameter.required)
+
+
+def _nested(prefix: str, inputs: Document, outputs: Document | None) -> tuple[str, ...]:
+    documents = [inputs] if outputs is None else [inputs, outputs]
+    models = {name for document in documents for name in document.nodes() if name != document.name}
+    return tuple(sorted(models | {args_name(name, prefix) for name in inputs.objects}))
 
 
 def _resources(spec: ToolSpec) -> tuple[tuple[str, str], ...]:

@@ -30,6 +30,7 @@ _ORDER: Final = (
     "imported.py",
     "facade.py",
     "async_facade.py",
+    "_exports.py",
 )
 # The whole first line, as `models` and `render.modules` write it: a file that only mentions us is not ours.
 _HEADER: Final = re.compile(

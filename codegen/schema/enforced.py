@@ -10,7 +10,8 @@ from typing import Any, Final
 from toolkit.codegen.schema.patterns import for_validator
 from toolkit.errors import GenerationError
 from toolkit.jsonschema.keywords import Schema
-from toolkit.jsonschema.walk import map_children
+from toolkit.jsonschema.types import TYPES, types_of, unknown_type
+from toolkit.jsonschema.walk import map_children, subschemas
 from toolkit.models.enforce import new_validator
 
 _PROSE: Final = frozenset(
@@ -19,6 +20,10 @@ _PROSE: Final = frozenset(
 MAX_PATTERNS: Final = 500
 """Each may take megabytes once it is compiled."""
 
+_TUPLE: Final = (
+    "'items' is a list, as in drafts before 2020-12: write 'prefixItems' instead, or name the draft,"
+    ' such as "$schema": "http://json-schema.org/draft-07/schema#"'
+)
 _ELSEWHERE: Final = re.compile(r"Resource ('.*?') is not present in a registry")
 
 
@@ -39,6 +44,19 @@ def mistake_in(schema: Schema) -> str | None:
     except ValueError as error:
         return _explain(error)
     return None
+
+
+def usual_mistakes(schema: Schema) -> list[tuple[str, str]]:
+    """Mistakes with a known way out in a schema that the validator does not take, each with its pointer."""
+    found = []
+    is_current = "2020-12" in str(schema.get("$schema", "2020-12"))
+    for pointer, node in subschemas(schema):
+        if is_current and isinstance(node.get("items"), list):
+            found.append((_TUPLE, f"{pointer}/items"))
+        types = types_of(node) or ()
+        if any(one not in TYPES for one in types):
+            found.append((unknown_type(types), f"{pointer}/type"))
+    return found
 
 
 def _patterns(node: object) -> Iterator[str]:

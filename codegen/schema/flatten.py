@@ -20,7 +20,7 @@ from toolkit.codegen.schema.conjunction import Conjunction, Conjunctions, sole_p
 from toolkit.codegen.schema.defaults import accepts, settle_default
 from toolkit.codegen.schema.disjoint import exclude_each_other
 from toolkit.codegen.schema.document import Document
-from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in
+from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in, usual_mistakes
 from toolkit.codegen.schema.enums import flat_enum
 from toolkit.codegen.schema.keywords import ENFORCED, LIMITS, has_effect, is_stray_property
 from toolkit.codegen.schema.limits import typed_limits
@@ -48,6 +48,9 @@ MAX_BRANCHES: Final = 500
 """A union of more branches is left to the validator as a whole: its type would be of no use."""
 
 MAX_NESTED_CONJUNCTIONS: Final = 30
+
+FORMATTED: Final = ("string", "integer", "number")
+"""The types whose ``format`` is kept, for docstrings and for rich types."""
 
 STEPS_OF_A_CLASS: Final = 30
 """What writing a class costs datamodel-code-generator, as a number of our own steps."""
@@ -83,7 +86,8 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
             document.enforced = enforced_text(schema)
         else:
             word, pointer = flattener.notes.enforced[0]
-            problems = [(f"{word!r} is checked at run time, but the validator refuses this schema: {mistake}", pointer)]
+            general = f"{word!r} is checked at run time, but the validator refuses this schema: {mistake}"
+            problems = usual_mistakes(schema) or [(general, pointer)]
     return document, [f"{text} @ {base}{pointer}" for text, pointer in problems]
 
 
@@ -389,6 +393,8 @@ class _Flattener:
         if one == "object":
             return self.shape_object(schema, pointer, name)
         flat: Schema = {"type": one, **typed_limits(one, schema, pointer, self.notes)}
+        if one in FORMATTED and isinstance(schema.get("format"), str):
+            flat["format"] = schema["format"]
         items = schema_of_items(schema, pointer, self.notes) if one == "array" else None
         if items is not None:
             flat["items"] = self.flatten_inner(items, f"{pointer}/items", f"{name}Item")

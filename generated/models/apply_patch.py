@@ -9,6 +9,8 @@ from toolkit.generated_support import ToolModel
 
 
 class ApplyPatchInput(ToolModel, extra="forbid"):
+    """Add, update, delete and move files with one patch, an envelope or a git diff; the patch is applied as a whole or not at all."""
+
     patch: Annotated[str, Field(max_length=10485760)]
     """The patch, at most 10 MiB: from '*** Begin Patch' to '*** End Patch', or a unified diff as written by git; paths are relative to the workspace."""
     dry_run: bool = False

@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class BashInput(ToolModel, extra="forbid"):
+    """Run shell text with bash in the sandbox of the workspace and wait until it ends; every call starts a new shell."""
+
     command: Annotated[str, Field(min_length=1)]
     """The shell text to run."""
     cwd: str = "."

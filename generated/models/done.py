@@ -6,6 +6,8 @@ from toolkit.generated_support import ToolModel
 
 
 class DoneInput(ToolModel, extra="forbid"):
+    """Report that the task is finished, with a final message for the user."""
+
     message: str
     """What was done, in one or two sentences."""
 

@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class EditInput(ToolModel, extra="forbid"):
+    """Replace text in a file, once or everywhere; whitespace differences are tolerated, and the file's line endings and indentation are kept."""
+
     path: str
     """File to edit, relative to the workspace."""
     old_string: Annotated[str, Field(max_length=10485760)]

@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class ExecCommandInput(ToolModel, extra="forbid"):
+    """Run one program with its arguments, without a shell, in the sandbox of the workspace, and wait until it ends."""
+
     command: Annotated[list[str], Field(min_length=1)]
     """The program, then each of its arguments as a separate item."""
     cwd: str = "."

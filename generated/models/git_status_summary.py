@@ -6,6 +6,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class GitStatusSummaryInput(ToolModel, extra="forbid"):
+    """Show the branch, upstream and changed files of a git repository."""
+
     cwd: str = "."
     """Directory inside the repository, relative to the workspace; the whole repository is shown."""
 

@@ -9,6 +9,8 @@ from toolkit.generated_support import ToolModel
 
 
 class GlobInput(ToolModel, extra="forbid"):
+    """Find files by wildcard pattern, newest first, without git-ignored files."""
+
     pattern: Annotated[str, Field(min_length=1)]
     """Pattern for paths below the directory: * and ? match within a name, ** matches any number of directories, {a,b} matches either, and a backslash escapes the next character."""
     path: str = "."

@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class GrepInput(ToolModel, extra="forbid"):
+    """Search one file, or the text files below a directory, for lines that match a regular expression or a text; binary, hidden and git-ignored files are skipped."""
+
     pattern: str
     """What to search for within a line. Look-around and back-references are not supported."""
     path: str = "."

@@ -9,6 +9,8 @@ from toolkit.generated_support import ToolModel
 
 
 class ListInput(ToolModel, extra="forbid"):
+    """List the entries of a directory, sorted by path, with kind, size and modification time."""
+
     path: str = "."
     """Directory to list, relative to the workspace."""
     recursive: bool = False

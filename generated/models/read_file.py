@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class ReadFileInput(ToolModel, extra="forbid"):
+    """Read lines of a text file in the workspace; images, PDF and audio files are attached."""
+
     path: str
     """File to read, relative to the workspace."""
     start_line: Annotated[int, Field(ge=1)] = 1

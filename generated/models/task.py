@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class TaskInput(ToolModel, extra="forbid"):
+    """Delegate work to a subagent, which works on its own with at most your permissions and answers once."""
+
     description: Annotated[str, Field(max_length=200, min_length=1)]
     """The work in three to five words, shown to people."""
     prompt: Annotated[str, Field(max_length=1000000, min_length=1)]

@@ -8,6 +8,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class TodoreadInput(ToolModel, extra="forbid"):
+    """Read this session's todo list, as last written by todowrite."""
+
     status: Omissible[Literal["pending", "in_progress", "completed", "cancelled"]] = None
     """Return only todos with this status; all if omitted."""
 

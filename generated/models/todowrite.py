@@ -22,6 +22,8 @@ class TodowriteInputTodo(ToolModel, extra="forbid"):
 
 
 class TodowriteInput(ToolModel, extra="forbid"):
+    """Replace this session's todo list, to plan work with several steps and show progress. At most one todo may be in progress."""
+
     todos: Annotated[list[TodowriteInputTodo], Field(max_length=500)]
     """The complete list, in display order; it replaces the previous one."""
 

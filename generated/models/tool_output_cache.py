@@ -9,6 +9,8 @@ from toolkit.generated_support import ToolModel
 
 
 class ToolOutputCacheInput(ToolModel, extra="forbid"):
+    """Read lines of an earlier tool output that was cut or left out, by its ref_id."""
+
     ref_id: str
     """The ref_id shown where the output was cut or left out."""
     offset: Annotated[int, Field(ge=1)] = 1

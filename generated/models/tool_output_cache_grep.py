@@ -9,6 +9,8 @@ from toolkit.generated_support import ToolModel
 
 
 class ToolOutputCacheGrepInput(ToolModel, extra="forbid"):
+    """Search an earlier tool output that was cut or left out, by its ref_id, for matching lines."""
+
     ref_id: str
     """The ref_id shown where the output was cut or left out."""
     pattern: Annotated[str, Field(min_length=1)]

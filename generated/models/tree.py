@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class TreeInput(ToolModel, extra="forbid"):
+    """Show the tree below a directory, with depth and entry limits, without git-ignored files."""
+
     path: str = "."
     """Directory to start from, relative to the workspace."""
     entry_kind: Literal["all", "directory"] = "all"

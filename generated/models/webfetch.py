@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class WebfetchInput(ToolModel, extra="forbid"):
+    """Fetch a public web page as Markdown, text or cleaned HTML; images, PDF and audio files are attached."""
+
     url: str
     """The http or https URL to fetch."""
     format: Literal["markdown", "text", "html"] = "markdown"

@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class WriteFileInput(ToolModel, extra="forbid"):
+    """Create a text file or replace its whole content; parent directories are created."""
+
     path: str
     """File to write, relative to the workspace."""
     content: Annotated[str, Field(max_length=10485760)]

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from tests.modules import documents, input_model, load_module, module_text
 from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
-from toolkit.errors import SetupError
+from toolkit.errors import SetupError, SpecError
 from toolkit.runtime.call.reader import Reader
 
 TEXT = {"type": "string"}
@@ -183,3 +183,35 @@ def test_prose_is_not_carried_into_the_code() -> None:
     enforced = documents(schema)[0].enforced
     assert enforced is not None
     assert json.loads(enforced) == {"type": "object", "properties": {"description": {"not": {}}}}
+
+
+WAYS_OUT: dict[str, tuple[dict[str, Any], str, str]] = {
+    "a tuple": (
+        {"type": "array", "items": [{"type": "string"}]},
+        "write 'prefixItems' instead, or name the draft",
+        "/items",
+    ),
+    "a tuple without a type": ({"items": [{}, {}]}, "write 'prefixItems' instead", "/items"),
+    "a tuple in a branch": ({"not": {"items": [{}]}}, "write 'prefixItems' instead", "/not/items"),
+    "a type": ({"type": "float"}, "instead of 'float', write 'number'", "/type"),
+    "a type in a condition": ({"not": {"type": "float"}}, "instead of 'float', write 'number'", "/not/type"),
+}
+
+
+@pytest.mark.parametrize("name", WAYS_OUT)
+def test_usual_mistakes_name_the_way_out(name: str) -> None:
+    schema, way_out, place = WAYS_OUT[name]
+    with pytest.raises(SpecError) as caught:
+        module_text({"type": "object", "properties": {"a": schema}})
+    [problem] = str(caught.value).splitlines()
+    assert way_out in problem
+    assert problem.endswith(f" @ x.json:/inputSchema/properties/a{place}")
+
+
+def test_tuples_of_a_draft_that_has_them_are_accepted() -> None:
+    tuples = {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}
+    draft = "http://json-schema.org/draft-07/schema#"
+    model = input_model({"$schema": draft, "type": "object", "properties": {"a": tuples}})
+    model.model_validate({"a": ["x", 1]})
+    with pytest.raises(ValidationError):
+        model.model_validate({"a": [1, "x"]})

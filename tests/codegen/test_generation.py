@@ -31,7 +31,7 @@ print(len(package.CATALOG.tools))
 @pytest.mark.slow
 def test_any_number_of_tools_gives_a_package_that_runs(tmp_path: Path, count: int) -> None:
     project = Project(tmp_path, many_tools(count))
-    assert len(project.generate()) == 11 + count
+    assert len(project.generate()) == 12 + count
     assert project.python(IMPORT_ALL).stdout.strip() == str(count)
 
 
@@ -95,7 +95,7 @@ def test_editing_one_spec_changes_only_what_it_must(tmp_path: Path) -> None:
 
     specs[1]["description"] = "Another text."
     separate(project, specs)
-    assert project.generate() == ["async_facade.py", "facade.py", "manifest.json"]
+    assert project.generate() == ["async_facade.py", "facade.py", "manifest.json", "models/beta.py"]
 
     fresh = Project(tmp_path / "b")
     separate(fresh, specs)

@@ -90,7 +90,7 @@ def schema_with(text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 def test_models_say_and_accept_what_the_spec_says(text: str) -> None:
-    source = module_text(schema_with(text), {"type": "array", "description": text, "items": {"enum": [text]}})
+    source = module_text(schema_with(text), {"type": "array", "description": text, "items": {"enum": [text]}}, text)
     classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
     for name in ("XInput", "XInputInner", "XOutput"):
         assert ast.get_docstring(classes[name]) == as_docstring(text)

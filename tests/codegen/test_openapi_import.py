@@ -391,3 +391,16 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     note = "GET /x/{a0}: the document does not describe {a0} in the path, so it is a string @ /paths/~1x~1{a0}/get"
     assert lines[0] == f"  note: {note}"
     assert (len(lines), lines[-1]) == (11, "  and 2 more notes; --json prints all of them")
+
+
+def test_a_document_of_many_megabytes_is_imported_and_generated(tmp_path: Path) -> None:
+    operation = {"description": "Everything about a pet, in many words. " * 2_500, "responses": OK}
+    content = document(paths={f"/pets/{number}": {"get": operation} for number in range(60)})
+    assert len(json.dumps(content)) > 5 * 2**20
+    project = Project(tmp_path)
+    project.write("api.json", json.dumps(content))
+    settings = (tmp_path / "pyproject.toml").read_text()
+    project.write("pyproject.toml", f'{settings}[tool.toolkit.imports.pets]\nopenapi = "api.json"\n')
+    run([sys.executable, "-m", "toolkit", "import", "--trust"], tmp_path)
+    project.generate()
+    assert len(list((project.output / "models").glob("get_pets_*.py"))) == 60

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from tests.corpus.columns import Figures, MeasuredModel, MeasuredTool
 from tests.corpus.instances import Instance, instances
 from tests.corpus.specs import outcome, rows
 from tests.modules import load_module
@@ -49,6 +50,7 @@ class Tally:
     dumped: int = 0
     unjudged: int = 0
     differences: list[Difference] = field(default_factory=list)
+    figures: Figures = field(default_factory=Figures)
 
     def add(self, other: Tally) -> None:
         self.specs += other.specs
@@ -57,6 +59,7 @@ class Tally:
         self.dumped += other.dumped
         self.unjudged += other.unjudged
         self.differences += other.differences
+        self.figures.add(other.figures)
 
     @property
     def agreement(self) -> float:
@@ -67,19 +70,23 @@ class Tally:
         return [difference for difference in self.differences if difference.sort not in DECIDED]
 
 
-def measure(specs: Iterable[dict[str, Any]]) -> Tally:
-    """Judges the input and the output of every spec."""
+def measure(specs: Iterable[dict[str, Any]], *, with_columns: bool = False) -> Tally:
+    """Judges the input and the output of every spec; fills the columns of ``make corpus`` if wanted."""
     tally = Tally()
     for row in specs:
         tally.specs += 1
         made = outcome(row)
-        if made.text is None:
+        if made.text is None or made.spec is None:
             tally.refused[f"{made.refused_by}: {made.reason}"] += 1
             continue
         module = load_module(made.text)
-        for word, model in (("inputSchema", module.XInput), ("outputSchema", module.XOutput)):
-            if row.get(word) is not None:
-                _measure_one(tally, row[word], f"{row['key']} {word}", model)
+        models = [
+            _measure_one(tally, row[word], f"{row['key']} {word}", model)
+            for word, model in (("inputSchema", module.XInput), ("outputSchema", module.XOutput))
+            if row.get(word) is not None
+        ]
+        if with_columns:
+            tally.figures.measure(MeasuredTool(made.spec, made.text, models))
     return tally
 
 
@@ -102,7 +109,7 @@ def _accepts(reader: Reader, value: Any) -> bool:
     return True
 
 
-def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) -> None:
+def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) -> MeasuredModel:
     found = instances(schema, key)
     tally.unjudged += not found
     reader, is_input = Reader(model), key.endswith("inputSchema")
@@ -113,6 +120,7 @@ def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) ->
         tally.differences += [
             Difference(sort, key, schema, instance.made_by, instance.value, what) for sort, what in seen.items()
         ]
+    return MeasuredModel(schema, model, found)
 
 
 def compare(reader: Reader, instance: Instance, *, is_input: bool) -> Iterator[tuple[str, str]]:

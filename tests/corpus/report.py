@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.corpus import meaning_report, suite_report
 from tests.corpus.project import SharedTool, shared_tools
 from tests.corpus.proof import INVOKE_EVERY, Proof, prove
 from tests.corpus.specs import FILES
-
-SECTIONS = ("tests.corpus.meaning_report", "tests.corpus.suite_report")
-"""Modules with ``lines(corpus)``, printed below the table."""
 
 
 def main() -> int:
@@ -36,10 +33,11 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="toolkit-corpus-") as folder:
             proofs.append(prove(Path(folder), tools, a_package, invoke_every))
         _print([title, *table(proofs[-1]), ""])
-    for section in SECTIONS:
-        if importlib.util.find_spec(section) is not None:
-            _print([*importlib.import_module(section).lines(corpus), ""])
-    return 1 if any(proof.failures() for proof in proofs) else 0
+    start = time.monotonic()
+    meaning, missed = meaning_report.report(corpus, every)
+    _print([*meaning, *(f"failed: {text}" for text in missed), f"seconds: {round(time.monotonic() - start)}", ""])
+    _print([*suite_report.lines(corpus), ""])
+    return 1 if missed or any(proof.failures() for proof in proofs) else 0
 
 
 def table(proof: Proof) -> list[str]:

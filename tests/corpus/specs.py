@@ -11,6 +11,7 @@ from typing import Any
 from tests.modules import module_text
 from toolkit.errors import SetupError
 from toolkit.spec.load import load_spec_text
+from toolkit.spec.model import ToolSpec
 
 FILES = ("bfcl.jsonl", "cookbooks.jsonl", "mcp.jsonl", "openapi_ops.jsonl")
 
@@ -23,6 +24,7 @@ class Outcome:
     text: str | None
     refused_by: str | None
     reason: str | None
+    spec: ToolSpec | None = None
 
 
 def rows(corpus: Path, file: str) -> Iterator[dict[str, Any]]:
@@ -39,7 +41,7 @@ def outcome(row: dict[str, Any]) -> Outcome:
     except SetupError as error:
         return Outcome(row["key"], None, "loader", _class(str(error)))
     try:
-        return Outcome(row["key"], module_text(spec.input_schema, spec.output_schema), None, None)
+        return Outcome(row["key"], module_text(spec.input_schema, spec.output_schema), None, None, spec)
     except SetupError as error:
         return Outcome(row["key"], None, "generator", _class(str(error)))
 

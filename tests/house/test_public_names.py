@@ -30,7 +30,8 @@ def names_for_checkers(module: str) -> set[str]:
 @pytest.mark.parametrize("module", ["toolkit.generated", *FACES])
 def test_every_name_that_checkers_see_can_be_imported(module: str) -> None:
     loaded = importlib.import_module(module)
-    names = names_for_checkers(module)
+    # A generated package keeps the long list in a module of its own.
+    names = names_for_checkers("toolkit.generated._exports" if module == "toolkit.generated" else module)
     assert names >= set(loaded.__all__)
     for name in names:
         assert getattr(loaded, name) is not None

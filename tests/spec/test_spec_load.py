@@ -186,7 +186,7 @@ def test_reports_the_mistakes_of_all_files(tmp_path: Path) -> None:
     write(tmp_path / "b.yaml", SMALL.format("two") + "rename: one\nzzz: 1\n")
     write(tmp_path / "c.json", "{")
     (tmp_path / "d.yaml").write_bytes(b"name: \xff")
-    write(tmp_path / "e.yaml", " " * (4 * 1024 * 1024 + 1))
+    write(tmp_path / "e.yaml", " " * (32 * 1024 * 1024 + 1))
     write(tmp_path / "f.yaml", "\ufeff" + SMALL.format("f"))
     assert problems_of(tmp_path, tmp_path / "nowhere", tmp_path / "no.yaml", base=tmp_path.parent) == tuple(
         problem.replace("@ ", f"@ {tmp_path.name}/").replace("by ", f"by {tmp_path.name}/")
@@ -194,7 +194,7 @@ def test_reports_the_mistakes_of_all_files(tmp_path: Path) -> None:
             "unknown key 'zzz'. Keys of your own start with 'x-'. @ b.yaml:/zzz",
             "not JSON: Expecting property name enclosed in double quotes (line 1, column 2) @ c.json:",
             "not UTF-8 (byte 6) @ d.yaml:",
-            "the file has more than 4194304 bytes @ e.yaml:",
+            "the file has more than 33554432 bytes @ e.yaml:",
             "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ f.yaml:",
             "no such file or directory @ nowhere:",
             "no such file @ no.yaml:",

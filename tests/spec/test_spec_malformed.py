@@ -205,6 +205,15 @@ def test_refuses_an_alias_bomb_without_unfolding_it(scanner: str) -> None:
 
 
 def test_refuses_a_text_without_end() -> None:
-    assert problems_of(" " * (4 * 1024 * 1024 + 1), "t.json") == (
-        "the text has more than 4194304 characters @ t.json:",
+    assert problems_of(" " * (32 * 1024 * 1024 + 1), "t.json") == (
+        "the text has more than 33554432 characters @ t.json:",
     )
+
+
+@pytest.mark.slow
+def test_refuses_a_text_of_countless_values() -> None:
+    way_out = "split it into several files"
+    assert problems_of("[" + "[]," * 1_000_000 + "[]]", "t.json") == (
+        f"the text has more than 1000000 lists and objects; {way_out} @ t.json:",
+    )
+    assert problems_of("-\n" * 3_000_001, "t.yaml") == (f"the text has more than 3000000 values; {way_out} @ t.yaml:",)

@@ -10,7 +10,14 @@ from typing import TypeAlias
 
 from toolkit.spec.model import Json
 from toolkit.spec.problems import Problems, Unreadable, pointer_of, quote
-from toolkit.spec.text_limits import MAX_DEPTH, NOT_UNICODE, depth_message, is_unicode, parse_number
+from toolkit.spec.text_limits import (
+    MAX_DEPTH,
+    MAX_JSON_CONTAINERS,
+    NOT_UNICODE,
+    depth_message,
+    is_unicode,
+    parse_number,
+)
 
 # A string is skipped as a whole, closed or not, so that brackets inside it do not count.
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -29,7 +36,7 @@ _Raw: TypeAlias = "bool | int | float | str | _Misread | list[_Raw] | tuple[tupl
 
 def read_json(text: str, problems: Problems) -> Json:
     """The value of ``text``. Mistakes go to ``problems``; ``Unreadable`` if reading cannot continue."""
-    _refuse_depth(text)
+    _refuse_depth_and_number(text)
     try:
         raw: _Raw = json.loads(
             text,
@@ -43,17 +50,22 @@ def read_json(text: str, problems: Problems) -> Json:
     return _to_json(raw, [], problems)
 
 
-def _refuse_depth(text: str) -> None:
-    depth = 0
+def _refuse_depth_and_number(text: str) -> None:
+    depth = count = 0
     for match in _STRING_OR_BRACKET.finditer(text):
         token = match.group()
         if token in ("[", "{"):
             depth += 1
+            count += 1
         elif token in ("]", "}"):
             depth -= 1
         if depth > MAX_DEPTH:
             at = match.start()
             raise Unreadable(depth_message(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)))
+        if count > MAX_JSON_CONTAINERS:
+            raise Unreadable(
+                f"the text has more than {MAX_JSON_CONTAINERS} lists and objects; split it into several files"
+            )
 
 
 def _parse_number(text: str) -> int | float | _Misread:

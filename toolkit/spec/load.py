@@ -15,7 +15,8 @@ from toolkit.spec.model import ToolSpec
 from toolkit.spec.problems import Finding, Problems, Unreadable, below, quote
 from toolkit.spec.yaml_text import read_yaml
 
-MAX_FILE_BYTES: Final = 4 * 1024 * 1024
+MAX_FILE_BYTES: Final = 32 * 1024 * 1024
+"""Enough for the tools of a large API. ``text_limits`` bounds what such a text may cost."""
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 

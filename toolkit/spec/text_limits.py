@@ -1,4 +1,4 @@
-"""Limits that YAML and JSON texts share: depth, numbers, Unicode."""
+"""Limits that YAML and JSON texts share: depth, size, numbers, Unicode."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Final
 from toolkit.spec.problems import clip
 
 MAX_DEPTH: Final = 100  # of a whole file; a schema has its own, smaller limit in check.py
+MAX_JSON_CONTAINERS: Final = 1_000_000
+"""Lists and objects in one JSON text. They make reading costly: ``[],`` takes 50 times its size while it is read."""
+MAX_YAML_VALUES: Final = 3_000_000
+"""Values in one YAML text, keys included; reading a million of them takes about two seconds."""
 MAX_DIGITS: Final = 400
 NOT_UNICODE: Final = "the text contains a lone surrogate, which is not valid Unicode"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolkit.spec.model import Json
 from toolkit.spec.problems import Problems, Unreadable, kind, pointer_of, quote
-from toolkit.spec.text_limits import MAX_DEPTH, NOT_UNICODE, depth_message, is_unicode, parse_number
+from toolkit.spec.text_limits import MAX_DEPTH, MAX_YAML_VALUES, NOT_UNICODE, depth_message, is_unicode, parse_number
 
 if TYPE_CHECKING:
     import yaml
@@ -102,6 +102,7 @@ class _Composer:
         self._problems = problems
         self._keys_as_text = keys_as_text
         self._path: list[str | int] = []
+        self._values = 0
 
     def document(self) -> Json:
         import yaml
@@ -123,6 +124,9 @@ class _Composer:
             self._misread(f"aliases are not supported: {_WRITE_IT_OUT}")
             return None
         assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
+        self._values += 1
+        if self._values > MAX_YAML_VALUES:
+            raise Unreadable(f"the text has more than {MAX_YAML_VALUES} values; split it into several files")
         if event.anchor is not None:
             self._add(f"anchors are not supported: {_WRITE_IT_OUT}")
         if event.tag is not None:

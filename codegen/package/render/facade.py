@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from toolkit.codegen.package.formats import RICH
 from toolkit.codegen.package.render.literal import docstring, literal
 from toolkit.codegen.package.render.modules import header, import_path, model_names
+from toolkit.codegen.package.render.typed_dicts import SHARED_NAMES
 from toolkit.codegen.package.rows import Parameter, Row
 
 
@@ -58,7 +60,7 @@ class FacadeNames:
 
     def spell_type(self, parameter: Parameter, row: Row) -> str:
         """The type of a parameter, with every hidden name spelled another way."""
-        spelled = {word: self.spell(word) for word in ("Any", "Literal")}
+        spelled = {word: self.spell(word) for word in SHARED_NAMES}
         spelled |= {word: self.spell_nested(row, word) for word in row.imports}
         spelled |= {word: f"{self.spell('builtins')}.{word}" for word in _BUILTINS if word in self.methods}
         changed = {word: other for word, other in spelled.items() if word != other}
@@ -90,7 +92,7 @@ def render_facade(rows: Sequence[Row], package: str, class_name: str, packs: Seq
     builtins = f"import {_import_as('builtins', alias)}\n" if re.search(rf"\b{alias}\.", body) else ""
     typing = names.list_imports(["Any", "Literal"], body)
     support = (
-        names.list_imports([flavour.call, "OMIT", "Omit"], body)
+        names.list_imports([flavour.call, "OMIT", "Omit", *RICH.values()], body)
         + f", JsonObject, PackSource, {flavour.runner}, send_only_given"
     )
     return f"""{_WHY_IGNORED}{header(title)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from toolkit.codegen.package.fixed_names import EXPORTS
@@ -170,32 +171,72 @@ def bind{signature} -> _Pack:
 """
 
 
-def render_package(rows: Sequence[Row], package: str, class_name: str) -> str:
-    exports = {
-        **EXPORTS,
-        "async_facade": tuple(sorted({*EXPORTS["async_facade"], "AsyncToolkit", f"Async{class_name}"})),
-        "facade": tuple(sorted({*EXPORTS["facade"], "Toolkit", class_name})),
-    }
-    groups = {f".{module}": names for module, names in sorted(exports.items())}
-    groups |= {import_path(row, package): model_names(row) for row in rows}
-    static = "\n".join(
-        f"    from {module} import {', '.join(f'{name} as {name}' for name in names)}"
-        for module, names in groups.items()
-    )
-    table = "".join(
-        f"            {text_literal(module)}: {text_literal(' '.join(names))},\n" for module, names in groups.items()
-    )
+def render_package(class_name: str) -> str:
+    """``__init__.py``: it stays small, however many tools there are.
+
+    It must not import a public name for itself: checkers would see that name in ``from package import *``.
+    """
+    table = "".join(f"            {entry}\n" for entry in _entries(_fixed_exports(class_name)))
     return f"""{header("A statically typed toolkit. Every name is loaded when it is first used.", future=False)}
-from typing import TYPE_CHECKING
+import typing as _typing
 
-if TYPE_CHECKING:
-{static}
+if _typing.TYPE_CHECKING:
+    from ._exports import *
 else:
-    from toolkit.generated_support import lazy_exports
+    from toolkit.generated_support import lazy_package as _lazy_package
 
-    __all__, __getattr__, __dir__ = lazy_exports(
+    __getattr__, __dir__ = _lazy_package(
         __name__,
         {{
 {table}        }},
     )
 """
+
+
+def render_exports(rows: Sequence[Row], package: str, class_name: str) -> str:
+    """``_exports.py``: every public name for type checkers; where the types of tools are, for run time."""
+    fixed = _fixed_exports(class_name)
+    models = model_exports(rows, package, {name for names in fixed.values() for name in names})
+    static = "\n".join(
+        f"    from {module} import {', '.join(f'{name} as {name}' for name in names)}"
+        for module, names in {**fixed, **models}.items()
+    )
+    table = "".join(f"        {entry}\n" for entry in _entries(models))
+    return f"""{header("The public names of this package, by module.", future=False)}
+import typing as _typing
+
+if _typing.TYPE_CHECKING:
+{static}
+else:
+    MODELS = {{
+{table}    }}
+"""
+
+
+def _fixed_exports(class_name: str) -> dict[str, tuple[str, ...]]:
+    exports = {
+        **EXPORTS,
+        "async_facade": tuple(sorted({*EXPORTS["async_facade"], "AsyncToolkit", f"Async{class_name}"})),
+        "facade": tuple(sorted({*EXPORTS["facade"], "Toolkit", class_name})),
+    }
+    return {f".{module}": names for module, names in sorted(exports.items())}
+
+
+def model_exports(rows: Sequence[Row], package: str, taken: set[str]) -> dict[str, tuple[str, ...]]:
+    """The types of each tool that the package exports, by module.
+
+    A nested type whose name means something else in this package is left out: no name may change its meaning when a tool is
+    added. It can be imported from its own module.
+    """
+    roots = taken | {name for row in rows for name in model_names(row)}
+    count = Counter(name for row in rows for name in row.nested)
+    return {
+        import_path(row, package): tuple(
+            sorted([*model_names(row), *(name for name in row.nested if count[name] == 1 and name not in roots)])
+        )
+        for row in rows
+    }
+
+
+def _entries(groups: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{text_literal(module)}: {text_literal(' '.join(names))}," for module, names in groups.items()]

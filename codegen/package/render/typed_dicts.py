@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from toolkit.codegen.package import python_names
+from toolkit.codegen.package.formats import RICH
 from toolkit.codegen.package.render.literal import text_literal
 from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.document import Document
+
+SHARED_NAMES: Final = frozenset({"Any", "Literal", *RICH.values()})
+"""Names in types that do not belong to one tool."""
 
 
 def args_name(class_name: str, prefix: str) -> str:
@@ -18,7 +22,7 @@ def args_name(class_name: str, prefix: str) -> str:
 
 def render_args(document: Document, prefix: str) -> str:
     """The TypedDicts of one input document, the root last, then the types that lead back to themselves."""
-    text = TypeText(document, name=lambda n: n if n in ("Any", "Literal") else args_name(n, prefix))
+    text = TypeText(document, name=lambda n: n if n in SHARED_NAMES else args_name(n, prefix))
     objects = {**document.objects, document.name: document.root}
     classes = [_typed_dict(args_name(name, prefix), node, text) for name, node in objects.items()]
     return "\n\n\n".join([*classes, *_recursive_aliases(document, prefix, text)])

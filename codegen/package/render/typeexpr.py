@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from toolkit.codegen.package.formats import RICH_TYPE, TEXT_TOO, separate_forms
 from toolkit.codegen.package.render.literal import literal
 from toolkit.codegen.schema.document import Document
 
@@ -37,17 +38,20 @@ class TypeText:
             parts = dict.fromkeys(part for branch in node["anyOf"] for part in [self.render(branch)])
             nulls = [part for part in parts if part == "None"]
             return " | ".join([part for part in parts if part != "None"] + nulls)
+        if RICH_TYPE in node:
+            return self.name(node[RICH_TYPE]) + (" | str" if node.get(TEXT_TOO, True) else "")
         kind = node.get("type")
         if kind in _SCALARS:
             return _SCALARS[kind]
         if kind == "array":
-            return f"list[{self.render(node.get('items', {}))}]"
+            forms = separate_forms(node.get("items", {}))
+            return " | ".join(f"list[{self.render(form)}]" for form in forms)
         if kind == "object":
-            return f"dict[str, {self._map_value(node)}]"
+            forms = separate_forms(node.get("additionalProperties", True))
+            return " | ".join(f"dict[str, {self._map_value(form)}]" for form in forms)
         return "None" if kind == "null" else self.name("Any")
 
-    def _map_value(self, node: dict[str, Any]) -> str:
-        extra = node.get("additionalProperties", True)
+    def _map_value(self, extra: Any) -> str:
         return self.name("Any") if isinstance(extra, bool) else self.render(extra)
 
     def _enum(self, values: list[Any]) -> str:

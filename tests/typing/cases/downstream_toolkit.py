@@ -2,7 +2,7 @@
 
 from typing import reveal_type
 
-from acme.generated import AcmeToolkit, SecurityPolicy, bind
+from acme.generated import AcmeToolkit, GrepOutputMatch, LibraryLendBookArgsReader, SecurityPolicy, bind
 from toolkit import ToolCall
 
 
@@ -21,6 +21,14 @@ def gives_imported_ones(toolkit: AcmeToolkit) -> None:
     reveal_type(toolkit.invoke("library_lend-book", {"id": 1, "reader": {"name": "x"}}).content.text)  # revealed: str
     reveal_type(toolkit.tools.maths_add(numbers=[1, 2.5]).root)  # revealed: float
     reveal_type(toolkit.tools.shapes_search(type="circle").names)  # revealed: list[str]
+
+
+def exports_nested_types(toolkit: AcmeToolkit, matches: list[GrepOutputMatch]) -> None:
+    matches += toolkit.tools.grep(pattern="x").matches
+    reader: LibraryLendBookArgsReader = {"name": "x"}
+    toolkit.tools.library_lend_book(id=1, reader=reader)
+    wrong: LibraryLendBookArgsReader = {"nam": "x"}  # error
+    del wrong
 
 
 def refuses_wrong_ones(toolkit: AcmeToolkit) -> None:

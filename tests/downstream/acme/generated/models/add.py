@@ -6,6 +6,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class AddInput(ToolModel, extra="forbid"):
+    """Add two whole numbers."""
+
     a: int
     """The first number."""
     b: int

@@ -6,12 +6,14 @@ from toolkit.generated_support import ContentOutput, ToolModel
 
 
 class CountWordsInput(ToolModel):
+    """Count the words of a text; answers in text."""
+
     text: str
     """The text."""
 
 
 class CountWordsOutput(ContentOutput):
-    """Count the words of a text; answers in text."""
+    """What the tool returned; its spec declares no output schema."""
 
 
 class CountWordsArgs(TypedDict):

@@ -8,6 +8,8 @@ from toolkit.generated_support import ToolModel
 
 
 class FailInput(ToolModel, extra="forbid"):
+    """End in the way that is asked for."""
+
     how: Literal["expected", "unexpected", "exit", "wrong_output", "constructed", "outside", "not_json", "no_file"]
     """How to end."""
 

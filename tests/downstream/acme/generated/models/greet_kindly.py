@@ -6,6 +6,8 @@ from toolkit.generated_support import ContentOutput, ToolModel
 
 
 class GreetKindlyInput(ToolModel, extra="forbid"):
+    """Greet somebody."""
+
     name: str
     """Whom to greet."""
     times: int = 1
@@ -13,7 +15,7 @@ class GreetKindlyInput(ToolModel, extra="forbid"):
 
 
 class GreetKindlyOutput(ContentOutput):
-    """Greet somebody."""
+    """What the tool returned; its spec declares no output schema."""
 
 
 class GreetKindlyArgs(TypedDict, closed=True):

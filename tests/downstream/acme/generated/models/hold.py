@@ -6,6 +6,8 @@ from toolkit.generated_support import ToolModel
 
 
 class HoldInput(ToolModel, extra="forbid"):
+    """Wait until another thread lets go, looking at the signal or not."""
+
     key: str
     """Which gate to wait at."""
     listen: bool = True

@@ -8,13 +8,15 @@ from toolkit.generated_support import ContentOutput, ToolModel
 
 
 class LibraryFindInput(ToolModel, extra="forbid"):
+    """Find books of the library."""
+
     title: str
     """Words of the title."""
     shelf: Literal["fiction", "science"] | None = None
 
 
 class LibraryFindOutput(ContentOutput):
-    """Find books of the library."""
+    """What the tool returned; its spec declares no output schema."""
 
 
 class LibraryFindArgs(TypedDict, closed=True):

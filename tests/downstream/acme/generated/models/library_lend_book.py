@@ -13,12 +13,14 @@ class LibraryLendBookInputReader(ToolModel):
 
 
 class LibraryLendBookInput(ToolModel):
+    """Lend a book."""
+
     id: Annotated[int, Field(ge=1)]
     reader: LibraryLendBookInputReader
 
 
 class LibraryLendBookOutput(ContentOutput):
-    """Lend a book."""
+    """What the tool returned; its spec declares no output schema."""
 
 
 class LibraryLendBookArgsReader(TypedDict):

@@ -6,6 +6,8 @@ from toolkit.generated_support import ToolModel, ToolRootModel
 
 
 class MathsAddInput(ToolModel, extra="forbid"):
+    """Add up any numbers."""
+
     numbers: list[float]
     """What to add up."""
 

@@ -9,6 +9,8 @@ from toolkit.generated_support import ToolModel, ToolRootModel
 
 
 class MathsMeanInput(ToolModel, extra="forbid"):
+    """The mean of some numbers."""
+
     numbers: Annotated[list[float], Field(min_length=1)]
 
 

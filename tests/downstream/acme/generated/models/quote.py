@@ -18,6 +18,8 @@ class QuoteInputLine(ToolModel, extra="forbid"):
 
 
 class QuoteInput(ToolModel, extra="forbid"):
+    """Add up what some items cost."""
+
     lines: list[QuoteInputLine]
     """What to buy."""
     currency: Literal["EUR", "USD"] = "EUR"

@@ -8,6 +8,8 @@ from toolkit.generated_support import ToolModel
 
 
 class ShapesSearchInput(ToolModel):
+    """Look for shapes."""
+
     type: Literal["circle", "square"]
     larger_than: float = 0.0
 

@@ -9,6 +9,8 @@ from toolkit.generated_support import Omissible, ToolModel
 
 
 class ShoutInput(ToolModel, extra="forbid"):
+    """Say a text loudly; an async tool."""
+
     text: str
     """What to say."""
     times: Annotated[int, Field(ge=1)] = 1
