@@ -8,12 +8,12 @@ import builtins
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.generated_support import CallToolAsync, OMIT, Omit, JsonObject, PackSource, AsyncRunner
+from toolkit.generated_support import CallToolAsync, OMIT, Omit, PackSource, AsyncRunner
 
 from .catalog import CATALOG
 
 if TYPE_CHECKING:
-    from toolkit.generated_support import DynamicContext, ToolMessage
+    from toolkit.generated_support import ArgsOf, DynamicContext, JsonObjectForUnknownName, TheNamedTool, ToolMessage
 
     from .context import ToolkitContext
     from .models.apply_patch import ApplyPatchArgs, ApplyPatchInput, ApplyPatchOutput
@@ -451,6 +451,10 @@ class AsyncToolkit(AsyncRunner):
 
     if TYPE_CHECKING:
         @overload
+        async def invoke(self, name: str, args: ArgsOf[TheNamedTool]) -> AnyToolMessage: ...
+        @overload
+        async def invoke(self, name: str, args: JsonObjectForUnknownName) -> AnyToolMessage: ...
+        @overload
         async def invoke(
             self, name: Literal["apply_patch"], args: ApplyPatchInput | ApplyPatchArgs
         ) -> ToolMessage[Literal["apply_patch"], ApplyPatchOutput]: ...
@@ -522,8 +526,6 @@ class AsyncToolkit(AsyncRunner):
         async def invoke(
             self, name: Literal["write_file"], args: WriteFileInput | WriteFileArgs
         ) -> ToolMessage[Literal["write_file"], WriteFileOutput]: ...
-        @overload
-        async def invoke(self, name: str, args: JsonObject) -> AnyToolMessage: ...
 
         async def invoke(self, name: str, args: Any) -> Any:
             """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""

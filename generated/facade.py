@@ -8,12 +8,12 @@ import builtins
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.generated_support import CallTool, OMIT, Omit, JsonObject, PackSource, Runner
+from toolkit.generated_support import CallTool, OMIT, Omit, PackSource, Runner
 
 from .catalog import CATALOG
 
 if TYPE_CHECKING:
-    from toolkit.generated_support import DynamicContext, ToolMessage
+    from toolkit.generated_support import ArgsOf, DynamicContext, JsonObjectForUnknownName, TheNamedTool, ToolMessage
 
     from .context import ToolkitContext
     from .models.apply_patch import ApplyPatchArgs, ApplyPatchInput, ApplyPatchOutput
@@ -446,6 +446,10 @@ class Toolkit(Runner):
 
     if TYPE_CHECKING:
         @overload
+        def invoke(self, name: str, args: ArgsOf[TheNamedTool]) -> AnyToolMessage: ...
+        @overload
+        def invoke(self, name: str, args: JsonObjectForUnknownName) -> AnyToolMessage: ...
+        @overload
         def invoke(
             self, name: Literal["apply_patch"], args: ApplyPatchInput | ApplyPatchArgs
         ) -> ToolMessage[Literal["apply_patch"], ApplyPatchOutput]: ...
@@ -517,8 +521,6 @@ class Toolkit(Runner):
         def invoke(
             self, name: Literal["write_file"], args: WriteFileInput | WriteFileArgs
         ) -> ToolMessage[Literal["write_file"], WriteFileOutput]: ...
-        @overload
-        def invoke(self, name: str, args: JsonObject) -> AnyToolMessage: ...
 
         def invoke(self, name: str, args: Any) -> Any:
             """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""

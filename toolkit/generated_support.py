@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from toolkit.packs.openapi.pack import ApiOperation as ApiOperation
     from toolkit.packs.openapi.pack import ApiService as ApiService
     from toolkit.packs.openapi.pack import api_pack as api_pack
+    from toolkit.runtime.call.args_of import ArgsOf as ArgsOf
+    from toolkit.runtime.call.args_of import JsonObjectForUnknownName as JsonObjectForUnknownName
+    from toolkit.runtime.call.args_of import TheNamedTool as TheNamedTool
     from toolkit.runtime.call.async_runner import AsyncRunner as AsyncRunner
     from toolkit.runtime.call.async_runner import CallToolAsync as CallToolAsync
     from toolkit.runtime.call.parse_call import parse_call as parse_call
@@ -53,6 +56,7 @@ else:
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",
+            "toolkit.runtime.call.args_of": "ArgsOf JsonObjectForUnknownName TheNamedTool",
             "toolkit.runtime.call.async_runner": "AsyncRunner CallToolAsync",
             "toolkit.runtime.call.parse_call": "parse_call",
             "toolkit.runtime.call.runner": "CallTool Runner",

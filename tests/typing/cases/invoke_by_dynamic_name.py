@@ -46,6 +46,9 @@ def refuses_a_plain_dict(toolkit: Toolkit, name: str, given: dict[str, object]) 
     toolkit.invoke(name, given)  # error
     toolkit.invoke(name, {"path": "x"})  # error
     toolkit.invoke("read_file", given)  # error
+    toolkit.invoke(name, {})  # error
+    toolkit.invoke("read_file", {"paht": json.loads("1")})  # error
+    toolkit.invoke(name, {"paht": json.loads("1")})  # error
 
 
 def refuses_what_not_every_output_has(toolkit: Toolkit, call: ToolCall) -> None:

@@ -16,3 +16,4 @@ class CountWordsOutput(ContentOutput):
 
 class CountWordsArgs(TypedDict):
     text: str
+    """The text."""
