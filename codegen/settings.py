@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from toolkit.codegen.imports.settings import ImportSettings, read_imports
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
+from toolkit.codegen.profile_settings import ProfileSettings, read_profiles
 from toolkit.errors import SetupError, nearest
 from toolkit.spec.load import SUFFIXES
 
-_KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports")
+_KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports", "profiles")
 _FUNCTIONS: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
 _OUR_SPECS: Final = ("toolkit/builtin",)
 
@@ -28,7 +29,8 @@ class Settings:
     """What to generate.
 
     ``root`` is the project's folder; paths in ``specs`` are relative to it. ``functions`` are modules of code-first tools, or
-    ``module:name`` of a registry or a pack. ``imports`` are tools described elsewhere.
+    ``module:name`` of a registry or a pack. ``imports`` are tools described elsewhere. ``profiles`` are toolkits
+    with some of the tools.
     """
 
     root: Path
@@ -39,6 +41,7 @@ class Settings:
     packs: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     imports: tuple[ImportSettings, ...] = ()
+    profiles: tuple[ProfileSettings, ...] = ()
 
     @property
     def output(self) -> Path:
@@ -135,9 +138,10 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
         problems.append(
             "'specs' must name a folder, because imported specs are stored there @ pyproject.toml:/tool/toolkit/specs"
         )
+    profiles = read_profiles(table.get("profiles", {}), class_name, problems)
     if problems:
         raise SetupError("\n".join(problems))
-    return Settings(root, specs, package, class_name, include, packs, functions, imports)
+    return Settings(root, specs, package, class_name, include, packs, functions, imports, profiles)
 
 
 def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from toolkit.packs.openapi.pack import ApiOperation as ApiOperation
     from toolkit.packs.openapi.pack import ApiService as ApiService
     from toolkit.packs.openapi.pack import api_pack as api_pack
-    from toolkit.runtime.call.args_of import ArgsOf as ArgsOf
-    from toolkit.runtime.call.args_of import JsonObjectForUnknownName as JsonObjectForUnknownName
-    from toolkit.runtime.call.args_of import TheNamedTool as TheNamedTool
     from toolkit.runtime.call.async_runner import AsyncRunner as AsyncRunner
     from toolkit.runtime.call.async_runner import CallToolAsync as CallToolAsync
     from toolkit.runtime.call.parse_call import parse_call as parse_call
@@ -36,7 +33,11 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.pack import Handler as Handler
     from toolkit.runtime.catalog.pack import Pack as Pack
     from toolkit.runtime.catalog.pack import PackSource as PackSource
+    from toolkit.runtime.catalog.unmatched import ArgsOfNoTool as ArgsOfNoTool
+    from toolkit.runtime.catalog.unmatched import JsonObjectForUnknownName as JsonObjectForUnknownName
+    from toolkit.runtime.catalog.unmatched import NameOfNoTool as NameOfNoTool
     from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
+    from toolkit.runtime.context.profile import Profile as Profile
     from toolkit.runtime.context.toolkit_context import ToolkitContext as ToolkitContext
     from toolkit.runtime.output.message import ParsedCall as ParsedCall
     from toolkit.runtime.output.message import ToolMessage as ToolMessage
@@ -56,14 +57,15 @@ else:
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",
-            "toolkit.runtime.call.args_of": "ArgsOf JsonObjectForUnknownName TheNamedTool",
             "toolkit.runtime.call.async_runner": "AsyncRunner CallToolAsync",
             "toolkit.runtime.call.parse_call": "parse_call",
             "toolkit.runtime.call.runner": "CallTool Runner",
             "toolkit.runtime.catalog.catalog": "Catalog ToolInfo",
             "toolkit.runtime.catalog.omit": "OMIT Omit",
             "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
+            "toolkit.runtime.catalog.unmatched": "ArgsOfNoTool JsonObjectForUnknownName NameOfNoTool",
             "toolkit.runtime.context.dynamic": "DynamicContext",
+            "toolkit.runtime.context.profile": "Profile",
             "toolkit.runtime.context.toolkit_context": "ToolkitContext",
             "toolkit.runtime.output.message": "ParsedCall ToolMessage",
             "toolkit.wire.call": "ToolCall",

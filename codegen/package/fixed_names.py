@@ -18,10 +18,10 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
 
 _IN_FACADES: Final = frozenset(
     {
-        "Any", "AnyToolMessage", "ArgsOf", "AsyncRunner", "AsyncTools", "CATALOG", "CallTool", "CallToolAsync",
-        "DynamicContext", "Iterable", "JsonObjectForUnknownName", "Literal", "OMIT", "Omit", "PACKS", "PackSource", "Runner",
-        "TYPE_CHECKING", "TheNamedTool", "ToolMessage", "ToolkitContext", "Tools", "TypeAlias", "annotations", "builtins",
-        "create_agent_toolkit", "create_async_agent_toolkit", "overload",
+        "Any", "AnyToolMessage", "ArgsOfNoTool", "AsyncRunner", "AsyncTools", "CATALOG", "CallTool", "CallToolAsync",
+        "DynamicContext", "Iterable", "JsonObjectForUnknownName", "Literal", "NameOfNoTool", "OMIT", "Omit", "PACKS",
+        "PackSource", "Runner", "TYPE_CHECKING", "ToolMessage", "ToolkitContext", "Tools", "TypeAlias", "annotations",
+        "builtins", "create_agent_toolkit", "create_async_agent_toolkit", "overload",
     }
 )  # fmt: skip
 

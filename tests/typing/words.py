@@ -16,7 +16,7 @@ FILE = "mistakes.py"
 MISTAKES = {
     "A tool that does not exist": 'toolkit.invoke("read_flie", {"path": "x"})',
     "A key that does not exist": 'toolkit.invoke("read_file", {"paht": "x"})',
-    "A missing key": 'toolkit.invoke("read_file", {})',
+    "A missing key": 'toolkit.invoke("read_file", {}).content.size',
     "A value of another type": 'toolkit.invoke("read_file", {"path": 1})',
     "An attribute that the output lacks": 'toolkit.invoke("read_file", {"path": "x"}).content.lines',
     "A policy for a tool that does not exist": 'SecurityPolicy(tools={"read_flie": "allow"})',
@@ -117,7 +117,8 @@ checkers' real output; places and totals are left out. To regenerate it, run
 `pytest tests/typing/test_words.py --update-snapshots`. Ty is shown with `--output-format=concise`; by default it also
 prints all overloads.
 
-A call of `invoke` that fits no tool is one line under mypy: the arguments are not `ArgsOf[TheNamedTool]`. Compare the
+A call of `invoke` that fits no tool is two lines under mypy: the name is not a `ToolThatTakesTheseArgs`, and the
+arguments are not `ArgsOfTheNamedTool`. Compare the
 name with the tools, and the keys with the tool's `Args` type (`ReadFileArgs` for `read_file`); `toolkit.tools.read_file(...)`
 takes the same arguments as keywords, and checkers name the wrong one. Pyright names the types that the tool takes, and
 `JsonObjectForUnknownName` if no tool has the name.

@@ -11,6 +11,7 @@ def gives_every_message(toolkit: Toolkit, name: str, text: str, call: ToolCall, 
     assert_type(toolkit.invoke(name, json.loads(text)), AnyToolMessage)
     assert_type(toolkit.invoke(call.name, call.arguments), AnyToolMessage)
     assert_type(toolkit.invoke(name, JsonObject(given)), AnyToolMessage)
+    assert_type(toolkit.invoke(json.loads(text), JsonObject(given)), AnyToolMessage)
     assert_type(toolkit.execute_raw(name, text), AnyToolMessage)
     assert_type(parse_call(call), AnyToolCall)
 

@@ -13,7 +13,7 @@ from toolkit.generated_support import CallToolAsync, OMIT, Omit, PackSource, Asy
 from .catalog import CATALOG
 
 if TYPE_CHECKING:
-    from toolkit.generated_support import ArgsOf, DynamicContext, JsonObjectForUnknownName, TheNamedTool, ToolMessage
+    from toolkit.generated_support import ArgsOfNoTool, DynamicContext, JsonObjectForUnknownName, NameOfNoTool, ToolMessage
 
     from .context import ToolkitContext
     from .models.add import AddArgs, AddInput, AddOutput
@@ -603,7 +603,7 @@ class AsyncAcmeToolkit(AsyncRunner):
 
     if TYPE_CHECKING:
         @overload
-        async def invoke(self, name: str, args: ArgsOf[TheNamedTool]) -> AnyToolMessage: ...
+        async def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
         @overload
         async def invoke(self, name: str, args: JsonObjectForUnknownName) -> AnyToolMessage: ...
         @overload

@@ -13,7 +13,7 @@ from toolkit.generated_support import CallTool, OMIT, Omit, PackSource, Runner
 from .catalog import CATALOG
 
 if TYPE_CHECKING:
-    from toolkit.generated_support import ArgsOf, DynamicContext, JsonObjectForUnknownName, TheNamedTool, ToolMessage
+    from toolkit.generated_support import ArgsOfNoTool, DynamicContext, JsonObjectForUnknownName, NameOfNoTool, ToolMessage
 
     from .context import ToolkitContext
     from .models.add import AddArgs, AddInput, AddOutput
@@ -598,7 +598,7 @@ class AcmeToolkit(Runner):
 
     if TYPE_CHECKING:
         @overload
-        def invoke(self, name: str, args: ArgsOf[TheNamedTool]) -> AnyToolMessage: ...
+        def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
         @overload
         def invoke(self, name: str, args: JsonObjectForUnknownName) -> AnyToolMessage: ...
         @overload
