@@ -68,7 +68,8 @@ _BUILTINS: Final = ("bool", "dict", "float", "int", "list", "str")
 _LINE: Final = 120
 _WHY_IGNORED: Final = """\
 # mypy: ignore-errors
-# Why: mypy compares every overload with every other, which takes half a minute for 1,000 tools.
+# Why: mypy compares every overload with every other, which takes half a minute for 1,000 tools. It also wants the one for
+# names known at run time to be the last, where pyright would blame it for every mistake.
 """
 
 
@@ -289,7 +290,7 @@ def _invoke(rows: Sequence[Row], names: FacadeNames, message: str, flavour: Flav
     unmatched = f"{flavour.define} invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> {any_type}:"
     overloads = [f"        @overload\n        {head} ..." for head in (unmatched, dynamic)]
     overloads += [_overload(row, names, flavour) for row in rows]
-    body = f"        {flavour.define} invoke(self, name: str, args: {any_type}) -> {any_type}:"
+    body = f"        {flavour.define} invoke(self, name: {any_type}, args: {any_type}) -> {any_type}:"
     return "\n".join([*overloads, "", body, doc, f"            return {flavour.wait}self._invoke(name, args)"])
 
 
