@@ -68,8 +68,7 @@ _BUILTINS: Final = ("bool", "dict", "float", "int", "list", "str")
 _LINE: Final = 120
 _WHY_IGNORED: Final = """\
 # mypy: ignore-errors
-# Why: mypy compares every overload with every other, which takes half a minute for 1,000 tools. It also wants the one for
-# names known at run time to be the last, where pyright would blame it for every mistake.
+# Why: mypy compares every overload with every other, which takes half a minute for 1,000 tools.
 """
 
 
