@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from toolkit.codegen.imports.settings import ImportSettings, read_imports
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
+from toolkit.codegen.profile_settings import ProfileSettings, read_profiles
 from toolkit.errors import SetupError, nearest
 from toolkit.spec.load import SUFFIXES
 
-_KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports", "formats")
+_KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports", "formats", "profiles")
 _FORMATS: Final = ("text", "rich")
 _FUNCTIONS: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
 _OUR_SPECS: Final = ("toolkit/builtin",)
@@ -30,7 +31,7 @@ class Settings:
 
     ``root`` is the project's folder; paths in ``specs`` are relative to it. ``functions`` are modules of code-first tools, or
     ``module:name`` of a registry or a pack. ``imports`` are tools described elsewhere. With ``rich_formats``, texts of a
-    known ``format`` have a type such as ``datetime``.
+    known ``format`` have a type such as ``datetime``. ``profiles`` are toolkits with some of the tools.
     """
 
     root: Path
@@ -42,6 +43,7 @@ class Settings:
     functions: tuple[str, ...] = ()
     imports: tuple[ImportSettings, ...] = ()
     rich_formats: bool = False
+    profiles: tuple[ProfileSettings, ...] = ()
 
     @property
     def output(self) -> Path:
@@ -141,9 +143,10 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
         problems.append(
             "'specs' must name a folder, because imported specs are stored there @ pyproject.toml:/tool/toolkit/specs"
         )
+    profiles = read_profiles(table.get("profiles", {}), class_name, problems)
     if problems:
         raise SetupError("\n".join(problems))
-    return Settings(root, specs, package, class_name, include, packs, functions, imports, formats == "rich")
+    return Settings(root, specs, package, class_name, include, packs, functions, imports, formats == "rich", profiles)
 
 
 def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:

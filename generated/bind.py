@@ -8,67 +8,67 @@ from toolkit.generated_support import Handler as _Handler
 from toolkit.generated_support import Pack as _Pack
 
 if TYPE_CHECKING:
-    from .models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput
-    from .models.tool_output_cache_grep import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
-    from .models.edit import EditInput, EditOutput
-    from .models.list import ListInput, ListOutput
-    from .models.read_file import ReadFileInput, ReadFileOutput
-    from .models.tree import TreeInput, TreeOutput
-    from .models.write_file import WriteFileInput, WriteFileOutput
-    from .models.git_status_summary import GitStatusSummaryInput, GitStatusSummaryOutput
     from .models.apply_patch import ApplyPatchInput, ApplyPatchOutput
+    from .models.bash import BashInput, BashOutput
+    from .models.done import DoneInput, DoneOutput
+    from .models.edit import EditInput, EditOutput
+    from .models.exec_command import ExecCommandInput, ExecCommandOutput
+    from .models.git_status_summary import GitStatusSummaryInput, GitStatusSummaryOutput
     from .models.glob import GlobInput, GlobOutput
     from .models.grep import GrepInput, GrepOutput
-    from .models.done import DoneInput, DoneOutput
+    from .models.list import ListInput, ListOutput
+    from .models.read_file import ReadFileInput, ReadFileOutput
     from .models.task import TaskInput, TaskOutput
     from .models.todoread import TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteInput, TodowriteOutput
-    from .models.bash import BashInput, BashOutput
-    from .models.exec_command import ExecCommandInput, ExecCommandOutput
+    from .models.tool_output_cache import ToolOutputCacheInput, ToolOutputCacheOutput
+    from .models.tool_output_cache_grep import ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput
+    from .models.tree import TreeInput, TreeOutput
     from .models.webfetch import WebfetchInput, WebfetchOutput
+    from .models.write_file import WriteFileInput, WriteFileOutput
 
 
 def bind(
     *,
-    tool_output_cache: _Handler[ToolOutputCacheInput, ToolOutputCacheOutput],
-    tool_output_cache_grep: _Handler[ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput],
-    edit: _Handler[EditInput, EditOutput],
-    list: _Handler[ListInput, ListOutput],
-    read_file: _Handler[ReadFileInput, ReadFileOutput],
-    tree: _Handler[TreeInput, TreeOutput],
-    write_file: _Handler[WriteFileInput, WriteFileOutput],
-    git_status_summary: _Handler[GitStatusSummaryInput, GitStatusSummaryOutput],
     apply_patch: _Handler[ApplyPatchInput, ApplyPatchOutput],
+    bash: _Handler[BashInput, BashOutput],
+    done: _Handler[DoneInput, DoneOutput],
+    edit: _Handler[EditInput, EditOutput],
+    exec_command: _Handler[ExecCommandInput, ExecCommandOutput],
+    git_status_summary: _Handler[GitStatusSummaryInput, GitStatusSummaryOutput],
     glob: _Handler[GlobInput, GlobOutput],
     grep: _Handler[GrepInput, GrepOutput],
-    done: _Handler[DoneInput, DoneOutput],
+    list: _Handler[ListInput, ListOutput],
+    read_file: _Handler[ReadFileInput, ReadFileOutput],
     task: _Handler[TaskInput, TaskOutput],
     todoread: _Handler[TodoreadInput, TodoreadOutput],
     todowrite: _Handler[TodowriteInput, TodowriteOutput],
-    bash: _Handler[BashInput, BashOutput],
-    exec_command: _Handler[ExecCommandInput, ExecCommandOutput],
+    tool_output_cache: _Handler[ToolOutputCacheInput, ToolOutputCacheOutput],
+    tool_output_cache_grep: _Handler[ToolOutputCacheGrepInput, ToolOutputCacheGrepOutput],
+    tree: _Handler[TreeInput, TreeOutput],
     webfetch: _Handler[WebfetchInput, WebfetchOutput],
+    write_file: _Handler[WriteFileInput, WriteFileOutput],
 ) -> _Pack:
     """A pack of handlers. A missing handler, or one with another input or output type, is a type error."""
     return _Pack(
         {
-            "tool_output_cache": tool_output_cache,
-            "tool_output_cache_grep": tool_output_cache_grep,
-            "edit": edit,
-            "list": list,
-            "read_file": read_file,
-            "tree": tree,
-            "write_file": write_file,
-            "git_status_summary": git_status_summary,
             "apply_patch": apply_patch,
+            "bash": bash,
+            "done": done,
+            "edit": edit,
+            "exec_command": exec_command,
+            "git_status_summary": git_status_summary,
             "glob": glob,
             "grep": grep,
-            "done": done,
+            "list": list,
+            "read_file": read_file,
             "task": task,
             "todoread": todoread,
             "todowrite": todowrite,
-            "bash": bash,
-            "exec_command": exec_command,
+            "tool_output_cache": tool_output_cache,
+            "tool_output_cache_grep": tool_output_cache_grep,
+            "tree": tree,
             "webfetch": webfetch,
+            "write_file": write_file,
         }
     )

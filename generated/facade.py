@@ -8,12 +8,12 @@ import builtins
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.generated_support import CallTool, OMIT, Omit, JsonObject, PackSource, Runner, send_only_given
+from toolkit.generated_support import CallTool, OMIT, Omit, PackSource, Runner, send_only_given
 
 from .catalog import CATALOG
 
 if TYPE_CHECKING:
-    from toolkit.generated_support import DynamicContext, ToolMessage
+    from toolkit.generated_support import ArgsOfNoTool, DynamicContext, JsonObjectForUnknownName, NameOfNoTool, ToolMessage
 
     from .context import ToolkitContext
     from .models.apply_patch import ApplyPatchArgs, ApplyPatchInput, ApplyPatchOutput
@@ -447,6 +447,10 @@ class Toolkit(Runner):
 
     if TYPE_CHECKING:
         @overload
+        def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
+        @overload
+        def invoke(self, name: str, args: JsonObjectForUnknownName) -> AnyToolMessage: ...
+        @overload
         def invoke(
             self, name: Literal["apply_patch"], args: ApplyPatchInput | ApplyPatchArgs
         ) -> ToolMessage[Literal["apply_patch"], ApplyPatchOutput]: ...
@@ -518,10 +522,8 @@ class Toolkit(Runner):
         def invoke(
             self, name: Literal["write_file"], args: WriteFileInput | WriteFileArgs
         ) -> ToolMessage[Literal["write_file"], WriteFileOutput]: ...
-        @overload
-        def invoke(self, name: str, args: JsonObject) -> AnyToolMessage: ...
 
-        def invoke(self, name: str, args: Any) -> Any:
+        def invoke(self, name: Any, args: Any) -> Any:
             """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""
             return self._invoke(name, args)
 

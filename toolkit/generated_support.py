@@ -42,7 +42,11 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.pack import Handler as Handler
     from toolkit.runtime.catalog.pack import Pack as Pack
     from toolkit.runtime.catalog.pack import PackSource as PackSource
+    from toolkit.runtime.catalog.unmatched import ArgsOfNoTool as ArgsOfNoTool
+    from toolkit.runtime.catalog.unmatched import JsonObjectForUnknownName as JsonObjectForUnknownName
+    from toolkit.runtime.catalog.unmatched import NameOfNoTool as NameOfNoTool
     from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
+    from toolkit.runtime.context.profile import Profile as Profile
     from toolkit.runtime.context.toolkit_context import ToolkitContext as ToolkitContext
     from toolkit.runtime.output.message import ParsedCall as ParsedCall
     from toolkit.runtime.output.message import ToolMessage as ToolMessage
@@ -70,7 +74,9 @@ else:
             "toolkit.runtime.catalog.catalog": "Catalog ToolInfo",
             "toolkit.runtime.catalog.omit": "OMIT Omit send_only_given",
             "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
+            "toolkit.runtime.catalog.unmatched": "ArgsOfNoTool JsonObjectForUnknownName NameOfNoTool",
             "toolkit.runtime.context.dynamic": "DynamicContext",
+            "toolkit.runtime.context.profile": "Profile",
             "toolkit.runtime.context.toolkit_context": "ToolkitContext",
             "toolkit.runtime.output.message": "ParsedCall ToolMessage",
             "toolkit.wire.call": "ToolCall",

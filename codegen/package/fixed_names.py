@@ -18,11 +18,11 @@ EXPORTS: Final[dict[str, tuple[str, ...]]] = {
 
 _IN_FACADES: Final = frozenset(
     {
-        "Any", "AnyToolMessage", "AsyncRunner", "AsyncTools", "CATALOG", "CallTool", "CallToolAsync", "DynamicContext",
-        "Iterable", "JsonObject", "Literal", "OMIT", "Omit", "PACKS", "PackSource", "Runner", "TYPE_CHECKING",
-        "ToolMessage", "ToolkitContext", "Tools", "TypeAlias", "annotations", "builtins", "create_agent_toolkit",
-        "create_async_agent_toolkit", "overload", "send_only_given", "WireDate", "WireDateTime", "WireTime", "WireUUID",
-        "WireUrl",
+        "Any", "AnyToolMessage", "ArgsOfNoTool", "AsyncRunner", "AsyncTools", "CATALOG", "CallTool", "CallToolAsync",
+        "DynamicContext", "Iterable", "JsonObjectForUnknownName", "Literal", "NameOfNoTool", "OMIT", "Omit", "PACKS",
+        "PackSource", "Runner", "TYPE_CHECKING", "ToolMessage", "ToolkitContext", "Tools", "TypeAlias", "annotations",
+        "builtins", "create_agent_toolkit", "create_async_agent_toolkit", "overload", "send_only_given", "WireDate",
+        "WireDateTime", "WireTime", "WireUUID", "WireUrl",
     }
 )  # fmt: skip
 

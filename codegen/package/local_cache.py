@@ -27,6 +27,7 @@ def generator_fingerprint(settings: Settings) -> str:
     parts += [str(FORM), str(settings.rich_formats), settings.package, settings.class_name, _generator_version()]
     parts += map(json.dumps, (settings.specs, settings.packs, settings.include, settings.functions))
     parts.append(json.dumps([asdict(item) for item in settings.imports]))
+    parts.append(json.dumps([asdict(profile) for profile in settings.profiles]))
     for package in settings.include:
         folder = package_folder(package)
         parts.append(digest((folder / NAME).read_bytes()) if folder and (folder / NAME).is_file() else "")

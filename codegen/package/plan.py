@@ -19,10 +19,12 @@ from toolkit.codegen.package.formats import with_rich_types
 from toolkit.codegen.package.local_cache import PreviousRun
 from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.parallel import RenderJob, render_all, workers_for
+from toolkit.codegen.package.profiles import plan_profiles
 from toolkit.codegen.package.python_names import ToolNames, name_tools
 from toolkit.codegen.package.render import modules
-from toolkit.codegen.package.render.facade import ASYNC, SYNC, render_facade
+from toolkit.codegen.package.render.facade import ASYNC, SYNC, Surface, render_facade
 from toolkit.codegen.package.render.imported import imports_with_tools, list_packs, render_imported
+from toolkit.codegen.package.render.profile import render_profile
 from toolkit.codegen.package.rows import Row, make_row, name_pointer
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.codegen.settings import Settings
@@ -52,7 +54,7 @@ class Inputs:
     functions: dict[str, list[ToolSpec]]
     """Modules of code-first tools, and the specs read from each."""
     digests: dict[str, str]
-    """Of the spec files, of the description files an earlier run read, and of the functions' specs."""
+    """Of the spec files, of the description files an earlier run read, of the functions' specs and of policy files."""
     previous: PreviousRun | None
     """The package on disk, if the generator that runs now wrote it on this machine."""
 
@@ -77,12 +79,13 @@ class Inputs:
 
 
 def read_inputs(settings: Settings, previous: PreviousRun | None = None) -> Inputs:
-    """The digests of all spec files, of description files that an earlier run used, and of functions."""
+    """The digests of spec files, of description files that an earlier run used, of functions and of policy files."""
     files = {source: path for path, source in spec_files(settings.spec_paths, base=settings.root)}
     read = dict(files)
     for source in (row.descriptionSource for row in (previous.rows if previous else ())):
         if source is not None and (settings.root / source).is_file():
             read[source] = settings.root / source
+    read |= _policy_files(settings)
     # A link is not read here; the loader refuses it and names it.
     digests = {source: digest(b"" if path.is_symlink() else path.read_bytes()) for source, path in read.items()}
     functions = read_functions(settings)
@@ -91,6 +94,12 @@ def read_inputs(settings: Settings, previous: PreviousRun | None = None) -> Inpu
         source: digest(json.dumps([asdict(spec) for spec in specs]).encode()) for source, specs in functions.items()
     }
     return Inputs(files, functions, digests, previous)
+
+
+def _policy_files(settings: Settings) -> dict[str, Path]:
+    """The policy files of profiles; one that is missing is reported when the profiles are planned."""
+    files = {profile.policy: settings.root / profile.policy for profile in settings.profiles if profile.policy}
+    return {source: path for source, path in files.items() if path.is_file()}
 
 
 def is_current(settings: Settings, inputs: Inputs) -> bool:
@@ -249,10 +258,14 @@ def _refuse_model_as_class(settings: Settings, rows: list[Row]) -> None:
 
 def _render_package_files(settings: Settings, rows: list[Row], included: list[Row]) -> dict[str, str]:
     package, class_name = settings.package, settings.class_name
+    # Reused rows come in another order than newly read ones.
+    rows = sorted(rows, key=lambda row: row.name)
     everything = sorted([*included, *rows], key=lambda row: row.name)
     imports = imports_with_tools(settings.imports, rows)
     packs = tuple(dict.fromkeys([*settings.all_packs, *list_packs(imports, package)]))
     imported = render_imported(imports, rows)
+    profiles = plan_profiles(settings, everything)
+    surface = Surface(class_name)
     return {
         "models/__init__.py": modules.header("One module per tool, imported when it is used.", future=False),
         "names.py": modules.render_names(everything),
@@ -261,16 +274,18 @@ def _render_package_files(settings: Settings, rows: list[Row], included: list[Ro
         "catalog.py": modules.render_catalog(everything, package),
         "bind.py": modules.render_bind(rows, package),
         **({} if imported is None else {"imported.py": imported}),
-        "facade.py": render_facade(everything, package, class_name, packs, SYNC),
-        "async_facade.py": render_facade(everything, package, class_name, packs, ASYNC),
-        "_exports.py": modules.render_exports(everything, package, class_name),
-        "__init__.py": modules.render_package(class_name),
+        "facade.py": render_facade(everything, package, surface, packs, SYNC),
+        "async_facade.py": render_facade(everything, package, surface, packs, ASYNC),
+        **{path: text for profile in profiles for path, text in render_profile(profile, package, packs).items()},
+        "_exports.py": modules.render_exports(everything, package, class_name, settings.profiles),
+        "__init__.py": modules.render_package(class_name, settings.profiles),
         "py.typed": "",
     }
 
 
 def _digest_sources(settings: Settings, inputs: Inputs, rows: list[Row]) -> dict[str, str]:
-    """Of all sources, and of the description files that this run used."""
+    """Of all sources, and of the description and policy files that this run used."""
     used = {row.source for row in rows} | {row.descriptionSource for row in rows if row.descriptionSource}
+    used |= _policy_files(settings).keys()
     read = {source: digest((settings.root / source).read_bytes()) for source in used - inputs.functions.keys()}
     return read | {source: inputs.digests[source] for source in inputs.sources}

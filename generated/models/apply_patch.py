@@ -41,4 +41,6 @@ class ApplyPatchOutput(ToolModel, extra="forbid"):
 
 class ApplyPatchArgs(TypedDict, closed=True):
     patch: str
+    """The patch, at most 10 MiB: from '*** Begin Patch' to '*** End Patch', or a unified diff as written by git; paths are relative to the workspace."""
     dry_run: NotRequired[bool]
+    """Whether to show the changes without writing them."""

@@ -52,7 +52,12 @@ class BashOutput(ToolModel, extra="forbid"):
 
 class BashArgs(TypedDict, closed=True):
     command: str
+    """The shell text to run."""
     cwd: NotRequired[str]
+    """Directory to run it in, relative to the workspace."""
     timeout_ms: NotRequired[int]
+    """Milliseconds after which it is killed."""
     max_output_bytes: NotRequired[int]
+    """Maximum number of bytes to return of stdout, and of stderr; longer output keeps its head and tail."""
     description: NotRequired[str]
+    """What the command does, in five to ten words, for people watching."""

@@ -19,3 +19,4 @@ class DoneOutput(ToolModel, extra="forbid"):
 
 class DoneArgs(TypedDict, closed=True):
     message: str
+    """What was done, in one or two sentences."""

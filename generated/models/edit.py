@@ -46,10 +46,18 @@ class EditOutput(ToolModel, extra="forbid"):
 
 class EditArgs(TypedDict, closed=True):
     path: str
+    """File to edit, relative to the workspace."""
     old_string: str
+    """Text to replace, copied from the file, with enough context to match only once."""
     new_string: str
+    """Replacement text; its line endings are converted to those of the file."""
     replace_all: NotRequired[bool]
+    """Whether to replace every occurrence instead of a single one."""
     match_mode: NotRequired[Literal["auto", "exact"]]
+    """exact: match the text as given, ignoring line endings; auto: if that fails, match lines that differ in whitespace, then a similar block with the same first and last line."""
     expected_replacements: NotRequired[int]
+    """Number of occurrences the file must have, all of which are replaced; any other number changes nothing."""
     expected_sha256: NotRequired[str]
+    """SHA-256 the file must have now; nothing is written if it has changed since it was read."""
     dry_run: NotRequired[bool]
+    """Whether to show the change without writing it."""

@@ -54,8 +54,14 @@ class ExecCommandOutput(ToolModel, extra="forbid"):
 
 class ExecCommandArgs(TypedDict, closed=True):
     command: list[str]
+    """The program, then each of its arguments as a separate item."""
     cwd: NotRequired[str]
+    """Directory to run it in, relative to the workspace."""
     stdin: NotRequired[str]
+    """Text for its standard input; empty if not given."""
     timeout_ms: NotRequired[int]
+    """Milliseconds after which it is killed."""
     max_output_bytes: NotRequired[int]
+    """Maximum number of bytes to return of stdout, and of stderr; longer output keeps its head and tail."""
     env: NotRequired[dict[str, str]]
+    """Environment variables to add. Variables that make programs load other code, such as LD_PRELOAD, are refused."""

@@ -73,3 +73,4 @@ class GitStatusSummaryOutput(ToolModel, extra="forbid"):
 
 class GitStatusSummaryArgs(TypedDict, closed=True):
     cwd: NotRequired[str]
+    """Directory inside the repository, relative to the workspace; the whole repository is shown."""

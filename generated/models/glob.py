@@ -36,7 +36,12 @@ class GlobOutput(ToolModel, extra="forbid"):
 
 class GlobArgs(TypedDict, closed=True):
     pattern: str
+    """Pattern for paths below the directory: * and ? match within a name, ** matches any number of directories, {a,b} matches either, and a backslash escapes the next character."""
     path: NotRequired[str]
+    """Directory to search, relative to the workspace."""
     include_hidden: NotRequired[bool]
+    """Whether wildcards match names that start with a dot."""
     respect_gitignore: NotRequired[bool]
+    """Whether to skip entries ignored by .gitignore files."""
     limit: NotRequired[int]
+    """Maximum number of paths to return."""

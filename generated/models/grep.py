@@ -67,12 +67,22 @@ class GrepOutput(ToolModel, extra="forbid"):
 
 class GrepArgs(TypedDict, closed=True):
     pattern: str
+    """What to search for within a line. Look-around and back-references are not supported."""
     path: NotRequired[str]
+    """Directory or file to search, relative to the workspace."""
     regex: NotRequired[bool]
+    """Whether the pattern is a regular expression; otherwise it is matched literally."""
     ignore_case: NotRequired[bool]
+    """Whether to ignore case."""
     before: NotRequired[int]
+    """Number of lines to show before each match."""
     after: NotRequired[int]
+    """Number of lines to show after each match."""
     include: NotRequired[str | list[str]]
+    """Search only files that match one of these patterns, such as *.py or src/**/*.{js,ts}."""
     exclude: NotRequired[str | list[str]]
+    """Skip files and directories that match one of these patterns, such as *.min.js or build/."""
     output: NotRequired[Literal["content", "files", "count"]]
+    """Whether to return matching lines, only the files that have any, or the number of them per file."""
     limit: NotRequired[int]
+    """Maximum number of matches or files to return."""

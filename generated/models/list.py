@@ -46,6 +46,10 @@ class ListOutput(ToolModel, extra="forbid"):
 
 class ListArgs(TypedDict, closed=True):
     path: NotRequired[str]
+    """Directory to list, relative to the workspace."""
     recursive: NotRequired[bool]
+    """Whether to list subdirectories too; links are never followed."""
     include_hidden: NotRequired[bool]
+    """Whether to include names that start with a dot."""
     limit: NotRequired[int]
+    """Maximum number of entries to list."""

@@ -52,6 +52,10 @@ class ReadFileOutput(ToolModel, extra="forbid"):
 
 class ReadFileArgs(TypedDict, closed=True):
     path: str
+    """File to read, relative to the workspace."""
     start_line: NotRequired[int]
+    """First line to read, counted from 1."""
     max_lines: NotRequired[int]
+    """Maximum number of lines to read."""
     max_bytes: NotRequired[int]
+    """Maximum number of bytes of text to return."""

@@ -32,6 +32,10 @@ class TaskOutput(ToolModel, extra="forbid"):
 
 class TaskArgs(TypedDict, closed=True):
     description: str
+    """The work in three to five words, shown to people."""
     prompt: str
+    """Everything the subagent needs to know; it sees nothing else."""
     subagent_type: NotRequired[str]
+    """Kind of subagent to use."""
     session_id: NotRequired[str]
+    """Session of an earlier task to continue."""

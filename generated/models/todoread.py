@@ -46,3 +46,4 @@ class TodoreadOutput(ToolModel, extra="forbid"):
 
 class TodoreadArgs(TypedDict, closed=True):
     status: NotRequired[Literal["pending", "in_progress", "completed", "cancelled"]]
+    """Return only todos with this status; all if omitted."""

@@ -62,11 +62,17 @@ class TodowriteOutput(ToolModel, extra="forbid"):
 
 class TodowriteArgsTodo(TypedDict, closed=True):
     content: str
+    """What to do, in the imperative."""
     status: Literal["pending", "in_progress", "completed", "cancelled"]
+    """Status."""
     active_form: NotRequired[str]
+    """Present-continuous form of content."""
     priority: NotRequired[int]
+    """Priority; 1 is the highest."""
     id: NotRequired[str]
+    """Id from an earlier list; omit it for a new todo."""
 
 
 class TodowriteArgs(TypedDict, closed=True):
     todos: "list[TodowriteArgsTodo]"
+    """The complete list, in display order; it replaces the previous one."""

@@ -38,5 +38,8 @@ class ToolOutputCacheOutput(ToolModel, extra="forbid"):
 
 class ToolOutputCacheArgs(TypedDict, closed=True):
     ref_id: str
+    """The ref_id shown where the output was cut or left out."""
     offset: NotRequired[int]
+    """First line to read, counted from 1."""
     limit: NotRequired[int]
+    """Maximum number of lines to read; one call returns at most about 48 KiB."""

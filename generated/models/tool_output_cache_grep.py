@@ -49,8 +49,14 @@ class ToolOutputCacheGrepOutput(ToolModel, extra="forbid"):
 
 class ToolOutputCacheGrepArgs(TypedDict, closed=True):
     ref_id: str
+    """The ref_id shown where the output was cut or left out."""
     pattern: str
+    """Text to search for within a line; a regular expression if regex is true."""
     regex: NotRequired[bool]
+    """Whether the pattern is a regular expression; look-around and back-references are not supported."""
     before: NotRequired[int]
+    """Number of lines to show before each match."""
     after: NotRequired[int]
+    """Number of lines to show after each match."""
     max_matches: NotRequired[int]
+    """Maximum number of matching lines to show; one call returns at most about 48 KiB."""

@@ -61,9 +61,16 @@ TreeOutputNode.model_rebuild()
 
 class TreeArgs(TypedDict, closed=True):
     path: NotRequired[str]
+    """Directory to start from, relative to the workspace."""
     entry_kind: NotRequired[Literal["all", "directory"]]
+    """Whether to show all entries or only directories."""
     max_depth: NotRequired[int]
+    """Number of levels to show below the start."""
     max_entries: NotRequired[int]
+    """Maximum number of entries to show."""
     include_hidden: NotRequired[bool]
+    """Whether to include names that start with a dot."""
     exclude: NotRequired[list[str]]
+    """Patterns of entries to leave out, in .gitignore syntax."""
     respect_gitignore: NotRequired[bool]
+    """Whether to skip entries ignored by .gitignore files."""

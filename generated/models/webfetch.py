@@ -44,6 +44,10 @@ class WebfetchOutput(ToolModel, extra="forbid"):
 
 class WebfetchArgs(TypedDict, closed=True):
     url: str
+    """The http or https URL to fetch."""
     format: NotRequired[Literal["markdown", "text", "html"]]
+    """Format for HTML pages; other text is returned as it is."""
     timeout_ms: NotRequired[int]
+    """Timeout in milliseconds, including redirects and the conversion of the page."""
     max_bytes: NotRequired[int]
+    """Maximum number of bytes to read, and to return as text."""

@@ -36,6 +36,10 @@ class WriteFileOutput(ToolModel, extra="forbid"):
 
 class WriteFileArgs(TypedDict, closed=True):
     path: str
+    """File to write, relative to the workspace."""
     content: str
+    """Complete content of the file, at most 10 MiB; written as UTF-8, exactly as given."""
     expected_sha256: NotRequired[str]
+    """SHA-256 the file must have now; nothing is written if it has changed since it was read."""
     create_only: NotRequired[bool]
+    """Whether to fail if the file already exists."""

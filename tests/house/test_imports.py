@@ -111,6 +111,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard.net.addresses",
         "toolkit.guard.net.hosts",
     ),
+    # a policy decides which tools a profile may ever call
+    "codegen/package/profiles.py": (
+        "toolkit.codegen",
+        "toolkit.errors",
+        "toolkit.guard.permission",
+        "toolkit.guard.policy",
+    ),
     # asks a live server, as the pack does that runs its tools
     "codegen/imports/importers/mcp.py": ("toolkit.codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
     # runs in a process of its own, beside the code of a project

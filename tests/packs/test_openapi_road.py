@@ -266,8 +266,8 @@ name: str = pets[0].name
 weight: float | None = pets[0].weight
 made: int = toolkit.tools.addPet(body={"name": "Rex", "kind": "cat"}).id
 card: str = toolkit.tools.get_pets_petId_card(petId="1").text
-toolkit.invoke("listPet", {})  # type: ignore[call-overload]
-toolkit.invoke("showPet", {"petId": 1})  # type: ignore[call-overload]
+toolkit.invoke("listPet", {})  # type: ignore[arg-type]
+toolkit.invoke("showPet", {"petId": 1})  # type: ignore[arg-type]
 """
 
 

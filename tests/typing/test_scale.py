@@ -122,11 +122,19 @@ def without_ignore_line(facade: Path) -> None:
     facade.write_text(rest)
 
 
+OVERLAP_OF_THE_DYNAMIC_OVERLOAD = re.compile(
+    r"Overloaded function signatures 2 and \d+ overlap with incompatible return types"
+)
+"""It comes before the tools for the sake of pyright's messages. What it returns includes what theirs return."""
+
+
 def assert_clean_without_ignore(root: Path, package: Path) -> None:
     facades = [package / "facade.py", package / "async_facade.py"]
     for facade in facades:
         without_ignore_line(facade)
-    assert mypy(facades, root, "--explicit-package-bases").errors == {}
+    report = mypy(facades, root, "--explicit-package-bases")
+    messages = [message for errors in report.errors.values() for message in errors]
+    assert [message for message in messages if not OVERLAP_OF_THE_DYNAMIC_OVERLOAD.match(message)] == []
 
 
 HOSTILE_NAMES = (

@@ -14,6 +14,7 @@ from toolkit.codegen.package.render.literal import docstring, literal
 from toolkit.codegen.package.render.modules import header, import_path, model_names
 from toolkit.codegen.package.render.typed_dicts import SHARED_NAMES
 from toolkit.codegen.package.rows import Parameter, Row
+from toolkit.codegen.profile_settings import ProfileSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,45 @@ class Flavour:
     call: str
     define: str
     wait: str
-    factory: str
+    word: str
 
 
-SYNC = Flavour("", "Runner", "CallTool", "def", "", "create_agent_toolkit")
-ASYNC = Flavour("Async", "AsyncRunner", "CallToolAsync", "async def", "await ", "create_async_agent_toolkit")
+SYNC = Flavour("", "Runner", "CallTool", "def", "", "")
+ASYNC = Flavour("Async", "AsyncRunner", "CallToolAsync", "async def", "await ", "async_")
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What differs between the toolkit with all tools and those of profiles."""
+
+    class_name: str
+    profile: ProfileSettings | None = None
+
+    @property
+    def tools(self) -> str:
+        return "Tools" if self.profile is None else f"{self.profile.stem}Tools"
+
+    @property
+    def context(self) -> str:
+        return "ToolkitContext" if self.profile is None else f"{self.profile.stem}Context"
+
+    @property
+    def message(self) -> str:
+        return "AnyToolMessage" if self.profile is None else f"{self.profile.stem}ToolMessage"
+
+    def factory(self, flavour: Flavour) -> str:
+        return f"create_{flavour.word}{'agent' if self.profile is None else self.profile.name}_toolkit"
+
+    @property
+    def imports(self) -> tuple[str, str]:
+        """Where context and message come from, for checkers."""
+        if self.profile is None:
+            return "    from .context import ToolkitContext\n", "    from .unions import AnyToolMessage\n"
+        return (
+            f"    from .{self.profile.module} import {self.context}, {self.message}, {self.profile.stem}ToolNames\n",
+            "",
+        )
+
 
 _BUILTINS: Final = ("bool", "dict", "float", "int", "list", "str")
 _LINE: Final = 120
@@ -83,17 +118,20 @@ def _import_as(name: str, spelled: str) -> str:
     return name if name == spelled else f"{name} as {spelled}"
 
 
-def render_facade(rows: Sequence[Row], package: str, class_name: str, packs: Sequence[str], flavour: Flavour) -> str:
+def render_facade(rows: Sequence[Row], package: str, surface: Surface, packs: Sequence[str], flavour: Flavour) -> str:
     """The text of one facade module."""
     names = FacadeNames(rows)
-    body = _body(rows, names, class_name, packs, flavour)
+    body = _body(rows, names, surface, packs, flavour)
+    context_import, message_import = surface.imports
+    profile = surface.profile
+    own = "" if profile is None else f"from .{profile.module} import {profile.constant}\n"
     title = "The typed async Toolkit." if flavour is ASYNC else "The typed Toolkit."
     alias = names.spell("builtins")
     builtins = f"import {_import_as('builtins', alias)}\n" if re.search(rf"\b{alias}\.", body) else ""
     typing = names.list_imports(["Any", "Literal"], body)
     support = (
         names.list_imports([flavour.call, "OMIT", "Omit", *RICH.values()], body)
-        + f", JsonObject, PackSource, {flavour.runner}, send_only_given"
+        + f", PackSource, {flavour.runner}, send_only_given"
     )
     return f"""{_WHY_IGNORED}{header(title)}
 {builtins}from collections.abc import Iterable
@@ -102,14 +140,18 @@ from typing import TYPE_CHECKING{f", {typing}" if typing else ""}{_list_unhidden
 from toolkit.generated_support import {support}
 
 from .catalog import CATALOG
-
+{own}
 if TYPE_CHECKING:
-    from toolkit.generated_support import {"DynamicContext, ToolMessage" if rows else "DynamicContext"}
+    from toolkit.generated_support import {_list_checked(rows)}
 
-    from .context import ToolkitContext
-{_imports(rows, names, package)}    from .unions import AnyToolMessage
-
+{context_import}{_imports(rows, names, package)}{message_import}
 {body}"""
+
+
+def _list_checked(rows: Sequence[Row]) -> str:
+    """What only checkers need of the run time."""
+    of_overloads = ("ArgsOfNoTool", "NameOfNoTool", "ToolMessage") if rows else ()
+    return ", ".join(sorted(["DynamicContext", "JsonObjectForUnknownName", *of_overloads]))
 
 
 def _list_unhidden(body: str) -> str:
@@ -117,27 +159,28 @@ def _list_unhidden(body: str) -> str:
     return "".join(f", {name}" for name in ("TypeAlias", "overload") if re.search(rf"(: |@){name}\b", body))
 
 
-def _body(rows: Sequence[Row], names: FacadeNames, class_name: str, packs: Sequence[str], flavour: Flavour) -> str:
-    name = f"{flavour.prefix}{class_name}"
-    alias = "" if class_name == "Toolkit" else f"\n\n\n{flavour.prefix}Toolkit: TypeAlias = {name}"
+def _body(rows: Sequence[Row], names: FacadeNames, surface: Surface, packs: Sequence[str], flavour: Flavour) -> str:
+    name, tools = f"{flavour.prefix}{surface.class_name}", f"{flavour.prefix}{surface.tools}"
+    has_alias = surface.profile is None and surface.class_name != "Toolkit"
+    alias = f"\n\n\n{flavour.prefix}Toolkit: TypeAlias = {name}" if has_alias else ""
     return f"""PACKS: tuple[str, ...] = {literal(tuple(packs))}
 
 
-{_tools(rows, names, flavour)}
+{_tools(rows, names, tools, flavour)}
 
 
 class {name}({flavour.runner}):
     \"\"\"Runs every tool by name: `invoke` with a literal name returns that tool's output type.\"\"\"
-
+{_profile_members(surface)}
     @property
-    def tools(self) -> {flavour.prefix}Tools:
+    def tools(self) -> {tools}:
         \"\"\"Every tool as a method with keyword arguments.\"\"\"
-        return {flavour.prefix}Tools(self._call_tool)
+        return {tools}(self._call_tool)
 
     if TYPE_CHECKING:
-{_invoke(rows, names, flavour)}
+{_invoke(rows, names, surface.message, flavour)}
 
-        {flavour.define} execute_raw(self, name: str, text: str) -> AnyToolMessage:
+        {flavour.define} execute_raw(self, name: str, text: str) -> {surface.message}:
             \"\"\"`invoke` for arguments as the JSON text a model wrote.\"\"\"
             return {flavour.wait}self._execute_raw(name, text)
 
@@ -146,10 +189,10 @@ class {name}({flavour.runner}):
         execute_raw = {flavour.runner}._execute_raw{alias}
 
 
-def {flavour.factory}(
-    context: ToolkitContext | DynamicContext, *, packs: Iterable[PackSource | str] = PACKS
+def {surface.factory(flavour)}(
+    context: {surface.context} | DynamicContext, *, packs: Iterable[PackSource | str] = PACKS
 ) -> {name}:
-    \"\"\"A toolkit for a workspace and a policy. `packs` provide the handlers, and may add code-first tools.\"\"\"
+    \"\"\"{_describe_factory(surface)}\"\"\"
     return {name}(CATALOG, context, packs)
 """
 
@@ -158,10 +201,29 @@ def _imports(rows: Sequence[Row], names: FacadeNames, package: str) -> str:
     return "".join(f"    from {import_path(row, package)} import {names.list_models(row)}\n" for row in rows)
 
 
-def _tools(rows: Sequence[Row], names: FacadeNames, flavour: Flavour) -> str:
+def _describe_factory(surface: Surface) -> str:
+    if surface.profile is None:
+        return "A toolkit for a workspace and a policy. `packs` provide the handlers, and may add code-first tools."
+    return f"A toolkit of the profile {surface.profile.name!r}. The policy of the context can only narrow it further."
+
+
+def _profile_members(surface: Surface) -> str:
+    if surface.profile is None:
+        return ""
+    return f"""
+    _profile = {surface.profile.constant}
+
+    @property
+    def tool_names(self) -> {surface.profile.stem}ToolNames:
+        \"\"\"The names of the tools that this profile may ever call.\"\"\"
+        return {surface.profile.constant}.tools
+"""
+
+
+def _tools(rows: Sequence[Row], names: FacadeNames, class_name: str, flavour: Flavour) -> str:
     methods = "".join(f"\n{_method(row, names, flavour)}" for row in rows)
     return f"""@send_only_given
-class {flavour.prefix}Tools:
+class {class_name}:
     \"\"\"Every tool as a method, and nothing else.\"\"\"
 
     __slots__ = ("_call",)
@@ -218,15 +280,22 @@ def _doc(row: Row) -> str:
     return "\n".join(lines)
 
 
-def _invoke(rows: Sequence[Row], names: FacadeNames, flavour: Flavour) -> str:
-    overloads = [_overload(row, names, flavour) for row in rows]
-    dynamic = f"        {flavour.define} invoke(self, name: str, args: JsonObject) -> AnyToolMessage:"
+def _invoke(rows: Sequence[Row], names: FacadeNames, message: str, flavour: Flavour) -> str:
+    """The overloads, in the order in which checkers report a call that fits none in the fewest and best words.
+
+    Mypy reports the first, which is there for that only (see ``NameOfNoTool``). Pyright reports the last of those that
+    have only wrong arguments, and completes keys from it: that of the named tool; with an unknown name, the dynamic one.
+    """
+    dynamic = f"{flavour.define} invoke(self, name: str, args: JsonObjectForUnknownName) -> {message}:"
     doc = '            """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""'
     if not rows:
-        return f"{dynamic}\n{doc}\n            return {flavour.wait}self._invoke(name, args)"
+        return f"        {dynamic}\n{doc}\n            return {flavour.wait}self._invoke(name, args)"
     any_type = names.spell("Any")
-    overloads.append(f"        @overload\n{dynamic} ...")
-    body = f"        {flavour.define} invoke(self, name: str, args: {any_type}) -> {any_type}:"
+    # Its `Any` is the type of a wrong call, so that nothing else is reported about it.
+    unmatched = f"{flavour.define} invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> {any_type}:"
+    overloads = [f"        @overload\n        {head} ..." for head in (unmatched, dynamic)]
+    overloads += [_overload(row, names, flavour) for row in rows]
+    body = f"        {flavour.define} invoke(self, name: {any_type}, args: {any_type}) -> {any_type}:"
     return "\n".join([*overloads, "", body, doc, f"            return {flavour.wait}self._invoke(name, args)"])
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from toolkit.codegen.package.fixed_names import EXPORTS
 from toolkit.codegen.package.render.literal import literal, text_literal
 from toolkit.codegen.package.rows import Row
+from toolkit.codegen.profile_settings import ProfileSettings
 
 RUN_BY_US: Final = ("functions", "mcp", "openapi")
 """Kinds of imports whose tools are run by the packs in ``imported.py``."""
@@ -61,16 +62,20 @@ def is_tool_name(name: str) -> TypeIs[ToolName]:
 """
 
 
+def render_message_union(rows: Sequence[Row]) -> str:
+    """The messages of some tools as a type. Checkers cannot handle a chain of `|` with a thousand members."""
+    messages = [f"ToolMessage[Literal[{literal(row.name)}], {row.prefix}Output]" for row in rows]
+    # A Union needs at least two.
+    return messages[0] if len(rows) == 1 else "Union[\n" + "".join(f"        {text},\n" for text in messages) + "    ]"
+
+
 def render_unions(rows: Sequence[Row], package: str) -> str:
-    messages = "".join(f"        ToolMessage[Literal[{literal(r.name)}], {r.prefix}Output],\n" for r in rows)
     calls = "".join(f"        ParsedCall[Literal[{literal(r.name)}], {r.prefix}Input],\n" for r in rows)
     if rows:
-        # Checkers cannot handle a chain of `|` with a thousand members. A Union needs at least two.
         union = ", Union" if len(rows) > 1 else ""
         imports = f"    from typing import Literal{union}\n\n{model_imports(rows, package, ('Input', 'Output'))}\n"
-        message, call = f"Union[\n{messages}    ]", f"Union[\n{calls}    ]"
-        if not union:
-            message, call = messages.strip().rstrip(","), calls.strip().rstrip(",")
+        message = render_message_union(rows)
+        call = f"Union[\n{calls}    ]" if union else calls.strip().rstrip(",")
     else:
         imports = "    from typing import Never\n"
         message, call = "ToolMessage[Never, Never]", "ParsedCall[Never, Never]"
@@ -171,12 +176,12 @@ def bind{signature} -> _Pack:
 """
 
 
-def render_package(class_name: str) -> str:
+def render_package(class_name: str, profiles: Sequence[ProfileSettings] = ()) -> str:
     """``__init__.py``: it stays small, however many tools there are.
 
     It must not import a public name for itself: checkers would see that name in ``from package import *``.
     """
-    table = "".join(f"            {entry}\n" for entry in _entries(_fixed_exports(class_name)))
+    table = "".join(f"            {entry}\n" for entry in _entries(_fixed_exports(class_name, profiles)))
     return f"""{header("A statically typed toolkit. Every name is loaded when it is first used.", future=False)}
 import typing as _typing
 
@@ -193,9 +198,9 @@ else:
 """
 
 
-def render_exports(rows: Sequence[Row], package: str, class_name: str) -> str:
+def render_exports(rows: Sequence[Row], package: str, class_name: str, profiles: Sequence[ProfileSettings] = ()) -> str:
     """``_exports.py``: every public name for type checkers; where the types of tools are, for run time."""
-    fixed = _fixed_exports(class_name)
+    fixed = _fixed_exports(class_name, profiles)
     models = model_exports(rows, package, {name for names in fixed.values() for name in names})
     static = "\n".join(
         f"    from {module} import {', '.join(f'{name} as {name}' for name in names)}"
@@ -213,9 +218,10 @@ else:
 """
 
 
-def _fixed_exports(class_name: str) -> dict[str, tuple[str, ...]]:
+def _fixed_exports(class_name: str, profiles: Sequence[ProfileSettings]) -> dict[str, tuple[str, ...]]:
     exports = {
         **EXPORTS,
+        **{module: names for profile in profiles for module, names in profile.exports.items()},
         "async_facade": tuple(sorted({*EXPORTS["async_facade"], "AsyncToolkit", f"Async{class_name}"})),
         "facade": tuple(sorted({*EXPORTS["facade"], "Toolkit", class_name})),
     }

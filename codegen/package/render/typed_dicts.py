@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from toolkit.codegen.package import python_names
 from toolkit.codegen.package.formats import RICH
-from toolkit.codegen.package.render.literal import text_literal
+from toolkit.codegen.package.render.literal import docstring, text_literal
 from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.document import Document
 
@@ -45,7 +45,10 @@ def _typed_dict(name: str, node: dict[str, Any], text: TypeText) -> str:
     }
     closed = ", closed=True" if node.get("additionalProperties") is False else ""
     if all(map(python_names.is_plain_key, fields)):
-        lines = [f"class {name}(TypedDict{closed}):", *(f"    {key}: {kind}" for key, kind in fields.items())]
+        lines = [f"class {name}(TypedDict{closed}):"]
+        for key, kind in fields.items():
+            description = node["properties"][key].get("description")
+            lines += [f"    {key}: {kind}", *([docstring(description, "    ")] if description else ())]
         return "\n".join(lines if fields else [*lines, "    pass"])
     rows = [f"        {text_literal(key)}: {kind}," for key, kind in fields.items()]
     last = [f"    {closed[2:]},"] if closed else []

@@ -11,6 +11,7 @@ def gives_every_message(toolkit: Toolkit, name: str, text: str, call: ToolCall, 
     assert_type(toolkit.invoke(name, json.loads(text)), AnyToolMessage)
     assert_type(toolkit.invoke(call.name, call.arguments), AnyToolMessage)
     assert_type(toolkit.invoke(name, JsonObject(given)), AnyToolMessage)
+    assert_type(toolkit.invoke(json.loads(text), JsonObject(given)), AnyToolMessage)
     assert_type(toolkit.execute_raw(name, text), AnyToolMessage)
     assert_type(parse_call(call), AnyToolCall)
 
@@ -46,6 +47,9 @@ def refuses_a_plain_dict(toolkit: Toolkit, name: str, given: dict[str, object]) 
     toolkit.invoke(name, given)  # error
     toolkit.invoke(name, {"path": "x"})  # error
     toolkit.invoke("read_file", given)  # error
+    toolkit.invoke(name, {})  # error
+    toolkit.invoke("read_file", {"paht": json.loads("1")})  # error
+    toolkit.invoke(name, {"paht": json.loads("1")})  # error
 
 
 def refuses_what_not_every_output_has(toolkit: Toolkit, call: ToolCall) -> None:

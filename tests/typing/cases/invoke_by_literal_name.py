@@ -2,7 +2,7 @@
 
 from typing import reveal_type
 
-from toolkit.generated import ReadFileInput, Toolkit, TreeInput
+from toolkit.generated import ReadFileArgs, ReadFileInput, Toolkit, TreeInput
 
 
 def gives_the_output_of_the_tool(toolkit: Toolkit) -> None:
@@ -14,6 +14,13 @@ def gives_the_output_of_the_tool(toolkit: Toolkit) -> None:
     reveal_type(toolkit.invoke("list", {}).content.entries)  # revealed: list[ListOutputEntry]
     reveal_type(toolkit.invoke("tree", {"exclude": ["*.o"]}).content.root.children)  # revealed: list[TreeOutputNode] | None
     reveal_type(toolkit.invoke("done", {"message": "x"}).text())  # revealed: str
+
+
+def takes_a_variable_that_says_its_type(toolkit: Toolkit) -> None:
+    args: ReadFileArgs = {"path": "x"}
+    args["start_line"] = 3
+    reveal_type(toolkit.invoke("read_file", args).content)  # revealed: ReadFileOutput
+    reveal_type(toolkit.invoke("read_file", ReadFileArgs(path="x")).content)  # revealed: ReadFileOutput
 
 
 def refuses_wrong_calls(toolkit: Toolkit) -> None:
@@ -29,6 +36,9 @@ def refuses_wrong_calls(toolkit: Toolkit) -> None:
     toolkit.invoke("read_file", TreeInput())  # error
     toolkit.invoke("read_file", ReadFileInput(paht="x"))  # error
     toolkit.invoke("read_file", ["x"])  # error
+    toolkit.invoke("read_file", "x")  # error
+    toolkit.invoke("read_file", None)  # error
+    toolkit.invoke("read_file", object())  # error
     toolkit.invoke("read_file")  # error
 
 

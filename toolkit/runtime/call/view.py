@@ -19,6 +19,7 @@ from toolkit.wire.definition import ToolDefinition
 
 if TYPE_CHECKING:
     from toolkit.runtime.audit.log import Record
+    from toolkit.runtime.context.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,11 @@ class View:
     """The common base of ``Runner`` and ``AsyncRunner``."""
 
     _own_loop: ClassVar[bool] = True
+    _profile: ClassVar[Profile[Any] | None] = None
 
     def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[PackSource | str]) -> None:
-        self._start(Core(catalog, context, packs, own_loop=self._own_loop))
+        allowed = context if self._profile is None else self._profile.narrow(context)
+        self._start(Core(catalog, allowed, packs, own_loop=self._own_loop))
 
     @classmethod
     def over(cls, core: Core) -> Self:

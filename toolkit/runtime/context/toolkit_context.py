@@ -170,6 +170,13 @@ class ToolkitContext(Generic[NameT]):
         made._lazy_tools = {}
         return made
 
+    def with_policy(self, policy: SecurityPolicy[NameT]) -> ToolkitContext[NameT]:
+        """A copy with another policy."""
+        made = copy(self)
+        made.policy = policy  # type: ignore[misc]
+        made._lazy_tools = {}
+        return made
+
 
 def _one_of(what: str, word: WordT, words: tuple[str, ...]) -> WordT:
     if word not in words:

@@ -16,6 +16,12 @@ else:
             ".context": "Rule SecurityPolicy ToolkitContext",
             ".facade": "AcmeToolkit Toolkit Tools create_agent_toolkit",
             ".names": "TOOL_NAMES ToolName is_tool_name",
+            ".profile_reviewer": "ReviewerContext ReviewerPolicy ReviewerRule ReviewerToolMessage ReviewerToolName",
+            ".profile_reviewer_async_facade": "AsyncReviewerToolkit AsyncReviewerTools create_async_reviewer_toolkit",
+            ".profile_reviewer_facade": "ReviewerToolkit ReviewerTools create_reviewer_toolkit",
+            ".profile_writer": "WriterContext WriterPolicy WriterRule WriterToolMessage WriterToolName",
+            ".profile_writer_async_facade": "AsyncWriterToolkit AsyncWriterTools create_async_writer_toolkit",
+            ".profile_writer_facade": "WriterToolkit WriterTools create_writer_toolkit",
             ".unions": "AnyToolCall AnyToolMessage",
         },
     )

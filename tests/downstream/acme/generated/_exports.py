@@ -9,6 +9,12 @@ if _typing.TYPE_CHECKING:
     from .context import Rule as Rule, SecurityPolicy as SecurityPolicy, ToolkitContext as ToolkitContext
     from .facade import AcmeToolkit as AcmeToolkit, Toolkit as Toolkit, Tools as Tools, create_agent_toolkit as create_agent_toolkit
     from .names import TOOL_NAMES as TOOL_NAMES, ToolName as ToolName, is_tool_name as is_tool_name
+    from .profile_reviewer import ReviewerContext as ReviewerContext, ReviewerPolicy as ReviewerPolicy, ReviewerRule as ReviewerRule, ReviewerToolMessage as ReviewerToolMessage, ReviewerToolName as ReviewerToolName
+    from .profile_reviewer_async_facade import AsyncReviewerToolkit as AsyncReviewerToolkit, AsyncReviewerTools as AsyncReviewerTools, create_async_reviewer_toolkit as create_async_reviewer_toolkit
+    from .profile_reviewer_facade import ReviewerToolkit as ReviewerToolkit, ReviewerTools as ReviewerTools, create_reviewer_toolkit as create_reviewer_toolkit
+    from .profile_writer import WriterContext as WriterContext, WriterPolicy as WriterPolicy, WriterRule as WriterRule, WriterToolMessage as WriterToolMessage, WriterToolName as WriterToolName
+    from .profile_writer_async_facade import AsyncWriterToolkit as AsyncWriterToolkit, AsyncWriterTools as AsyncWriterTools, create_async_writer_toolkit as create_async_writer_toolkit
+    from .profile_writer_facade import WriterToolkit as WriterToolkit, WriterTools as WriterTools, create_writer_toolkit as create_writer_toolkit
     from .unions import AnyToolCall as AnyToolCall, AnyToolMessage as AnyToolMessage
     from .models.add import AddArgs as AddArgs, AddInput as AddInput, AddOutput as AddOutput
     from toolkit.generated.models.apply_patch import ApplyPatchArgs as ApplyPatchArgs, ApplyPatchInput as ApplyPatchInput, ApplyPatchOutput as ApplyPatchOutput, ApplyPatchOutputFile as ApplyPatchOutputFile

@@ -8,12 +8,12 @@ import builtins
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from toolkit.generated_support import CallToolAsync, OMIT, Omit, JsonObject, PackSource, AsyncRunner, send_only_given
+from toolkit.generated_support import CallToolAsync, OMIT, Omit, PackSource, AsyncRunner, send_only_given
 
 from .catalog import CATALOG
 
 if TYPE_CHECKING:
-    from toolkit.generated_support import DynamicContext, ToolMessage
+    from toolkit.generated_support import ArgsOfNoTool, DynamicContext, JsonObjectForUnknownName, NameOfNoTool, ToolMessage
 
     from .context import ToolkitContext
     from .models.add import AddArgs, AddInput, AddOutput
@@ -604,6 +604,10 @@ class AsyncAcmeToolkit(AsyncRunner):
 
     if TYPE_CHECKING:
         @overload
+        async def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
+        @overload
+        async def invoke(self, name: str, args: JsonObjectForUnknownName) -> AnyToolMessage: ...
+        @overload
         async def invoke(
             self, name: Literal["add"], args: AddInput | AddArgs
         ) -> ToolMessage[Literal["add"], AddOutput]: ...
@@ -723,10 +727,8 @@ class AsyncAcmeToolkit(AsyncRunner):
         async def invoke(
             self, name: Literal["write_file"], args: WriteFileInput | WriteFileArgs
         ) -> ToolMessage[Literal["write_file"], WriteFileOutput]: ...
-        @overload
-        async def invoke(self, name: str, args: JsonObject) -> AnyToolMessage: ...
 
-        async def invoke(self, name: str, args: Any) -> Any:
+        async def invoke(self, name: Any, args: Any) -> Any:
             """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""
             return await self._invoke(name, args)
 

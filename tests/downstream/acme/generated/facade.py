@@ -8,12 +8,12 @@ import builtins
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from toolkit.generated_support import CallTool, OMIT, Omit, JsonObject, PackSource, Runner, send_only_given
+from toolkit.generated_support import CallTool, OMIT, Omit, PackSource, Runner, send_only_given
 
 from .catalog import CATALOG
 
 if TYPE_CHECKING:
-    from toolkit.generated_support import DynamicContext, ToolMessage
+    from toolkit.generated_support import ArgsOfNoTool, DynamicContext, JsonObjectForUnknownName, NameOfNoTool, ToolMessage
 
     from .context import ToolkitContext
     from .models.add import AddArgs, AddInput, AddOutput
@@ -599,6 +599,10 @@ class AcmeToolkit(Runner):
 
     if TYPE_CHECKING:
         @overload
+        def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
+        @overload
+        def invoke(self, name: str, args: JsonObjectForUnknownName) -> AnyToolMessage: ...
+        @overload
         def invoke(
             self, name: Literal["add"], args: AddInput | AddArgs
         ) -> ToolMessage[Literal["add"], AddOutput]: ...
@@ -718,10 +722,8 @@ class AcmeToolkit(Runner):
         def invoke(
             self, name: Literal["write_file"], args: WriteFileInput | WriteFileArgs
         ) -> ToolMessage[Literal["write_file"], WriteFileOutput]: ...
-        @overload
-        def invoke(self, name: str, args: JsonObject) -> AnyToolMessage: ...
 
-        def invoke(self, name: str, args: Any) -> Any:
+        def invoke(self, name: Any, args: Any) -> Any:
             """Runs a tool by name: resolve, policy, validate, run, message. Raises `ToolkitError`."""
             return self._invoke(name, args)
 

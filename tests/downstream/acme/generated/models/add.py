@@ -23,5 +23,8 @@ class AddOutput(ToolModel, extra="forbid"):
 
 class AddArgs(TypedDict, closed=True):
     a: int
+    """The first number."""
     b: int
+    """The second number."""
     note: NotRequired[str]
+    """Kept beside the sum when given."""

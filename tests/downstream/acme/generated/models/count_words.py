@@ -18,3 +18,4 @@ class CountWordsOutput(ContentOutput):
 
 class CountWordsArgs(TypedDict):
     text: str
+    """The text."""

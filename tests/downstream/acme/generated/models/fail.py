@@ -20,3 +20,4 @@ class FailOutput(ToolModel, extra="forbid"):
 
 class FailArgs(TypedDict, closed=True):
     how: Literal["expected", "unexpected", "exit", "wrong_output", "constructed", "outside", "not_json", "no_file"]
+    """How to end."""

@@ -20,4 +20,6 @@ class GreetKindlyOutput(ContentOutput):
 
 class GreetKindlyArgs(TypedDict, closed=True):
     name: str
+    """Whom to greet."""
     times: NotRequired[int]
+    """How often."""

@@ -20,4 +20,6 @@ class HoldOutput(ToolModel):
 
 class HoldArgs(TypedDict, closed=True):
     key: str
+    """Which gate to wait at."""
     listen: NotRequired[bool]
+    """Whether to look at the signal."""

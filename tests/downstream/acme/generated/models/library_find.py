@@ -21,4 +21,5 @@ class LibraryFindOutput(ContentOutput):
 
 class LibraryFindArgs(TypedDict, closed=True):
     title: str
+    """Words of the title."""
     shelf: NotRequired[Literal["fiction", "science"] | None]

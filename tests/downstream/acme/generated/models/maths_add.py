@@ -18,3 +18,4 @@ class MathsAddOutput(ToolRootModel[float]):
 
 class MathsAddArgs(TypedDict, closed=True):
     numbers: list[float]
+    """What to add up."""

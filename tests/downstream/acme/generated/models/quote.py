@@ -36,9 +36,13 @@ class QuoteOutput(ToolModel, extra="forbid"):
 
 class QuoteArgsLine(TypedDict, closed=True):
     item: str
+    """Its name in the price list."""
     count: NotRequired[int]
+    """How many."""
 
 
 class QuoteArgs(TypedDict, closed=True):
     lines: "list[QuoteArgsLine]"
+    """What to buy."""
     currency: NotRequired[Literal["EUR", "USD"]]
+    """What to pay in."""

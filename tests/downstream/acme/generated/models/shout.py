@@ -25,5 +25,8 @@ class ShoutOutput(ToolModel, extra="forbid"):
 
 class ShoutArgs(TypedDict, closed=True):
     text: str
+    """What to say."""
     times: NotRequired[int]
+    """How often."""
     key: NotRequired[str]
+    """A gate to wait at first."""

@@ -1,0 +1,98 @@
+"""The profiles of a package: which tools each may ever call, and the policy that says so at run time."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolkit.codegen.package.rows import Row
+from toolkit.codegen.profile_settings import ProfileSettings
+from toolkit.codegen.settings import Settings
+from toolkit.errors import PolicyError, SpecError, nearest
+from toolkit.guard.permission import Permission
+from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.guard.policy.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedProfile:
+    """A profile with its tools, in the order of their names, and its policy as a TOML file has it."""
+
+    settings: ProfileSettings
+    rows: tuple[Row, ...]
+    policy: dict[str, Any]
+
+
+def plan_profiles(settings: Settings, rows: Sequence[Row]) -> list[PlannedProfile]:
+    """Every profile of the settings, or all that is wrong with them."""
+    problems: list[str] = []
+    planned = []
+    for profile in settings.profiles:
+        place = f"pyproject.toml:/tool/toolkit/profiles/{profile.name}"
+        policy, mistakes = _read_policy(settings, profile, place)
+        mistakes += _unknown_tools(policy, rows, f"{place}/tools" if profile.policy is None else profile.policy)
+        callable_rows = () if mistakes else _callable(policy, rows)
+        if not mistakes and not callable_rows:
+            mistakes.append(f"the policy allows no tool, so the profile would be empty @ {place}/policy")
+        problems += mistakes
+        planned.append(PlannedProfile(profile, callable_rows, policy))
+    problems += _model_clashes(planned, rows)
+    if problems:
+        raise SpecError(problems)
+    return planned
+
+
+def _read_policy(settings: Settings, profile: ProfileSettings, place: str) -> tuple[dict[str, Any], list[str]]:
+    if profile.policy is None:
+        return {"default": "deny", "tools": dict.fromkeys(profile.tools, "allow")}, []
+    file = settings.root / profile.policy
+    if not file.is_file():
+        return {}, [f"'policy' names {profile.policy!r}, which is not a file of the project @ {place}/policy"]
+    try:
+        SecurityPolicy.load(file)
+    except PolicyError as error:
+        return {}, [_with_place(line, profile.policy) for line in str(error).splitlines()]
+    return tomllib.loads(file.read_text(encoding="utf-8")), []
+
+
+def _with_place(line: str, path: str) -> str:
+    """A mistake in a policy file, with the file's path instead of its name."""
+    text, at, pointer = line.rpartition(" @ ")
+    return f"{text} @ {path}{pointer[pointer.find(':') :] if ':' in pointer else ''}" if at else f"{line} @ {path}"
+
+
+def _unknown_tools(policy: dict[str, Any], rows: Sequence[Row], place: str) -> list[str]:
+    known = {row.name for row in rows}
+    in_rules = (name for rule in policy.get("rules", ()) for name in rule.get("tools", ()))
+    named = dict.fromkeys([*policy.get("tools", ()), *in_rules])
+    return [f"{name!r} is not a tool.{nearest(name, known)} @ {place}" for name in named if name not in known]
+
+
+def _callable(policy: dict[str, Any], rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The tools of which some call may pass: those that the policy does not deny by name."""
+    made = _as_policy(policy)
+    verdicts = ((row, made.admit(row.name, cast("tuple[Permission, ...]", row.required))) for row in rows)
+    return tuple(row for row, verdict in verdicts if verdict is None or verdict.decision != "deny")
+
+
+def _as_policy(policy: dict[str, Any]) -> SecurityPolicy[str]:
+    rules = [Rule[str](**rule) for rule in policy.get("rules", ())]
+    return SecurityPolicy[str](policy.get("default", "deny"), policy.get("tools", {}), rules)
+
+
+def _model_clashes(profiles: Sequence[PlannedProfile], rows: Sequence[Row]) -> list[str]:
+    models = {
+        name: row.name
+        for row in rows
+        for name in (*row.imports, *(f"{row.prefix}{s}" for s in ("Args", "Input", "Output")))
+    }
+    return [
+        f"the profile makes {word!r}, which is already a model of the tool {models[word]!r}; choose another name"
+        f" @ pyproject.toml:/tool/toolkit/profiles/{profile.settings.name}"
+        for profile in profiles
+        for names in profile.settings.exports.values()
+        for word in names
+        if word in models
+    ]

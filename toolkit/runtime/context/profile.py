@@ -1,0 +1,27 @@
+"""A profile: the tools that a part of a program may ever call, fixed when its package was generated."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from toolkit.guard.policy.narrowed import NarrowedPolicy
+from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.runtime.context.toolkit_context import ToolkitContext
+
+NamesT = TypeVar("NamesT", bound=tuple[str, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(Generic[NamesT]):
+    """``[tool.toolkit.profiles.<name>]`` at run time. Generated packages make it."""
+
+    name: str
+    tools: NamesT
+    policy: SecurityPolicy[str]
+
+    def narrow(self, context: ToolkitContext[Any]) -> ToolkitContext[Any]:
+        """A copy of a context whose policy allows nothing that the profile does not."""
+        # A policy remembers the toolkit that uses it, and several may have this profile.
+        return context.with_policy(NarrowedPolicy(self.name, self.tools, copy(self.policy), context.policy))
