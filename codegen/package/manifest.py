@@ -15,7 +15,7 @@ from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
 
 NAME: Final = "manifest.json"
-FORM: Final = 2
+FORM: Final = 3
 """Version of the generated code. Raise it when the output for an unchanged spec changes; ``tests/codegen/test_form.py``
 fails until you do. A manifest of another form is never reused."""
 _GENERATOR: Final = "typed-toolkit"

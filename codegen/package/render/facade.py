@@ -102,7 +102,8 @@ if TYPE_CHECKING:
     from toolkit.generated_support import {"DynamicContext, ToolMessage" if rows else "DynamicContext"}
 
     from .context import ToolkitContext
-{_imports(rows, names, package)}    from .unions import AnyToolMessage
+{_imports(rows, names, package)}    from .signatures import {flavour.prefix}{class_name}Invoke as _Invoke
+    from .unions import AnyToolMessage
 
 {body}"""
 
@@ -130,6 +131,7 @@ class {name}({flavour.runner}):
         return {flavour.prefix}Tools(self._call_tool)
 
     if TYPE_CHECKING:
+        _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
 {_invoke(rows, names, flavour)}
 
         {flavour.define} execute_raw(self, name: str, text: str) -> AnyToolMessage:
