@@ -39,7 +39,8 @@ class Complaints:
             if meant is not None:
                 missing.remove(meant)
             if not hint:
-                hint = f"; it takes {listed(list(map(quoted, known)), 'and')}" if known else "; it takes none"
+                takes = [quoted(at + name) for name in sorted(known)]
+                hint = f"; it takes {listed(takes, 'and')}" if takes else "; it takes none"
             elif at:
                 hint = hint.replace('"', f'"{at}', 1)
             self.report(f"{self._tool} has no argument {quoted(at + key)}{hint}", place, code)
@@ -55,7 +56,7 @@ class Complaints:
         objects = [kind for kind in _alternatives(wanted) if isinstance(kind, TypedDictType)]
         if isinstance(value, DictExpr) and len(objects) == 1:
             self.about_object(value, objects[0], f"{at}.", code)
-        items = [kind.args[0] for kind in _alternatives(wanted) if _is_list(kind)]
+        items = [kind.args[0] for kind in _alternatives(wanted) if isinstance(kind, Instance) and _is_list(kind)]
         if isinstance(value, ListExpr) and len(items) == 1:
             for index, item in enumerate(value.items):
                 self.about_value(item, items[0], f"{at}[{index}]", code)
@@ -73,7 +74,7 @@ class Complaints:
         self.about_keys(
             {name: key for key, name in keys},
             wanted.items,
-            [name for name in wanted.items if name in required],
+            sorted(required),
             value,
             code,
             at,
@@ -98,5 +99,5 @@ def _alternatives(wanted: Type) -> list[Type]:
     return [kind for kind in map(get_proper_type, items) if not isinstance(kind, NoneType)]
 
 
-def _is_list(kind: Type) -> bool:
-    return isinstance(kind, Instance) and kind.type.fullname in _LISTS and len(kind.args) == 1
+def _is_list(kind: Instance) -> bool:
+    return kind.type.fullname in _LISTS and len(kind.args) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mypy.errorcodes import CALL_OVERLOAD
-from mypy.nodes import DictExpr, Expression, TypeInfo, Var
+from mypy.nodes import CallExpr, DictExpr, Expression, TypeInfo, Var
 from mypy.plugin import MethodSigContext
 from mypy.subtypes import is_subtype
 from mypy.typeops import make_simplified_union
@@ -84,7 +84,8 @@ class InvokeCall:
 
     def signature(self) -> CallableType:
         names, arguments = self._ctx.args
-        if len(names) != 1 or len(arguments) != 1 or len(self._ctx.context.args) != 2:  # type: ignore[attr-defined]
+        assert isinstance(self._ctx.context, CallExpr)
+        if len(names) != 1 or len(arguments) != 1 or len(self._ctx.context.args) != 2:
             return self._refuse_count(names[0] if names else None)
         name = self._checker.infer(names[0]).type
         if isinstance(name, AnyType):
@@ -102,11 +103,11 @@ class InvokeCall:
             self._checker.fail(f"The name of a tool must be str, not {given}", place, CALL_OVERLOAD)
             return takes_anything(self._signature, answer)
         if not self._checker.fits(arguments, wanted):
-            given = self._checker.infer(arguments)
+            found = self._checker.infer(arguments)
             way_out = "JsonObject({...})" if isinstance(arguments, DictExpr) else "JsonObject(...)"
             self._checker.fail(
                 "The name of the tool is known only at run time, so its arguments must be a JsonObject,"
-                f" not {type_text(given.type, self._checker.options)}: write {way_out}",
+                f" not {type_text(found.type, self._checker.options)}: write {way_out}",
                 arguments,
                 CALL_OVERLOAD,
             )
@@ -150,6 +151,8 @@ class InvokeCall:
     def _accepts(self, plain: Inferred, arguments: Expression, wanted: Type) -> bool:
         if self._checker.fits(arguments, wanted):
             return True
+        if not isinstance(arguments, DictExpr) and not plain.clean:  # mypy reports what is wrong inside
+            return True
         # Part of a union may be the caller's JsonObject.
         allowed = make_simplified_union([wanted, self._table.json_object])
         return isinstance(plain.type, UnionType) and is_subtype(plain.type, allowed)
@@ -177,17 +180,15 @@ class InvokeCall:
 
     def _refuse_count(self, name: Expression | None) -> CallableType:
         names = None if name is None else literal_values(self._checker.infer(name).type)
-        known = self._table.find(names[0]) if names else None
-        what = "its arguments" if name is not None else "the name of a tool, and its arguments"
-        example = f'invoke("{names[0]}", {{...}})' if names else "invoke(name, args)"
-        self._checker.fail(f"invoke takes the name of a tool and {what if name else 'its arguments'}: write {example}", self._ctx.context, CALL_OVERLOAD)
-        del known
+        example = f"invoke({quoted(names[0])}, {{...}})" if names else "invoke(name, args)"
+        message = f"invoke takes the name of a tool and its arguments: write {example}"
+        self._checker.fail(message, self._ctx.context, CALL_OVERLOAD)
         return takes_anything(self._signature, anything())
 
     def _refuse_names(self, names: Sequence[str]) -> None:
         for name in names:
             if name not in self._table.tools:
-                hint = did_you_mean(name, self._table.tools)
+                hint = did_you_mean(name, self._table.tools) or "; if it joins at run time, pass JsonObject(...)"
                 self._checker.fail(f"No tool is called {quoted(name)}{hint}", self._ctx.args[0][0], CALL_OVERLOAD)
 
     def _refuse_arguments(self, name: str, arguments: Expression, wanted: Type, plain: Inferred) -> bool:
@@ -200,8 +201,6 @@ class InvokeCall:
         if isinstance(arguments, DictExpr) and shape is not None:
             complaints.about_object(arguments, shape, "", CALL_OVERLOAD)
             return complaints.count > 0
-        if not plain.clean:
-            return False
         given = type_text(plain.type, self._checker.options)
         if _is_dict(plain.type) and shape is not None:
             args = shape.fallback.type.name

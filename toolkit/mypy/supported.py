@@ -17,6 +17,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "mypy.plugin": ("Plugin.get_customize_class_mro_hook", "Plugin.get_method_signature_hook"),
     "mypy.server.trigger": ("make_trigger",),
     "mypy.subtypes": ("find_member", "is_subtype"),
+    "mypy.traverser": ("NameAndMemberCollector",),
     "mypy.typeops": ("make_simplified_union",),
     "mypy.types": ("TypedDictType", "UnboundType"),
 }
