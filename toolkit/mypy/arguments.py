@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from mypy.errorcodes import ErrorCode
 from mypy.nodes import Context, DictExpr, Expression, IntExpr, ListExpr, StrExpr, UnaryExpr
+from mypy.subtypes import is_subtype
 from mypy.types import Instance, NoneType, Type, TypedDictType, UnionType, get_proper_type
 
 from toolkit.mypy.checking import Checker
@@ -60,7 +61,7 @@ class Complaints:
         if isinstance(value, ListExpr) and len(items) == 1:
             for index, item in enumerate(value.items):
                 self.about_value(item, items[0], f"{at}[{index}]", code)
-        if self.count == before:
+        if self.count == before and not is_subtype(self._checker.infer(value, wanted).type, wanted):
             wanted_text = type_text(wanted, self._checker.options)
             given, hint = self._value_text(value, wanted)
             message = f"Argument {quoted(at)} of {self._tool} must be {wanted_text}, not {given}{hint}"

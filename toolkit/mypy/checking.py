@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mypy.checker import TypeChecker
 from mypy.errorcodes import ErrorCode
-from mypy.nodes import ARG_STAR, ARG_STAR2, CallExpr, Context, Expression, TypeInfo
+from mypy.nodes import ARG_STAR, ARG_STAR2, CallExpr, Context, DictExpr, Expression, ListExpr, TypeInfo
 from mypy.plugin import CheckerPluginInterface
 from mypy.server.trigger import make_trigger
 from mypy.subtypes import is_subtype
@@ -36,8 +36,10 @@ class Checker:
         return Inferred(get_proper_type(found), not errors.has_new_errors())
 
     def fits(self, expression: Expression, wanted: Type) -> bool:
+        """Whether an expression is what is wanted. A mistake inside it does not matter here: mypy itself reports it."""
         found = self.infer(expression, wanted)
-        return found.clean and is_subtype(found.type, wanted, options=self.options)
+        clean = found.clean or not isinstance(expression, DictExpr | ListExpr)  # these take the type that is wanted
+        return clean and is_subtype(found.type, wanted, options=self.options)
 
     def fail(self, message: str, place: Context, code: ErrorCode) -> None:
         self._checker.fail(message, place, code=code)

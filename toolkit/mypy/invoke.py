@@ -33,9 +33,7 @@ _MESSAGE = "toolkit.runtime.output.message.ToolMessage"
 def signature_of_call(ctx: MethodSigContext) -> FunctionLike:
     """The signature of the tool that a call names; mistakes are reported here, one line each."""
     table = _table(ctx.type)
-    if table is None or unpacks(ctx.context):
-        return ctx.default_signature
-    return InvokeCall(ctx, table).signature()
+    return ctx.default_signature if table is None else InvokeCall(ctx, table).signature()
 
 
 class Table:
@@ -84,6 +82,8 @@ class InvokeCall:
 
     def signature(self) -> CallableType:
         names, arguments = self._ctx.args
+        if unpacks(self._ctx.context):
+            return self._unpacked(names)
         assert isinstance(self._ctx.context, CallExpr)
         if len(names) != 1 or len(arguments) != 1 or len(self._ctx.context.args) != 2:
             return self._refuse_count(names[0] if names else None)
@@ -92,6 +92,14 @@ class InvokeCall:
             return self._signature
         literals = literal_values(name)
         return self._by_literal(literals, name, arguments[0]) if literals else self._by_text(name, names[0], arguments[0])
+
+    def _unpacked(self, names: Sequence[Expression]) -> CallableType:
+        """``*args`` or ``**kwargs``: mypy knows what is inside them, and compares it with one signature."""
+        literals = literal_values(self._checker.infer(names[0]).type) if names else None
+        found = self._table.find(literals[0]) if literals and len(literals) == 1 else None
+        if literals is None or found is None:
+            return self._known_at_run_time()
+        return self._precise(found[0], [self._message(literals[0], found[1])])
 
     # -- a name that is known only at run time -------------------------------------------------------------------------
 
@@ -112,7 +120,11 @@ class InvokeCall:
                 CALL_OVERLOAD,
             )
             return takes_anything(self._signature, answer)
-        return self._signature.copy_modified(arg_types=[text, wanted], ret_type=answer)
+        return self._known_at_run_time()
+
+    def _known_at_run_time(self) -> CallableType:
+        kinds = [self._signature.arg_types[0], self._table.json_object]
+        return self._signature.copy_modified(arg_types=kinds, ret_type=self._wrap(self._table.any_message))
 
     # -- a literal name, or several --------------------------------------------------------------------------------------
 
@@ -132,7 +144,7 @@ class InvokeCall:
             if tool is None:
                 continue
             wanted, output = tool
-            answers += self._answers(each, output, plain, wanted)
+            answers += self._answers(each, output, plain)
             if not self._accepts(plain, arguments, wanted):
                 wrong = True
                 self._depend_on_models(wanted)
@@ -142,7 +154,9 @@ class InvokeCall:
                     return self._precise(_without_models(wanted), answers)
         if wrong:
             return takes_anything(self._signature, self._wrap(make_simplified_union(answers)) if answers else anything())
-        return self._precise(found[0][0] if len(found) == 1 and found[0] else anything(), answers)
+        [first, *others] = found
+        is_compared = not others and first is not None and self._checker.fits(arguments, first[0])
+        return self._precise(first[0] if first is not None and is_compared else anything(), answers)
 
     def _precise(self, wanted: Type, answers: Sequence[Type]) -> CallableType:
         answer = self._wrap(make_simplified_union(list(answers)))
@@ -151,19 +165,20 @@ class InvokeCall:
     def _accepts(self, plain: Inferred, arguments: Expression, wanted: Type) -> bool:
         if self._checker.fits(arguments, wanted):
             return True
-        if not isinstance(arguments, DictExpr) and not plain.clean:  # mypy reports what is wrong inside
-            return True
         # Part of a union may be the caller's JsonObject.
         allowed = make_simplified_union([wanted, self._table.json_object])
         return isinstance(plain.type, UnionType) and is_subtype(plain.type, allowed)
 
-    def _answers(self, name: str, output: Type, plain: Inferred, wanted: Type) -> list[Type]:
-        text = self._signature.arg_types[0]
-        assert isinstance(text, Instance)
-        message: Type = self._checker.named(_MESSAGE, [LiteralType(name, text), output])
+    def _answers(self, name: str, output: Type, plain: Inferred) -> list[Type]:
+        """The message of a tool, and any message if part of a union of arguments is the caller's JsonObject."""
         parts = plain.type.items if isinstance(plain.type, UnionType) else []
         vouched = [part for part in parts if is_subtype(part, self._table.json_object)]
-        return [message, self._table.any_message] if vouched else [message]
+        return [self._message(name, output), *([self._table.any_message] if vouched else [])]
+
+    def _message(self, name: str, output: Type) -> Type:
+        text = get_proper_type(self._signature.arg_types[0])
+        assert isinstance(text, Instance)
+        return self._checker.named(_MESSAGE, [LiteralType(name, text), output])
 
     def _wrap(self, answer: Type) -> Type:
         """What the call itself returns: the message, or a coroutine of it."""

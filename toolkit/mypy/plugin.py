@@ -9,6 +9,7 @@ from mypy.options import Options
 from mypy.plugin import AttributeContext, ClassDefContext, FunctionSigContext, MethodSigContext, Plugin
 from mypy.types import FunctionLike, Type
 
+from toolkit.mypy.failures import reported
 from toolkit.mypy.facades import replace_overloads
 from toolkit.mypy.handlers import signature_of_bind
 from toolkit.mypy.invoke import INVOKES, signature_of_call
@@ -31,17 +32,17 @@ class ToolkitPlugin(Plugin):
 
     def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
         if fullname in INVOKES:
-            return signature_of_call
+            return reported(signature_of_call)
         info = self._find_class(fullname.rpartition(".")[0])
-        return signature_of_method if info is not None and has_tools_as_methods(info) else None
+        return reported(signature_of_method) if info is not None and has_tools_as_methods(info) else None
 
     def get_function_signature_hook(self, fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
         if fullname in CLASSES:
-            return signature_of_policy
+            return reported(signature_of_policy)
         if fullname.endswith(".bind"):
-            return signature_of_bind
+            return reported(signature_of_bind)
         info = self._find_class(fullname) if fullname.endswith("Input") else None
-        return signature_of_model if info is not None and info.has_base(_MODEL) else None
+        return reported(signature_of_model) if info is not None and info.has_base(_MODEL) else None
 
     def get_attribute_hook(self, fullname: str) -> Callable[[AttributeContext], Type] | None:
         return self._content_hook if fullname == CONTENT else None
