@@ -142,4 +142,10 @@ def run_on_terminal(command: Sequence[str], folder: Path, typed: bytes = b"") ->
 
 def _environment(folder: Path) -> dict[str, str]:
     places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
-    return {**os.environ, "PYTHONPATH": places, "MYPYPATH": places, "NO_COLOR": "1", "MYPY_CACHE_DIR": str(SHARED_CACHE)}
+    return {
+        **os.environ,
+        "PYTHONPATH": places,
+        "MYPYPATH": places,
+        "NO_COLOR": "1",
+        "MYPY_CACHE_DIR": str(SHARED_CACHE),
+    }

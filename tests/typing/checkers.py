@@ -142,4 +142,10 @@ def _lines(output: str, pattern: str, errors: str, order: tuple[int, ...] = (0, 
 
 
 Checker = Callable[[Sequence[Path], Path], Report]
-CHECKERS: dict[str, Checker] = {"mypy": mypy, "mypy with plugin": mypy_with_plugin, "pyright": pyright, "pyrefly": pyrefly, "ty": ty}
+CHECKERS: dict[str, Checker] = {
+    "mypy": mypy,
+    "mypy with plugin": mypy_with_plugin,
+    "pyright": pyright,
+    "pyrefly": pyrefly,
+    "ty": ty,
+}

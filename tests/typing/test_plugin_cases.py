@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.projects import REPOSITORY
 from tests.typing.checkers import Report, mypy, mypy_with_plugin
 
 HERE = Path(__file__).parent
@@ -37,14 +38,17 @@ def test_plugin_and_overloads_agree_on_every_line(plain: Report, plugged: Report
     first = first_lines_of_calls(case)
     source = case.read_text().splitlines()
     wrong = [
-        {(first.get(line, line), source[first.get(line, line) - 1]) for name, line in report.errors if name == case.name}
+        {
+            (first.get(line, line), source[first.get(line, line) - 1])
+            for name, line in report.errors
+            if name == case.name
+        }
         for report in (plain, plugged)
     ]
     accepted = {(number, line) for number, line in wrong[0] if ONLY_WITH_THE_PLUGIN in line}
     assert wrong[0] - accepted == wrong[1]
     revealed = [
-        {place: text for place, text in report.revealed.items() if place[0] == case.name}
-        for report in (plain, plugged)
+        {place: text for place, text in report.revealed.items() if place[0] == case.name} for report in (plain, plugged)
     ]
     for number, _ in accepted:
         revealed[0][case.name, number] = revealed[1][case.name, number]
@@ -88,3 +92,13 @@ def test_a_mistake_is_one_line_without_notes_and_of_readable_length(plugged: Rep
     notes = [text for place, texts in plugged.notes.items() if place[0] == case.name for text in texts]
     assert [text for text in notes if text != forgotten_await] == []
     assert [text for place in places for text in plugged.errors[place] if len(text) > 200] == []
+
+
+def test_the_documentation_shows_what_mypy_prints(tmp_path: Path) -> None:
+    [program] = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs" / "mypy.md").read_text(), re.DOTALL)
+    file = tmp_path / "documented.py"
+    file.write_text(program)
+    report = mypy_with_plugin([file], tmp_path)
+    shown = {n: line.partition("# error: ")[2] for n, line in enumerate(program.splitlines(), 1) if "# error: " in line}
+    assert len(shown) == 9
+    assert {line: [text] for line, text in shown.items()} == {line: at(report, file, line) for _, line in report.errors}

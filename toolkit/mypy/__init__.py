@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 refuse_unsupported_mypy()
 
 # mypy compares this with its cache. By itself it would notice a change to this file only.
-__version__ = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+__version__ = hashlib.sha256(
+    b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
+).hexdigest()
 
 
 def plugin(version: str) -> type[Plugin]:
     """The entry point that mypy calls with its own version."""
-    from toolkit.mypy.plugin import ToolkitPlugin
+    from toolkit.mypy.hooks import ToolkitPlugin
 
     return ToolkitPlugin

@@ -10,7 +10,7 @@ from mypy.subtypes import is_subtype
 from mypy.types import Instance, NoneType, Type, TypedDictType, UnionType, get_proper_type
 
 from toolkit.mypy.checking import Checker
-from toolkit.mypy.wording import did_you_mean, listed, literal_values, quoted, type_text
+from toolkit.mypy.wording import did_you_mean, listed, literal_values, nearest, quoted, type_text
 
 _LISTS = ("builtins.list", "typing.Sequence", "typing.Iterable", "typing.Collection")
 
@@ -28,22 +28,26 @@ class Complaints:
         self.count += 1
 
     def about_keys(
-        self, given: dict[str, Context], known: Iterable[str], required: Iterable[str], call: Context, code: ErrorCode, at: str = ""
+        self,
+        given: dict[str, Context],
+        known: Iterable[str],
+        required: Iterable[str],
+        call: Context,
+        code: ErrorCode,
+        at: str = "",
     ) -> None:
         """Reports unknown and missing keys. A misspelt key counts as given, so that one typo is one line."""
         known, missing = list(known), [key for key in required if key not in given]
         for key, place in given.items():
             if key in known:
                 continue
-            hint = did_you_mean(key, [name for name in known if name not in given])
-            meant = next((name for name in missing if hint and quoted(name) in hint), None)
-            if meant is not None:
-                missing.remove(meant)
-            if not hint:
+            meant = nearest(key, [name for name in known if name not in given])
+            if meant is None:
                 takes = [quoted(at + name) for name in sorted(known)]
                 hint = f"; it takes {listed(takes, 'and')}" if takes else "; it takes none"
-            elif at:
-                hint = hint.replace('"', f'"{at}', 1)
+            else:
+                hint = f"; did you mean {quoted(at + meant)}?"
+                missing = [name for name in missing if name != meant]
             self.report(f"{self._tool} has no argument {quoted(at + key)}{hint}", place, code)
         if missing:
             names = listed([quoted(at + name) for name in missing], "and")

@@ -1,4 +1,4 @@
-"""Toolkit classes: `invoke` is the one that is looked up by signature, and its overloads are dropped before mypy reads them."""
+"""Toolkit classes: the overloads of `invoke` are dropped before mypy reads them, for one that is looked up by signature."""
 
 from __future__ import annotations
 

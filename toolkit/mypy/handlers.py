@@ -11,7 +11,7 @@ from mypy.types import CallableType, FunctionLike, Instance, ProperType, Type, U
 
 from toolkit.mypy.checking import Checker, takes_anything, unpacks
 from toolkit.mypy.keywords import given_arguments
-from toolkit.mypy.wording import did_you_mean, listed, quoted, type_text
+from toolkit.mypy.wording import did_you_mean, listed, nearest, quoted, type_text
 
 _PACK = "toolkit.runtime.catalog.pack.Pack"
 
@@ -29,9 +29,10 @@ def signature_of_bind(ctx: FunctionSigContext) -> FunctionLike:
     for value, name in zip(call.args, call.arg_names, strict=True):
         if name is not None and name not in known:
             wrong += 1
+            meant = nearest(name, missing)
             hint = did_you_mean(name, missing)
             checker.fail(f"This package has no tool {quoted(name)} to bind a handler to{hint}", value, CALL_ARG)
-            missing = [other for other in missing if quoted(other) not in hint]
+            missing = [other for other in missing if other != meant]
     if missing:
         wrong += 1
         names = listed(list(map(quoted, missing)), "and")
@@ -56,7 +57,9 @@ def _text(kind: Type, options: Options) -> str:
     if not isinstance(proper, CallableType):
         return type_text(proper, options)
     answer, is_async = _awaited(get_proper_type(proper.ret_type))
-    takes = [type_text(arg, options) for arg, k in zip(proper.arg_types, proper.arg_kinds, strict=True) if not k.is_star()]
+    takes = [
+        type_text(arg, options) for arg, k in zip(proper.arg_types, proper.arg_kinds, strict=True) if not k.is_star()
+    ]
     return f"{'async ' * is_async}({', '.join(takes)}) -> {type_text(answer, options)}"
 
 

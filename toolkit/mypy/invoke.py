@@ -24,7 +24,7 @@ from mypy.types import (
 
 from toolkit.mypy.arguments import Complaints
 from toolkit.mypy.checking import Checker, Inferred, anything, takes_anything, unpacks
-from toolkit.mypy.wording import did_you_mean, literal_values, quoted, type_text
+from toolkit.mypy.wording import did_you_mean, literal_values, nearest, quoted, type_text
 
 INVOKES = ("toolkit.runtime.call.signatures.Invoke.__call__", "toolkit.runtime.call.signatures.InvokeAsync.__call__")
 _MESSAGE = "toolkit.runtime.output.message.ToolMessage"
@@ -91,7 +91,9 @@ class InvokeCall:
         if isinstance(name, AnyType):
             return self._signature
         literals = literal_values(name)
-        return self._by_literal(literals, name, arguments[0]) if literals else self._by_text(name, names[0], arguments[0])
+        return (
+            self._by_literal(literals, name, arguments[0]) if literals else self._by_text(name, names[0], arguments[0])
+        )
 
     def _unpacked(self, names: Sequence[Expression]) -> CallableType:
         """``*args`` or ``**kwargs``: mypy knows what is inside them, and compares it with one signature."""
@@ -130,15 +132,12 @@ class InvokeCall:
 
     def _by_literal(self, names: Sequence[str], name: ProperType, arguments: Expression) -> CallableType:
         plain = self._checker.infer(arguments)
-        if not isinstance(arguments, DictExpr) and not isinstance(plain.type, AnyType):
-            if is_subtype(plain.type, self._table.json_object):  # the caller vouches for them, and says no more
-                return self._by_text(name, arguments, arguments)
         found = [self._table.find(each) for each in names]
-        if None in found and isinstance(plain.type, AnyType):
+        is_any = isinstance(plain.type, AnyType)
+        vouched = not is_any and is_subtype(plain.type, self._table.json_object)
+        if vouched or is_any and None in found:  # the caller answers for them, also for a tool that joins at run time
             return self._by_text(name, arguments, arguments)
-        if None in found:
-            self._refuse_names(names)
-        answers: list[Type] = []
+        answers = self._refuse_names(names) if None in found else []
         wrong = None in found
         for each, tool in zip(names, found, strict=True):
             if tool is None:
@@ -153,7 +152,9 @@ class InvokeCall:
                 if len(names) == 1:  # nothing of ours to say about them, so mypy itself says it
                     return self._precise(_without_models(wanted), answers)
         if wrong:
-            return takes_anything(self._signature, self._wrap(make_simplified_union(answers)) if answers else anything())
+            return takes_anything(
+                self._signature, self._wrap(make_simplified_union(answers)) if answers else anything()
+            )
         [first, *others] = found
         is_compared = not others and first is not None and self._checker.fits(arguments, first[0])
         return self._precise(first[0] if first is not None and is_compared else anything(), answers)
@@ -188,7 +189,13 @@ class InvokeCall:
     def _depend_on_models(self, wanted: Type) -> None:
         proper = get_proper_type(wanted)
         for item in map(get_proper_type, proper.items if isinstance(proper, UnionType) else [proper]):
-            info = item.fallback.type if isinstance(item, TypedDictType) else item.type if isinstance(item, Instance) else None
+            info = (
+                item.fallback.type
+                if isinstance(item, TypedDictType)
+                else item.type
+                if isinstance(item, Instance)
+                else None
+            )
             self._checker.depend_on([] if info is None else [info.fullname])
 
     # -- what is wrong ---------------------------------------------------------------------------------------------------
@@ -200,11 +207,19 @@ class InvokeCall:
         self._checker.fail(message, self._ctx.context, CALL_OVERLOAD)
         return takes_anything(self._signature, anything())
 
-    def _refuse_names(self, names: Sequence[str]) -> None:
+    def _refuse_names(self, names: Sequence[str]) -> list[Type]:
+        """Reports names that do not exist; returns what the tools that were probably meant return."""
+        answers = []
         for name in names:
-            if name not in self._table.tools:
-                hint = did_you_mean(name, self._table.tools) or "; if it joins at run time, pass JsonObject(...)"
-                self._checker.fail(f"No tool is called {quoted(name)}{hint}", self._ctx.args[0][0], CALL_OVERLOAD)
+            if name in self._table.tools:
+                continue
+            meant = nearest(name, self._table.tools)
+            tool = None if meant is None else self._table.find(meant)
+            hint = did_you_mean(name, self._table.tools) or "; if it joins at run time, pass JsonObject(...)"
+            self._checker.fail(f"No tool is called {quoted(name)}{hint}", self._ctx.args[0][0], CALL_OVERLOAD)
+            if meant is not None and tool is not None:
+                answers.append(self._message(meant, tool[1]))
+        return answers
 
     def _refuse_arguments(self, name: str, arguments: Expression, wanted: Type, plain: Inferred) -> bool:
         """Reports why the arguments do not fit, if we can say more about it than mypy."""
@@ -232,7 +247,11 @@ class InvokeCall:
 def _without_models(wanted: Type) -> Type:
     """Only the TypedDict: with one alternative, mypy says what is wrong inside a dict."""
     proper = get_proper_type(wanted)
-    items = [item for item in proper.items if isinstance(get_proper_type(item), TypedDictType)] if isinstance(proper, UnionType) else []
+    items = (
+        [item for item in proper.items if isinstance(get_proper_type(item), TypedDictType)]
+        if isinstance(proper, UnionType)
+        else []
+    )
     return items[0] if len(items) == 1 else wanted
 
 

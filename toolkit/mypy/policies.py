@@ -52,7 +52,9 @@ class PolicyCall:
         if name == "tools" and isinstance(value, DictExpr):
             keys = [key for key, _ in value.items]
             decision = _decision(wanted)
-            return decision is not None and self._check_names(keys, DICT_ITEM) and self._check_decisions(value, decision)
+            return (
+                decision is not None and self._check_names(keys, DICT_ITEM) and self._check_decisions(value, decision)
+            )
         if name == "tools" and isinstance(value, ListExpr | TupleExpr):
             return self._check_names(value.items, LIST_ITEM)
         return not self._checker.fits(value, wanted) and self._refuse(name, value, wanted)

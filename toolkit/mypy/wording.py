@@ -7,17 +7,23 @@ from collections.abc import Iterable, Sequence
 
 from mypy.messages import format_type_bare
 from mypy.options import Options
-from mypy.types import Instance, LiteralType, NoneType, Type, UnionType, get_proper_type
 from mypy.typeops import make_simplified_union
+from mypy.types import Instance, LiteralType, NoneType, Type, UnionType, get_proper_type
 
 _LISTED = 8
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """``; did you mean "read_file"?`` for a near miss, else nothing; to be appended."""
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The name that was probably meant."""
     # The comparison is quadratic, so the length of the name is limited.
     close = difflib.get_close_matches(name[:200], list(candidates), n=1, cutoff=0.6)
-    return f"; did you mean {quoted(close[0])}?" if close else ""
+    return close[0] if close else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """``; did you mean "read_file"?`` for a near miss, else nothing; to be appended."""
+    close = nearest(name, candidates)
+    return "" if close is None else f"; did you mean {quoted(close)}?"
 
 
 def quoted(name: str) -> str:

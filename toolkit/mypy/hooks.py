@@ -9,8 +9,8 @@ from mypy.options import Options
 from mypy.plugin import AttributeContext, ClassDefContext, FunctionSigContext, MethodSigContext, Plugin
 from mypy.types import FunctionLike, Type
 
-from toolkit.mypy.failures import reported
 from toolkit.mypy.facades import replace_overloads
+from toolkit.mypy.failures import reported
 from toolkit.mypy.handlers import signature_of_bind
 from toolkit.mypy.invoke import INVOKES, signature_of_call
 from toolkit.mypy.keywords import has_tools_as_methods, signature_of_method, signature_of_model
