@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.parse_call import parse_call as parse_call
     from toolkit.runtime.call.runner import CallTool as CallTool
     from toolkit.runtime.call.runner import Runner as Runner
-    from toolkit.runtime.call.signatures import Invoke as Invoke
-    from toolkit.runtime.call.signatures import InvokeAsync as InvokeAsync
-    from toolkit.runtime.call.signatures import Signature as Signature
     from toolkit.runtime.catalog.catalog import Catalog as Catalog
     from toolkit.runtime.catalog.catalog import ToolInfo as ToolInfo
     from toolkit.runtime.catalog.omit import OMIT as OMIT
@@ -36,6 +33,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.pack import Handler as Handler
     from toolkit.runtime.catalog.pack import Pack as Pack
     from toolkit.runtime.catalog.pack import PackSource as PackSource
+    from toolkit.runtime.catalog.signatures import Invoke as Invoke
+    from toolkit.runtime.catalog.signatures import InvokeAsync as InvokeAsync
+    from toolkit.runtime.catalog.signatures import Signature as Signature
     from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
     from toolkit.runtime.context.toolkit_context import ToolkitContext as ToolkitContext
     from toolkit.runtime.output.message import ParsedCall as ParsedCall
@@ -59,10 +59,10 @@ else:
             "toolkit.runtime.call.async_runner": "AsyncRunner CallToolAsync",
             "toolkit.runtime.call.parse_call": "parse_call",
             "toolkit.runtime.call.runner": "CallTool Runner",
-            "toolkit.runtime.call.signatures": "Invoke InvokeAsync Signature",
             "toolkit.runtime.catalog.catalog": "Catalog ToolInfo",
             "toolkit.runtime.catalog.omit": "OMIT Omit",
             "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
+            "toolkit.runtime.catalog.signatures": "Invoke InvokeAsync Signature",
             "toolkit.runtime.context.dynamic": "DynamicContext",
             "toolkit.runtime.context.toolkit_context": "ToolkitContext",
             "toolkit.runtime.output.message": "ParsedCall ToolMessage",

@@ -31,7 +31,7 @@ print(len(package.CATALOG.tools))
 @pytest.mark.slow
 def test_any_number_of_tools_gives_a_package_that_runs(tmp_path: Path, count: int) -> None:
     project = Project(tmp_path, many_tools(count))
-    assert len(project.generate()) == 11 + count
+    assert len(project.generate()) == 12 + count
     assert project.python(IMPORT_ALL).stdout.strip() == str(count)
 
 
@@ -347,7 +347,7 @@ def test_the_names_of_the_facades_are_all_taken(tmp_path: Path) -> None:
             if isinstance(node, ast.ImportFrom):
                 found |= {alias.asname or alias.name for alias in node.names}
     for name in found:
-        with pytest.raises(SetupError, match=r"'class' must not be|'class' makes"):
+        with pytest.raises(SetupError, match=r"'class' must not be|'class' makes|'class' must be a class name"):
             Project(tmp_path / name, [tool("alpha")], **{"class": name}).generate()
 
 

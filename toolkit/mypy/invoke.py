@@ -26,7 +26,10 @@ from toolkit.mypy.arguments import Complaints
 from toolkit.mypy.checking import Checker, Inferred, anything, takes_anything, unpacks
 from toolkit.mypy.wording import did_you_mean, literal_values, nearest, quoted, type_text
 
-INVOKES = ("toolkit.runtime.call.signatures.Invoke.__call__", "toolkit.runtime.call.signatures.InvokeAsync.__call__")
+INVOKES = (
+    "toolkit.runtime.catalog.signatures.Invoke.__call__",
+    "toolkit.runtime.catalog.signatures.InvokeAsync.__call__",
+)
 _MESSAGE = "toolkit.runtime.output.message.ToolMessage"
 
 
@@ -36,7 +39,7 @@ def signature_of_call(ctx: MethodSigContext) -> FunctionLike:
     return ctx.default_signature if table is None else InvokeCall(ctx, table).signature()
 
 
-class Table:
+class SignatureTable:
     """The signatures of one toolkit class."""
 
     def __init__(self, info: TypeInfo, tools: TypedDictType, dynamic: Instance) -> None:
@@ -53,7 +56,7 @@ class Table:
         return found.args[0], found.args[1]
 
 
-def _table(invoke: Type) -> Table | None:
+def _table(invoke: Type) -> SignatureTable | None:
     """The table that an `Invoke[...]` is about."""
     invoke = get_proper_type(invoke)
     holder = get_proper_type(invoke.args[0]) if isinstance(invoke, Instance) and invoke.args else None
@@ -62,7 +65,7 @@ def _table(invoke: Type) -> Table | None:
     tools, dynamic = (_declared(holder.type, name) for name in ("tools", "known_at_run_time"))
     if not isinstance(tools, TypedDictType) or not isinstance(dynamic, Instance) or len(dynamic.args) != 2:
         return None
-    return Table(holder.type, tools, dynamic)
+    return SignatureTable(holder.type, tools, dynamic)
 
 
 def _declared(info: TypeInfo, name: str) -> ProperType | None:
@@ -73,7 +76,7 @@ def _declared(info: TypeInfo, name: str) -> ProperType | None:
 class InvokeCall:
     """One call of `invoke`."""
 
-    def __init__(self, ctx: MethodSigContext, table: Table) -> None:
+    def __init__(self, ctx: MethodSigContext, table: SignatureTable) -> None:
         self._ctx = ctx
         self._table = table
         self._signature = ctx.default_signature
@@ -107,11 +110,10 @@ class InvokeCall:
 
     def _by_text(self, name: ProperType, place: Expression, arguments: Expression) -> CallableType:
         text, wanted = self._signature.arg_types[0], self._table.json_object
-        answer = self._wrap(self._table.any_message)
         if not is_subtype(name, text):
             given = type_text(name, self._checker.options)
             self._checker.fail(f"The name of a tool must be str, not {given}", place, CALL_OVERLOAD)
-            return takes_anything(self._signature, answer)
+            return takes_anything(self._signature, anything())
         if not self._checker.fits(arguments, wanted):
             found = self._checker.infer(arguments)
             way_out = "JsonObject({...})" if isinstance(arguments, DictExpr) else "JsonObject(...)"
@@ -121,7 +123,7 @@ class InvokeCall:
                 arguments,
                 CALL_OVERLOAD,
             )
-            return takes_anything(self._signature, answer)
+            return takes_anything(self._signature, anything())
         return self._known_at_run_time()
 
     def _known_at_run_time(self) -> CallableType:

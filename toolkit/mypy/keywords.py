@@ -17,7 +17,7 @@ from toolkit.mypy.wording import quoted
 _CALL_TOOL = ("toolkit.runtime.call.runner.CallTool", "toolkit.runtime.call.async_runner.CallToolAsync")
 
 
-class Given(NamedTuple):
+class GivenArgument(NamedTuple):
     """One argument of a call, and the type that the signature wants for it."""
 
     name: str
@@ -66,9 +66,9 @@ def _check(ctx: MethodSigContext | FunctionSigContext, called: str) -> CallableT
     return takes_anything(signature) if complaints.count else signature
 
 
-def given_arguments(call: CallExpr, signature: CallableType) -> Iterator[Given]:
+def given_arguments(call: CallExpr, signature: CallableType) -> Iterator[GivenArgument]:
     """The arguments that are passed by a keyword that the signature has."""
     wanted = dict(zip(signature.arg_names, signature.arg_types, strict=True))
     for value, name in zip(call.args, call.arg_names, strict=True):
         if name is not None and name in wanted:
-            yield Given(name, value, wanted[name])
+            yield GivenArgument(name, value, wanted[name])
