@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .models.tree import TreeArgs, TreeInput, TreeOutput
     from .models.webfetch import WebfetchArgs, WebfetchInput, WebfetchOutput
     from .models.write_file import WriteFileArgs, WriteFileInput, WriteFileOutput
+    from .signatures import ToolkitInvoke as _Invoke
     from .unions import AnyToolMessage
 
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN",)
@@ -446,6 +447,7 @@ class Toolkit(Runner):
         return Tools(self._call_tool)
 
     if TYPE_CHECKING:
+        _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
         @overload
         def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
         @overload

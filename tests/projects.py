@@ -70,9 +70,7 @@ _SECONDS = 3600
 """Nothing may hang forever; type checkers over the whole corpus take minutes on an idle machine."""
 
 # All tests of a worker share one mypy cache for pydantic and for our own code.
-_SHARED_CACHE = {
-    "MYPY_CACHE_DIR": str(REPOSITORY / ".mypy_cache" / "tests" / os.environ.get("PYTEST_XDIST_WORKER", "main"))
-}
+SHARED_CACHE = REPOSITORY / ".mypy_cache" / "tests" / os.environ.get("PYTEST_XDIST_WORKER", "main")
 
 
 class Project:
@@ -144,4 +142,10 @@ def run_on_terminal(command: Sequence[str], folder: Path, typed: bytes = b"") ->
 
 def _environment(folder: Path) -> dict[str, str]:
     places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
-    return {**os.environ, "PYTHONPATH": places, "MYPYPATH": places, "NO_COLOR": "1", **_SHARED_CACHE}
+    return {
+        **os.environ,
+        "PYTHONPATH": places,
+        "MYPYPATH": places,
+        "NO_COLOR": "1",
+        "MYPY_CACHE_DIR": str(SHARED_CACHE),
+    }

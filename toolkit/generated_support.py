@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.pack import Handler as Handler
     from toolkit.runtime.catalog.pack import Pack as Pack
     from toolkit.runtime.catalog.pack import PackSource as PackSource
+    from toolkit.runtime.catalog.signatures import Invoke as Invoke
+    from toolkit.runtime.catalog.signatures import InvokeAsync as InvokeAsync
+    from toolkit.runtime.catalog.signatures import Signature as Signature
     from toolkit.runtime.catalog.unmatched import ArgsOfNoTool as ArgsOfNoTool
     from toolkit.runtime.catalog.unmatched import JsonObjectForUnknownName as JsonObjectForUnknownName
     from toolkit.runtime.catalog.unmatched import NameOfNoTool as NameOfNoTool
@@ -74,6 +77,7 @@ else:
             "toolkit.runtime.catalog.catalog": "Catalog ToolInfo",
             "toolkit.runtime.catalog.omit": "OMIT Omit send_only_given",
             "toolkit.runtime.catalog.pack": "Handler Pack PackSource",
+            "toolkit.runtime.catalog.signatures": "Invoke InvokeAsync Signature",
             "toolkit.runtime.catalog.unmatched": "ArgsOfNoTool JsonObjectForUnknownName NameOfNoTool",
             "toolkit.runtime.context.dynamic": "DynamicContext",
             "toolkit.runtime.context.profile": "Profile",

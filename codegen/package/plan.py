@@ -24,7 +24,8 @@ from toolkit.codegen.package.python_names import ToolNames, name_tools
 from toolkit.codegen.package.render import modules
 from toolkit.codegen.package.render.facade import ASYNC, SYNC, Surface, render_facade
 from toolkit.codegen.package.render.imported import imports_with_tools, list_packs, render_imported
-from toolkit.codegen.package.render.profile import render_profile
+from toolkit.codegen.package.render.profile import profile_signatures, render_profile
+from toolkit.codegen.package.render.signatures import SignatureTable, render_signatures
 from toolkit.codegen.package.rows import Row, make_row, name_pointer
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.codegen.settings import Settings
@@ -270,6 +271,13 @@ def _render_package_files(settings: Settings, rows: list[Row], included: list[Ro
         "models/__init__.py": modules.header("One module per tool, imported when it is used.", future=False),
         "names.py": modules.render_names(everything),
         "unions.py": modules.render_unions(everything, package),
+        "signatures.py": render_signatures(
+            [
+                SignatureTable(class_name, everything, "unions", "AnyToolMessage"),
+                *map(profile_signatures, profiles),
+            ],
+            package,
+        ),
         "context.py": modules.render_context(),
         "catalog.py": modules.render_catalog(everything, package),
         "bind.py": modules.render_bind(rows, package),

@@ -24,6 +24,7 @@ _ORDER: Final = (
     "models/",
     "names.py",
     "unions.py",
+    "signatures.py",
     "context.py",
     "catalog.py",
     "bind.py",

@@ -347,7 +347,7 @@ def test_the_names_of_the_facades_are_all_taken(tmp_path: Path) -> None:
             if isinstance(node, ast.ImportFrom):
                 found |= {alias.asname or alias.name for alias in node.names}
     for name in found:
-        with pytest.raises(SetupError, match=r"'class' must not be|'class' makes"):
+        with pytest.raises(SetupError, match=r"'class' must not be|'class' makes|'class' must be a class name"):
             Project(tmp_path / name, [tool("alpha")], **{"class": name}).generate()
 
 

@@ -85,6 +85,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.visible",
     ),
     "toolkit/cli": ("toolkit.errors", "toolkit.cli", "toolkit.visible"),
+    # runs inside mypy only
+    "toolkit/mypy": ("toolkit.mypy",),
     "toolkit/__init__.py": ("toolkit.lazy_exports",),
     "toolkit/__main__.py": ("toolkit.cli",),
     "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.jsonschema", "toolkit.spec", "toolkit.models.enforce"),
@@ -160,6 +162,8 @@ TOUCH_THE_SYSTEM = {
     "toolkit/guard",
     # for people at the command line and for specs at build time
     "toolkit/cli", "toolkit/spec", "codegen",
+    # a digest of its own files
+    "toolkit/mypy/__init__.py",
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context/toolkit_context.py",
     # the private state directory, and the audit log outside every root
@@ -229,6 +233,12 @@ def test_only_the_guard_touches_the_system_for_a_tool(file: Path) -> None:
         if isinstance(node, ast.Name) and node.id in ("open", "__import__", "eval", "exec")
     ]
     assert not opened
+
+
+def test_nothing_imports_the_mypy_plugin() -> None:
+    for file in sources():
+        if file.relative_to(REPOSITORY).parts[:2] != ("toolkit", "mypy"):
+            assert not [name for name in imports(file) if below(name, ("mypy", "toolkit.mypy"))], file
 
 
 def test_run_time_never_imports_the_generator() -> None:

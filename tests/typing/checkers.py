@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from tests.projects import DOWNSTREAM, REPOSITORY, run
+from tests.projects import DOWNSTREAM, REPOSITORY, SHARED_CACHE, run
 
 BIN = Path(sys.executable).parent
 
@@ -23,6 +23,7 @@ class Report:
 
     errors: dict[tuple[str, int], list[str]] = field(default_factory=lambda: defaultdict(list))
     revealed: dict[tuple[str, int], str] = field(default_factory=dict)
+    notes: dict[tuple[str, int], list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, file: str, line: int, is_error: bool, message: str) -> None:
         place = (Path(file).name, line)
@@ -31,6 +32,8 @@ class Report:
             self.revealed[place] = plain(found[1])
         elif is_error:
             self.errors[place].append(message)
+        else:
+            self.notes[place].append(message)
 
 
 _REVEALED = re.compile(
@@ -44,13 +47,13 @@ def plain(type_text: str) -> str:
     return re.sub(r"(?<![\w'])(?:\w+\.)+(?=\w)", "", type_text.replace('"', "'")).rstrip("?")
 
 
-def mypy(files: Sequence[Path], folder: Path, *options: str) -> Report:
+def mypy(files: Sequence[Path], folder: Path, *options: str, settings: str = "") -> Report:
     command = [
         str(BIN / "mypy"),
         "--strict",
         "--no-pretty",
         "--show-error-codes",
-        "--config-file=",
+        f"--config-file={settings}",
         *options,
     ]
     done = run([*command, *map(str, files)], folder, check=False)
@@ -58,6 +61,14 @@ def mypy(files: Sequence[Path], folder: Path, *options: str) -> Report:
     checked = re.search(r"(\d+) source files?\)?$", done.stdout)
     _require_complete_run(done, report, files, int(checked[1]) if checked else 0)
     return report
+
+
+def mypy_with_plugin(files: Sequence[Path], folder: Path, *options: str) -> Report:
+    settings = folder / "mypy-plugin.ini"
+    settings.write_text("[mypy]\nplugins = toolkit.mypy\n")
+    # mypy drops a cache that was written with other plugins.
+    cache = f"--cache-dir={SHARED_CACHE}-plugin"
+    return mypy(files, folder, cache, *options, settings=str(settings))
 
 
 def pyright(files: Sequence[Path], folder: Path, mode: str = "strict") -> Report:
@@ -131,4 +142,10 @@ def _lines(output: str, pattern: str, errors: str, order: tuple[int, ...] = (0, 
 
 
 Checker = Callable[[Sequence[Path], Path], Report]
-CHECKERS: dict[str, Checker] = {"mypy": mypy, "pyright": pyright, "pyrefly": pyrefly, "ty": ty}
+CHECKERS: dict[str, Checker] = {
+    "mypy": mypy,
+    "mypy with plugin": mypy_with_plugin,
+    "pyright": pyright,
+    "pyrefly": pyrefly,
+    "ty": ty,
+}

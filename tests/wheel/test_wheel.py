@@ -86,6 +86,9 @@ def test_a_project_needs_only_the_wheel(installed: Installed, tmp_path: Path) ->
     assert "files changed" in installed.run("toolkit", "generate").stdout
     assert installed.run("toolkit", "check").stdout == "acme/generated: up to date\n"
     installed.run("python", "-m", "mypy", "--strict", "agent.py", "acme")
+    plugin = tmp_path / "mypy.ini"
+    plugin.write_text("[mypy]\nplugins = toolkit.mypy\n")
+    installed.run("python", "-m", "mypy", "--strict", f"--config-file={plugin}", "agent.py", "acme")
     (tmp_path / "note.txt").write_text("a note\n")
     printed = installed.run("python", "agent.py", str(tmp_path)).stdout.splitlines()
     assert printed[:2] == ["5 a note 6 ['a', 'cat']", "INVALID_TOOL_ARGUMENTS"]

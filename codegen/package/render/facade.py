@@ -123,6 +123,7 @@ def render_facade(rows: Sequence[Row], package: str, surface: Surface, packs: Se
     names = FacadeNames(rows)
     body = _body(rows, names, surface, packs, flavour)
     context_import, message_import = surface.imports
+    invoke = f"{flavour.prefix}{surface.class_name}Invoke"
     profile = surface.profile
     own = "" if profile is None else f"from .{profile.module} import {profile.constant}\n"
     title = "The typed async Toolkit." if flavour is ASYNC else "The typed Toolkit."
@@ -144,7 +145,8 @@ from .catalog import CATALOG
 if TYPE_CHECKING:
     from toolkit.generated_support import {_list_checked(rows)}
 
-{context_import}{_imports(rows, names, package)}{message_import}
+{context_import}{_imports(rows, names, package)}    from .signatures import {invoke} as _Invoke
+{message_import}
 {body}"""
 
 
@@ -178,6 +180,7 @@ class {name}({flavour.runner}):
         return {tools}(self._call_tool)
 
     if TYPE_CHECKING:
+        _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
 {_invoke(rows, names, surface.message, flavour)}
 
         {flavour.define} execute_raw(self, name: str, text: str) -> {surface.message}:

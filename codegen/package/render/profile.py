@@ -8,6 +8,7 @@ from toolkit.codegen.package.profiles import PlannedProfile
 from toolkit.codegen.package.render.facade import ASYNC, SYNC, Surface, render_facade
 from toolkit.codegen.package.render.literal import literal
 from toolkit.codegen.package.render.modules import header, model_imports, render_message_union
+from toolkit.codegen.package.render.signatures import SignatureTable
 
 
 def render_profile(profile: PlannedProfile, package: str, packs: Sequence[str]) -> dict[str, str]:
@@ -18,6 +19,12 @@ def render_profile(profile: PlannedProfile, package: str, packs: Sequence[str]) 
         f"{module}_facade.py": render_facade(profile.rows, package, surface, packs, SYNC),
         f"{module}_async_facade.py": render_facade(profile.rows, package, surface, packs, ASYNC),
     }
+
+
+def profile_signatures(profile: PlannedProfile) -> SignatureTable:
+    """The table of one profile for the mypy plugin."""
+    stem = profile.settings.stem
+    return SignatureTable(f"{stem}Toolkit", profile.rows, profile.settings.module, f"{stem}ToolMessage")
 
 
 def _render_types(profile: PlannedProfile, package: str) -> str:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.tree import TreeArgs, TreeInput, TreeOutput
     from toolkit.generated.models.webfetch import WebfetchArgs, WebfetchInput, WebfetchOutput
     from toolkit.generated.models.write_file import WriteFileArgs, WriteFileInput, WriteFileOutput
+    from .signatures import AsyncAcmeToolkitInvoke as _Invoke
     from .unions import AnyToolMessage
 
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME", "acme.functions:*", "acme.generated.imported:MATHS")
@@ -603,6 +604,7 @@ class AsyncAcmeToolkit(AsyncRunner):
         return AsyncTools(self._call_tool)
 
     if TYPE_CHECKING:
+        _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
         @overload
         async def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
         @overload

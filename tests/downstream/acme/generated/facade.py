@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.tree import TreeArgs, TreeInput, TreeOutput
     from toolkit.generated.models.webfetch import WebfetchArgs, WebfetchInput, WebfetchOutput
     from toolkit.generated.models.write_file import WriteFileArgs, WriteFileInput, WriteFileOutput
+    from .signatures import AcmeToolkitInvoke as _Invoke
     from .unions import AnyToolMessage
 
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME", "acme.functions:*", "acme.generated.imported:MATHS")
@@ -598,6 +599,7 @@ class AcmeToolkit(Runner):
         return Tools(self._call_tool)
 
     if TYPE_CHECKING:
+        _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
         @overload
         def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
         @overload

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .models.count_words import CountWordsArgs, CountWordsInput, CountWordsOutput
     from toolkit.generated.models.grep import GrepArgs, GrepInput, GrepOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
+    from .signatures import AsyncReviewerToolkitInvoke as _Invoke
 
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME", "acme.functions:*", "acme.generated.imported:MATHS")
 
@@ -122,6 +123,7 @@ class AsyncReviewerToolkit(AsyncRunner):
         return AsyncReviewerTools(self._call_tool)
 
     if TYPE_CHECKING:
+        _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
         @overload
         async def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
         @overload

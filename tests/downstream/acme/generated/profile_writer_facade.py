@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.edit import EditArgs, EditInput, EditOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
     from toolkit.generated.models.write_file import WriteFileArgs, WriteFileInput, WriteFileOutput
+    from .signatures import WriterToolkitInvoke as _Invoke
 
 PACKS: tuple[str, ...] = ("toolkit.builtin:BUILTIN", "acme.tools:ACME", "acme.functions:*", "acme.generated.imported:MATHS")
 
@@ -127,6 +128,7 @@ class WriterToolkit(Runner):
         return WriterTools(self._call_tool)
 
     if TYPE_CHECKING:
+        _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
         @overload
         def invoke(self, name: NameOfNoTool, args: ArgsOfNoTool) -> Any: ...
         @overload
