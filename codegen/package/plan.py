@@ -25,7 +25,7 @@ from toolkit.codegen.package.render import modules
 from toolkit.codegen.package.render.facade import ASYNC, SYNC, Surface, render_facade
 from toolkit.codegen.package.render.imported import imports_with_tools, list_packs, render_imported
 from toolkit.codegen.package.render.profile import profile_signatures, render_profile
-from toolkit.codegen.package.render.signatures import SignatureTable, render_signatures
+from toolkit.codegen.package.render.signatures import ToolkitSignatures, render_signatures
 from toolkit.codegen.package.rows import Row, make_row, name_pointer
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.codegen.settings import Settings
@@ -273,7 +273,7 @@ def _render_package_files(settings: Settings, rows: list[Row], included: list[Ro
         "unions.py": modules.render_unions(everything, package),
         "signatures.py": render_signatures(
             [
-                SignatureTable(class_name, everything, "unions", "AnyToolMessage"),
+                ToolkitSignatures(class_name, everything, "unions", "AnyToolMessage"),
                 *map(profile_signatures, profiles),
             ],
             package,

@@ -8,7 +8,7 @@ from toolkit.codegen.package.profiles import PlannedProfile
 from toolkit.codegen.package.render.facade import ASYNC, SYNC, Surface, render_facade
 from toolkit.codegen.package.render.literal import literal
 from toolkit.codegen.package.render.modules import header, model_imports, render_message_union
-from toolkit.codegen.package.render.signatures import SignatureTable
+from toolkit.codegen.package.render.signatures import ToolkitSignatures
 
 
 def render_profile(profile: PlannedProfile, package: str, packs: Sequence[str]) -> dict[str, str]:
@@ -21,10 +21,10 @@ def render_profile(profile: PlannedProfile, package: str, packs: Sequence[str]) 
     }
 
 
-def profile_signatures(profile: PlannedProfile) -> SignatureTable:
+def profile_signatures(profile: PlannedProfile) -> ToolkitSignatures:
     """The table of one profile for the mypy plugin."""
     stem = profile.settings.stem
-    return SignatureTable(f"{stem}Toolkit", profile.rows, profile.settings.module, f"{stem}ToolMessage")
+    return ToolkitSignatures(f"{stem}Toolkit", profile.rows, profile.settings.module, f"{stem}ToolMessage")
 
 
 def _render_types(profile: PlannedProfile, package: str) -> str:

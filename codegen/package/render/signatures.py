@@ -11,7 +11,7 @@ from toolkit.codegen.package.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
-class SignatureTable:
+class ToolkitSignatures:
     """The tools of one toolkit class, and the union of their messages: its module in the package, and its name."""
 
     class_name: str
@@ -20,7 +20,7 @@ class SignatureTable:
     message: str
 
 
-def render_signatures(tables: Sequence[SignatureTable], package: str) -> str:
+def render_signatures(tables: Sequence[ToolkitSignatures], package: str) -> str:
     """The module, with a table for each toolkit class; the keys of a table are the names on the wire."""
     rows = sorted({row.name: row for table in tables for row in table.rows}.values(), key=lambda row: row.name)
     models = model_imports(rows, package, ("Args", "Input", "Output"))
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 {texts}"""
 
 
-def _table(table: SignatureTable) -> str:
+def _table(table: ToolkitSignatures) -> str:
     class_name = table.class_name
     entries = "".join(f"            {literal(row.name)}: {_signature(row)},\n" for row in table.rows)
     tools = f"{{\n{entries}        }}" if table.rows else "{}"
