@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.mark.slow
 def test_generate_then_check_then_a_stale_package(project: Project) -> None:
     first = toolkit(project.root, "generate")
-    assert (first.returncode, first.stdout) == (0, "acme/generated: 13 files changed\n")
+    assert (first.returncode, first.stdout) == (0, "acme/generated: 15 files changed\n")
     assert toolkit(project.root, "generate").stdout == "acme/generated: nothing to do\n"
     fine = toolkit(project.root, "check")
     assert (fine.returncode, fine.stdout) == (0, "acme/generated: up to date\n")
@@ -71,7 +71,7 @@ from toolkit.cli.app import app
 app([*sys.argv[1:]], standalone_mode=False)
 print(sorted(name for name in sys.modules if name.startswith(("toolkit.codegen", "datamodel_code_generator", "yaml"))))
 """
-    settings = ["", ".imports", ".imports.settings", ".package", ".package.fixed_names", ".settings"]
+    settings = ["", ".imports", ".imports.settings", ".package", ".package.fixed_names", ".profile_settings", ".settings"]
     expected = str([f"toolkit.codegen{name}" for name in settings])
     for command in (["tools"], ["describe", "beta"]):
         done = run([sys.executable, "-c", code, *command], project.root)

@@ -31,7 +31,7 @@ print(len(package.CATALOG.tools))
 @pytest.mark.slow
 def test_any_number_of_tools_gives_a_package_that_runs(tmp_path: Path, count: int) -> None:
     project = Project(tmp_path, many_tools(count))
-    assert len(project.generate()) == 12 + count
+    assert len(project.generate()) == 13 + count
     assert project.python(IMPORT_ALL).stdout.strip() == str(count)
 
 

@@ -46,7 +46,7 @@ def test_the_rest_of_the_package_stays_as_it_is(tmp_path: Path) -> None:
     project.generate()
     before, after = without.files(), project.files()
     assert {path for path in after if before.get(path) != after[path]} == {
-        "__init__.py", "profile_reviewer.py", "profile_reviewer_async_facade.py", "profile_reviewer_facade.py",
+        "__init__.py", "_exports.py", "signatures.py", "profile_reviewer.py", "profile_reviewer_async_facade.py", "profile_reviewer_facade.py",
     }  # fmt: skip
 
 
