@@ -48,6 +48,10 @@ def _run_mypy(folder: Path) -> list[str]:
     return [str(BIN / "mypy"), "--strict", "--no-pretty", "--config-file=", FILE]
 
 
+def _run_mypy_with_plugin(folder: Path) -> list[str]:
+    return [str(BIN / "mypy"), "--strict", "--no-pretty", "--config-file=plugin.ini", FILE]
+
+
 def _run_pyright(folder: Path) -> list[str]:
     return [str(BIN / "pyright"), "--pythonpath", sys.executable]
 
@@ -78,6 +82,12 @@ SPEAKERS = (
         r"(?m)^(?=ERROR )",
     ),
     Speaker("ty", {}, _run_ty, r"(?m)^(?=\S+: error\[)"),
+    Speaker(
+        "mypy with plugin",
+        {"plugin.ini": "[mypy]\nplugins = toolkit.mypy\n"},
+        _run_mypy_with_plugin,
+        r"(?m)^(?=\S+: error:)",
+    ),
 )
 """All checkers of the page, in its order."""
 
