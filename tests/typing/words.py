@@ -131,7 +131,7 @@ A call of `invoke` that fits no tool is two lines under mypy: the name is not a 
 arguments are not `ArgsOfTheNamedTool`. Compare the
 name with the tools, and the keys with the tool's `Args` type (`ReadFileArgs` for `read_file`); `toolkit.tools.read_file(...)`
 takes the same arguments as keywords, and checkers name the wrong one. Pyright names the types that the tool takes, and
-`JsonObjectForUnknownName` if no tool has the name.
+`JsonObjectForUnknownName` if no tool has the name. With the [plugin](mypy.md), mypy names the mistake in one line.
 
 Say the type of a variable that holds arguments:
 
