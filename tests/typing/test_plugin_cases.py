@@ -57,7 +57,7 @@ def at(report: Report, case: Path, line: int) -> list[str]:
 
 
 def first_lines_of_calls(case: Path) -> dict[int, int]:
-    """Of calls that are written over several lines: the overloads report at the first, the plugin where the mistake is."""
+    """Of calls that are written over several lines: the overloads report at the arguments, the plugin where the mistake is."""
     statements = [node for node in ast.walk(ast.parse(case.read_text())) if isinstance(node, ast.Expr)]
     return {n: call.lineno for call in statements for n in range(call.lineno, (call.end_lineno or call.lineno) + 1)}
 
