@@ -48,7 +48,7 @@ def call(toolkit: AcmeToolkit) -> None:
 
 def build() -> DrawInput:
     text = DrawInputText(kind="text", chars="x")
-    DrawInput(node=text, tree={"no": 1})  # error in mypy and pyright; the others do not check the arguments of this class
+    DrawInput(node=text, tree={"no": 1})  # error in mypy, mypy with plugin and pyright; the others do not check the arguments of this class
     return DrawInput(node=DrawInputFrame(kind="frame", children=[text]), tree=[1, [2]])
 
 

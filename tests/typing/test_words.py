@@ -28,6 +28,10 @@ def test_mypy_says_a_line_for_each_argument(said: dict[str, dict[str, str]]) -> 
     assert lines == {title: 1 if ".lines" in code or "Policy" in code else 2 for title, code in MISTAKES.items()}
 
 
+def test_mypy_with_the_plugin_says_one_line_for_each_mistake(said: dict[str, dict[str, str]]) -> None:
+    assert {words.count("\n") for words in said["mypy with plugin"].values()} == {1}
+
+
 def test_mypy_reports_nothing_more_about_a_wrong_call(said: dict[str, dict[str, str]]) -> None:
     assert "union-attr" not in "".join(said["mypy"].values())
 

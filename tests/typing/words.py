@@ -48,6 +48,10 @@ def _run_mypy(folder: Path) -> list[str]:
     return [str(BIN / "mypy"), "--strict", "--no-pretty", "--config-file=", FILE]
 
 
+def _run_mypy_with_plugin(folder: Path) -> list[str]:
+    return [str(BIN / "mypy"), "--strict", "--no-pretty", "--config-file=plugin.ini", FILE]
+
+
 def _run_pyright(folder: Path) -> list[str]:
     return [str(BIN / "pyright"), "--pythonpath", sys.executable]
 
@@ -78,6 +82,12 @@ SPEAKERS = (
         r"(?m)^(?=ERROR )",
     ),
     Speaker("ty", {}, _run_ty, r"(?m)^(?=\S+: error\[)"),
+    Speaker(
+        "mypy with plugin",
+        {"plugin.ini": "[mypy]\nplugins = toolkit.mypy\n"},
+        _run_mypy_with_plugin,
+        r"(?m)^(?=\S+: error:)",
+    ),
 )
 """All checkers of the page, in its order."""
 
@@ -121,7 +131,7 @@ A call of `invoke` that fits no tool is two lines under mypy: the name is not a 
 arguments are not `ArgsOfTheNamedTool`. Compare the
 name with the tools, and the keys with the tool's `Args` type (`ReadFileArgs` for `read_file`); `toolkit.tools.read_file(...)`
 takes the same arguments as keywords, and checkers name the wrong one. Pyright names the types that the tool takes, and
-`JsonObjectForUnknownName` if no tool has the name.
+`JsonObjectForUnknownName` if no tool has the name. With the [plugin](mypy.md), mypy names the mistake in one line.
 
 Say the type of a variable that holds arguments:
 

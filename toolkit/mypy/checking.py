@@ -55,6 +55,11 @@ class Checker:
             self._checker.tree.plugin_deps.setdefault(make_trigger(name), set()).add(target)
             self._checker.module_refs.add(name.rpartition(".")[0])
 
+    def classes_beside(self, info: TypeInfo) -> list[TypeInfo]:
+        """All classes of the module that defines a class."""
+        nodes = [symbol.node for symbol in self._checker.modules[info.module_name].names.values()]
+        return [node for node in nodes if isinstance(node, TypeInfo)]
+
     def named(self, fullname: str, arguments: Sequence[Type]) -> ProperType:
         """A class of ours with its type arguments. Its module is loaded, because generated code imports it."""
         module, _, name = fullname.rpartition(".")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mypy.erasetype import erase_type
 from mypy.errorcodes import ARG_TYPE, CALL_OVERLOAD
 from mypy.nodes import CallExpr, DictExpr, Expression, TypeInfo, Var
 from mypy.plugin import MethodSigContext
@@ -60,12 +61,14 @@ def _table(invoke: Type) -> SignatureTable | None:
     """The table that an `Invoke[...]` is about."""
     invoke = get_proper_type(invoke)
     holder = get_proper_type(invoke.args[0]) if isinstance(invoke, Instance) and invoke.args else None
-    if not isinstance(holder, Instance):
-        return None
-    tools, dynamic = (_declared(holder.type, name) for name in ("tools", "known_at_run_time"))
+    return _read_table(holder.type) if isinstance(holder, Instance) else None
+
+
+def _read_table(info: TypeInfo) -> SignatureTable | None:
+    tools, dynamic = (_declared(info, name) for name in ("tools", "known_at_run_time"))
     if not isinstance(tools, TypedDictType) or not isinstance(dynamic, Instance) or len(dynamic.args) != 2:
         return None
-    return SignatureTable(holder.type, tools, dynamic)
+    return SignatureTable(info, tools, dynamic)
 
 
 def _declared(info: TypeInfo, name: str) -> ProperType | None:
@@ -92,7 +95,7 @@ class InvokeCall:
             return self._refuse_count(names[0] if names else None)
         name = self._checker.infer(names[0]).type
         if isinstance(name, AnyType):
-            return self._signature
+            return self._by_any(name, names[0], arguments[0])
         literals = literal_values(name)
         return (
             self._by_literal(literals, name, arguments[0]) if literals else self._by_text(name, names[0], arguments[0])
@@ -125,6 +128,23 @@ class InvokeCall:
             )
             return takes_anything(self._signature, anything())
         return self._known_at_run_time()
+
+    def _by_any(self, name: AnyType, place: Expression, arguments: Expression) -> CallableType:
+        """A name of type ``Any`` may be that of each tool that takes the arguments, as for the overloads."""
+        plain = self._checker.infer(arguments)
+        if isinstance(plain.type, AnyType):
+            return self._signature
+        found = [(each, self._table.find(each)) for each in self._table.tools]
+        answers = [
+            self._answers(each, tool[1], plain)
+            for each, tool in found
+            if tool is not None and self._accepts(plain, arguments, tool[0])
+        ]
+        if not answers or is_subtype(plain.type, self._table.json_object):
+            return self._by_text(name, place, arguments)
+        if len(answers) == 1:
+            return self._precise(anything(), answers[0])
+        return self._signature.copy_modified(ret_type=erase_type(self._wrap(answers[0][0])))
 
     def _known_at_run_time(self) -> CallableType:
         kinds = [self._signature.arg_types[0], self._table.json_object]
@@ -215,6 +235,10 @@ class InvokeCall:
         for name in names:
             if name in self._table.tools:
                 continue
+            if self._is_outside_the_profile(name):
+                message = f"The profile of this toolkit has no tool {quoted(name)}"
+                self._checker.fail(message, self._ctx.args[0][0], ARG_TYPE)
+                continue
             meant = nearest(name, self._table.tools)
             tool = None if meant is None else self._table.find(meant)
             hint = did_you_mean(name, self._table.tools) or "; if it joins at run time, pass JsonObject(...)"
@@ -222,6 +246,13 @@ class InvokeCall:
             if meant is not None and tool is not None:
                 answers.append(self._message(meant, tool[1]))
         return answers
+
+    def _is_outside_the_profile(self, name: str) -> bool:
+        """Whether another toolkit of the same package has a tool, so that this one is of a profile."""
+        others = filter(None, map(_read_table, self._checker.classes_beside(self._table.info)))
+        having = next((table for table in others if name in table.tools), None)
+        self._checker.depend_on(having.classes if having is not None else ())
+        return having is not None
 
     def _refuse_arguments(self, name: str, arguments: Expression, wanted: Type, plain: Inferred) -> bool:
         """Reports why the arguments do not fit, if we can say more about it than mypy."""

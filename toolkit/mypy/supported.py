@@ -11,6 +11,7 @@ OLDEST: Final = (2, 4)
 TESTED: Final = "2.4"
 PARTS: Final[dict[str, tuple[str, ...]]] = {
     "mypy.checker": ("TypeChecker.fail", "TypeChecker.get_expression_type", "TypeChecker.local_type_map"),
+    "mypy.erasetype": ("erase_type",),
     "mypy.errorcodes": ("ARG_TYPE", "CALL_ARG", "CALL_OVERLOAD", "DICT_ITEM", "LIST_ITEM", "UNION_ATTR"),
     "mypy.messages": ("MessageBuilder.filter_errors", "format_type_bare"),
     "mypy.nodes": ("MypyFile.plugin_deps",),

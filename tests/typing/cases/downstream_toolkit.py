@@ -2,7 +2,7 @@
 
 from typing import reveal_type
 
-from acme.generated import AcmeToolkit, GrepOutputMatch, LibraryLendBookArgsReader, SecurityPolicy, bind
+from acme.generated import AcmeToolkit, SecurityPolicy, bind
 from toolkit import ToolCall
 
 
@@ -23,20 +23,14 @@ def gives_imported_ones(toolkit: AcmeToolkit) -> None:
     reveal_type(toolkit.tools.shapes_search(type="circle").names)  # revealed: list[str]
 
 
-def exports_nested_types(toolkit: AcmeToolkit, matches: list[GrepOutputMatch]) -> None:
-    matches += toolkit.tools.grep(pattern="x").matches
-    reader: LibraryLendBookArgsReader = {"name": "x"}
-    toolkit.tools.library_lend_book(id=1, reader=reader)
-    wrong: LibraryLendBookArgsReader = {"nam": "x"}  # error
-    del wrong
-
-
 def refuses_wrong_ones(toolkit: AcmeToolkit) -> None:
     toolkit.invoke("count_words", {"text": "x"})  # error
     toolkit.invoke("add", {"a": 1})  # error
     toolkit.tools.add(a=1, b=2, note=None)  # error
     toolkit.invoke("find", {"title": "x"})  # error
     toolkit.invoke("library_lend-book", {"id": 1, "reader": {}})  # error
+    toolkit.invoke("library_lend-book", {"id": 1, "reader": {"nam": "x"}})  # error
+    toolkit.tools.library_lend_book(id=1, reader={"nam": "x"})  # error
     toolkit.tools.maths_add(numbers=["1"])  # error
     toolkit.tools.shapes_search(type="line")  # error
     SecurityPolicy(tools={"count_words": "allow"})  # error

@@ -4,7 +4,16 @@ import json
 from typing import Any, Final, Literal, assert_type, reveal_type
 
 from acme.generated import AcmeToolkit
-from toolkit.generated import AnyToolMessage, ReadFileArgs, ReadFileInput, Toolkit, ToolName, TreeInput, is_tool_name
+from toolkit.generated import (
+    AnyToolMessage,
+    AsyncToolkit,
+    ReadFileArgs,
+    ReadFileInput,
+    Toolkit,
+    ToolName,
+    TreeInput,
+    is_tool_name,
+)
 from toolkit import JsonObject, ToolCall
 
 READ: Final = "read_file"
@@ -40,6 +49,24 @@ def dynamic_names(toolkit: Toolkit, name: str, call: ToolCall, anything: Any) ->
     toolkit.invoke(anything, {"path": "x"})
 
 
+def names_of_type_any(toolkit: Toolkit, name: Any, anything: Any, given: dict[str, Any], some: ReadFileInput | JsonObject) -> None:
+    assert_type(toolkit.invoke(name, JsonObject(given)), AnyToolMessage)
+    reveal_type(toolkit.invoke(name, anything))  # revealed: Any
+    reveal_type(toolkit.invoke(name, ReadFileInput(path="x")).content)  # revealed: ReadFileOutput
+    reveal_type(toolkit.invoke(name, {"path": "x"}))  # revealed: ToolMessage[Any, Any]
+    reveal_type(toolkit.invoke(name, {"path": anything}))  # revealed: ToolMessage[Any, Any]
+    assert_type(toolkit.invoke(name, some), AnyToolMessage)
+    toolkit.invoke(name, {"paht": "x"})  # error: The name of the tool is known only at run time, so its arguments must be a JsonObject, not dict[str, str]: write JsonObject({...})
+    toolkit.invoke(name, given)  # error: The name of the tool is known only at run time, so its arguments must be a JsonObject, not dict[str, Any]: write JsonObject(...)
+    toolkit.invoke(name, 7)  # error: The name of the tool is known only at run time, so its arguments must be a JsonObject, not int: write JsonObject(...)
+
+
+async def awaited_names_of_type_any(toolkit: AsyncToolkit, name: Any) -> None:
+    assert_type(await toolkit.invoke(name, JsonObject({})), AnyToolMessage)
+    reveal_type((await toolkit.invoke(name, ReadFileInput(path="x"))).content)  # revealed: ReadFileOutput
+    reveal_type(await toolkit.invoke(name, {"path": "x"}))  # revealed: Any
+
+
 def all_kinds_of_arguments(toolkit: Toolkit, flag: bool, model: ReadFileInput, some: ReadFileInput | JsonObject) -> None:
     args: ReadFileArgs = {"path": "x"}
     reveal_type(toolkit.invoke("read_file", args).content)  # revealed: ReadFileOutput
@@ -69,7 +96,13 @@ class Mine(AcmeToolkit):
 
 
 class Replaced(AcmeToolkit):
-    def invoke(self, name: str, args: Any) -> Any:
+    def invoke(self, name: Any, args: Any) -> Any:
+        return super().invoke(name, args)
+
+
+class ReplacedForText(AcmeToolkit):
+    # Without the plugin, mypy wants a parameter that also takes what the first overload names, which no value is.
+    def invoke(self, name: str, args: Any) -> Any:  # only with the plugin
         return super().invoke(name, args)
 
 
