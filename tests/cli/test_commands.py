@@ -71,7 +71,15 @@ from toolkit.cli.app import app
 app([*sys.argv[1:]], standalone_mode=False)
 print(sorted(name for name in sys.modules if name.startswith(("toolkit.codegen", "datamodel_code_generator", "yaml"))))
 """
-    settings = ["", ".imports", ".imports.settings", ".package", ".package.fixed_names", ".profile_settings", ".settings"]
+    settings = [
+        "",
+        ".imports",
+        ".imports.settings",
+        ".package",
+        ".package.fixed_names",
+        ".profile_settings",
+        ".settings",
+    ]
     expected = str([f"toolkit.codegen{name}" for name in settings])
     for command in (["tools"], ["describe", "beta"]):
         done = run([sys.executable, "-c", code, *command], project.root)
