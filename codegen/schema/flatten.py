@@ -120,6 +120,7 @@ class _Flattener:
         self.classes: dict[str, str] = {}
         self.types: dict[str, list[str]] = {}
         self.root_is_class = False
+        self.root_takes_only_objects = False
 
     # -- the root ----------------------------------------------------------------------------------------------------
 
@@ -132,6 +133,7 @@ class _Flattener:
         if types is not None and "object" not in types:
             self.notes.problem("the arguments of a tool are an object, but this schema accepts no object", "")
         self.root_is_class = True
+        self.root_takes_only_objects = types == ["object"]
         self.building.add(self.name)
         self.conjunctions.check_keywords({**whole.schema, **self.root}, "")
         if not whole.exact:
@@ -251,6 +253,10 @@ class _Flattener:
     def refer_back(self, place: str, pointer: str) -> Schema:
         """A reference to what is being made: a class has its name already, anything else becomes an alias."""
         if place == "" and self.root_is_class:
+            if not self.root_takes_only_objects:
+                # Arguments are an object, but what refers to their schema may be anything else as well.
+                self.notes.enforce("$ref", pointer)
+                return self.notes.lose(Loss.NO_TYPE, pointer, "the root of this schema")
             return {"$ref": f"#/$defs/{self.name}"}
         others = [name for name in self.types.get(place, ()) if name != "object"]
         if place in self.classes and others in ([], ["null"]):

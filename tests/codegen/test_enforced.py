@@ -12,7 +12,9 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from tests.modules import documents, input_model, load_module, module_text
+from toolkit.codegen.schema.flatten import flatten
 from toolkit.codegen.schema.keywords import ANNOTATION, ENFORCED, REFUSED, TYPED
+from toolkit.codegen.schema.report import Loss
 from toolkit.errors import SetupError, SpecError
 from toolkit.runtime.call.reader import Reader
 
@@ -123,6 +125,17 @@ def test_arguments_are_one_class_however_their_schema_is_put_together(what: str)
     body = re.split(r"class XInput\(ToolModel.*\):", text)[1].partition("\n\n\n")[0].replace('"', "'")
     for field in fields:
         assert field in body
+
+
+def test_a_reference_to_arguments_without_a_type_takes_what_their_schema_takes() -> None:
+    schema = {"properties": {"inner": {"$ref": "#"}, "n": {"type": "integer"}}}
+    model = input_model(schema)
+    for value in ({"inner": 1}, {"inner": {"n": 1}}, {"inner": {"inner": "x"}}):
+        assert model.model_validate(value).model_dump() == value
+    with pytest.raises(ValidationError):
+        model.model_validate({"inner": {"n": "x"}})
+    document, _ = flatten(schema, "XInput", "x", is_input=True)
+    assert document.losses == [(Loss.NO_TYPE, "/properties/inner")]
 
 
 def test_further_properties_with_a_type_are_no_argument() -> None:
