@@ -53,7 +53,9 @@ class _Rewriter:
         if not {"anyOf", "enum", "$ref"} & node.keys():
             return found
         about = {word: value for word, value in found.items() if word not in ("anyOf", "enum", "$ref")}
-        return {**_joined(self._simpler(list(self._branches(node)))), **about}
+        branches = list(self._branches(node))
+        # An alias may turn out to be any value when it is finished; then so is what it is a branch of.
+        return about if {} in branches else {**_joined(self._simpler(branches)), **about}
 
     def _branches(self, node: Schema) -> Iterator[Schema]:
         """The branches of a union, of the unions inside it, and null where an alias held it."""
@@ -78,6 +80,8 @@ class _Rewriter:
         """Not the alias of a single class, and not a union whose name shows neither recursion nor a tag."""
         if name not in self._aliases:
             return True
+        if not self._aliases[name]:
+            return False
         parts = _parts(self._aliases[name])
         if len(parts) == 1:
             return "$ref" not in parts[0]

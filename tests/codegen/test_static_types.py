@@ -532,3 +532,12 @@ def test_a_union_says_nothing_twice(branches: list[Any], written: str) -> None:
 def test_null_among_literals_is_said_once() -> None:
     schema = {**tool({}, v={"anyOf": [{"enum": ["a", None]}, {"type": "null"}, {"const": "b"}]}), "required": ["v"]}
     assert fields(schema)["XInput.v"] == 'Literal["a", "b"] | None'
+
+
+def test_a_union_with_a_branch_that_turns_out_to_be_anything_is_anything() -> None:
+    """The branch refers to itself while it is made, so it has a name before its type is known."""
+    anything = {"anyOf": [{"type": "string"}, {"anyOf": [True, {"$ref": "#/$defs/Any"}]}]}
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/Any"}}, "$defs": {"Any": anything}}
+    model = input_model(schema)
+    for value in (None, 1, "x", {"b": None}):
+        assert model.model_validate({"a": value}).model_dump() == {"a": value}
