@@ -100,7 +100,7 @@ def _render_content_output(prefix: str) -> str:
 
 
 def _render_imports(body: str) -> str:
-    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    used = set(_used_names(ast.parse(body)))
     lines = []
     for module, names in _IMPORTED.items():
         present = [name for name in names if name in used]
@@ -110,6 +110,27 @@ def _render_imports(body: str) -> str:
     groups[1] = [line for line in lines if line not in groups[0] and not line.startswith("from toolkit.")]
     groups.append([line for line in lines if line.startswith("from toolkit.")])
     return "\n\n".join("\n".join(group) for group in groups if group)
+
+
+def _used_names(code: ast.AST) -> Iterator[str]:
+    """The names in code, also those inside quoted types; the texts of a ``Literal`` are not types."""
+    for node in ast.walk(code):
+        if isinstance(node, ast.Name):
+            yield node.id
+        for part in _quoted_types(node):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield from _used_names(ast.parse(part.value, mode="eval"))
+
+
+def _quoted_types(node: ast.AST) -> Sequence[ast.expr | None]:
+    """What may be a quoted type in a node: arguments of a type, an annotation, the value of an alias."""
+    if isinstance(node, ast.Subscript):
+        is_literal = isinstance(node.value, ast.Name) and node.value.id == "Literal"
+        return () if is_literal else node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,)
+    if isinstance(node, ast.AnnAssign):
+        is_alias = isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias"
+        return (node.value,) if is_alias else (node.annotation,)
+    return ()
 
 
 def _render_classes(documents: Sequence[Document]) -> str:

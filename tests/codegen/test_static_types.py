@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 import jsonschema_rs
@@ -541,3 +542,18 @@ def test_a_union_with_a_branch_that_turns_out_to_be_anything_is_anything() -> No
     model = input_model(schema)
     for value in (None, 1, "x", {"b": None}):
         assert model.model_validate({"a": value}).model_dump() == {"a": value}
+
+
+def test_what_quoted_types_name_is_imported_and_what_literals_say_is_not() -> None:
+    tree = {
+        "anyOf": [
+            {"type": "integer", "minimum": 1},
+            {"type": "array", "items": {"anyOf": [ref("Tree"), {"type": "null"}]}},
+        ]
+    }
+    text = module_text(tool({"Tree": tree}, tree=ref("Tree"), word={"enum": ["ClassVar", "Any"]}))
+    head = text.partition("class XInput")[0]
+    assert re.search(r"^from typing import .*\bOptional\b", head, re.MULTILINE)
+    assert not re.search(r"\bClassVar\b|\bAny\b", head)
+    model = load_module(text).XInput
+    assert model.model_validate({"tree": [1, [None]]}).model_dump() == {"tree": [1, [None]]}
