@@ -228,3 +228,14 @@ def test_tuples_of_a_draft_that_has_them_are_accepted() -> None:
     model.model_validate({"a": ["x", 1]})
     with pytest.raises(ValidationError):
         model.model_validate({"a": [1, "x"]})
+
+
+@pytest.mark.parametrize("name", ["n", "n-x"])
+@pytest.mark.parametrize("more", [{}, {"not": {"required": ["never"]}}], ids=["types alone", "enforced"])
+def test_a_class_inside_itself_is_as_exact_as_outside(name: str, more: dict[str, Any]) -> None:
+    items = {"type": "array", "items": {"$ref": "#"}}
+    model = input_model({"type": "object", "properties": {name: {"type": "boolean"}, "children": items}, **more})
+    assert model.model_validate({"children": [{name: True}]}).model_dump() == {"children": [{name: True}]}
+    for value in ("false", 1, None):
+        with pytest.raises(ValidationError):
+            model.model_validate({"children": [{"children": [{name: value}]}]})

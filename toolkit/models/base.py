@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidatorFunctionWrapHandler
@@ -41,9 +42,20 @@ def _add_checks(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
     """The schema of a class, with checks for what its types cannot express."""
     aliases = {name: field.alias for name, field in model.model_fields.items() if field.alias is not None}
     if aliases and model.model_config.get("extra") == "allow":
-        schema = core_schema.no_info_wrap_validator_function(_Namesakes(aliases), schema)
+        schema = _around(schema, partial(core_schema.no_info_wrap_validator_function, _Namesakes(aliases)))
     enforced = vars(model).get("__enforced__")
-    return schema if enforced is None else core_schema.no_info_after_validator_function(Enforced(enforced), schema)
+    if enforced is None:
+        return schema
+    return _around(schema, partial(core_schema.no_info_after_validator_function, Enforced(enforced)))
+
+
+def _around(schema: Any, wrap: Callable[[CoreSchema], CoreSchema]) -> CoreSchema:
+    """A schema with a function around it. The name by which a class refers to itself moves to the outside: a reference
+    inside the class would otherwise lead to the schema that pydantic made, which is not exact."""
+    named = {"ref": schema["ref"]} if "ref" in schema else {}
+    inner = {word: value for word, value in schema.items() if word != "ref"}
+    outer: Any = {**wrap(inner), **named}
+    return outer  # type: ignore[no-any-return]
 
 
 class _Namesakes:
