@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -131,7 +132,7 @@ def compare(reader: Reader, instance: Instance, *, is_input: bool) -> Iterator[t
         "model_validate": lambda: model.model_validate(value),
         "model_validate_json": lambda: model.model_validate_json(text),
     }
-    if instance.made_by.endswith("python name"):
+    if not _python_names(model).isdisjoint(_keys(value)):
         # `class_` stands for `class` in a user's own code; on the call path only the spec's names count.
         entry_points = {"the call path": entry_points["the call path"]}
     for entry, parse in entry_points.items():
@@ -145,6 +146,32 @@ def compare(reader: Reader, instance: Instance, *, is_input: bool) -> Iterator[t
             yield from _dumped(parsed, value, entry)
         else:
             yield f"accepted, but refused by {instance.verdict.keyword!r}", entry
+
+
+@lru_cache(maxsize=2)
+def _python_names(model: type[BaseModel]) -> frozenset[str]:
+    """The names of the fields that have another name on the wire, of a model and of all models in it."""
+    found: set[str] = set()
+    pending: list[Any] = [model.__pydantic_core_schema__]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            if part.get("type") == "model-fields":
+                found |= {name for name, field in part["fields"].items() if "validation_alias" in field}
+            pending += part.values()
+        elif isinstance(part, list | tuple):
+            pending += part
+    return frozenset(found)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """The keys of all objects in a value."""
+    if isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from _keys(part)
 
 
 def _refused(instance: Instance, error: ValidationError, *, is_input: bool) -> str:

@@ -258,6 +258,18 @@ def test_recursive_classes_leave_out_at_every_depth() -> None:
     assert Forest([tree]).model_dump() == [{"left": {"left": {"height": None}}}]
 
 
+def test_classes_that_hold_each_other_keep_their_wire_names() -> None:
+    schema: dict[str, Any] = {
+        "type": ["object", "boolean"],
+        "properties": {"a-b": {"type": ["object", "null"], "properties": {"c-d": {"$ref": "#"}}}},
+    }
+    output: Any = load_module(module_text({"type": "object"}, schema)).XOutput
+    values: list[Any] = [{}, {"a-b": None}, {"a-b": {}}, {"a-b": {"c-d": {"a_b": 1}}}, {"a_b": 1}, {"a-b": {"c_d": 1}}]
+    for given in values:
+        dumped = output.model_validate(given, by_name=False).model_dump_json()
+        assert json.loads(dumped) == given
+
+
 def test_the_json_schema_of_a_dump_is_that_of_the_class() -> None:
     for model in (Part, Whole, Forest):
         assert set(model.model_json_schema(mode="serialization")) >= set(model.model_json_schema()) - {"title"}

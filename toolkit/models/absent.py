@@ -82,7 +82,9 @@ def leave_out_absent(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
         serializer = _serializer(_dump_as_given(model), has_info=True)
     else:
         absent = {
-            name: field.serialization_alias or name for name, field in model.model_fields.items() if _may_be_null(field)
+            name: field.get("serialization_alias", name)
+            for name, field in fields_of(schema).items()
+            if _may_be_null(field)
         }
         if not absent:
             return schema
@@ -92,8 +94,19 @@ def leave_out_absent(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
     return {**schema, "serialization": serializer}
 
 
-def _may_be_null(field: FieldInfo) -> bool:
-    return field.default is None and not _is_omissible(field)
+def fields_of(schema: Any) -> dict[str, Any]:
+    """The fields of a model by their Python names, as core schemas. ``model_fields`` does not know the aliases and marks of
+    a class that refers to classes below it, which pydantic completes only when one of those is made."""
+    while schema["type"] != "model-fields":
+        if "schema" not in schema:
+            return {}
+        schema = schema["schema"]
+    return schema["fields"]  # type: ignore[no-any-return]
+
+
+def _may_be_null(field: Any) -> bool:
+    is_null_by_default = field["schema"]["type"] == "default" and field["schema"].get("default", ...) is None
+    return is_null_by_default and "serialization_exclude_if" not in field
 
 
 def _serializer(dump: Callable[..., Any], *, has_info: bool) -> core_schema.WrapSerializerFunctionSerSchema:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, core_schema
 
-from toolkit.models.absent import leave_out_absent, omissible_names, without_none
+from toolkit.models.absent import fields_of, leave_out_absent, omissible_names, without_none
 from toolkit.models.enforce import Enforced
 from toolkit.models.exact import make_exact
 
@@ -38,9 +38,21 @@ class Exact:
         return make_exact(handler(source))
 
 
+_COMPLETE: Final = "toolkit_complete"
+
+
+def _complete(model: type[BaseModel], schema: Any) -> CoreSchema:
+    """The schema that pydantic made for a class, as exact as its JSON Schema and with what a dump leaves out."""
+    if _COMPLETE in schema.get("metadata", {}):  # of a class that was made before, now used in another one
+        return schema  # type: ignore[no-any-return]
+    complete: Any = _add_checks(model, leave_out_absent(model, make_exact(schema)))
+    return {**complete, "metadata": {**complete.get("metadata", {}), _COMPLETE: True}}
+
+
 def _add_checks(model: type[BaseModel], schema: CoreSchema) -> CoreSchema:
     """The schema of a class, with checks for what its types cannot express."""
-    aliases = {name: field.alias for name, field in model.model_fields.items() if field.alias is not None}
+    fields = fields_of(schema)
+    aliases = {name: field["validation_alias"] for name, field in fields.items() if "validation_alias" in field}
     if aliases and model.model_config.get("extra") == "allow":
         schema = _around(schema, partial(core_schema.no_info_wrap_validator_function, _Namesakes(aliases)))
     enforced = vars(model).get("__enforced__")
@@ -108,7 +120,7 @@ class ToolModel(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _add_checks(cls, leave_out_absent(cls, make_exact(handler(source))))
+        return _complete(cls, handler(source))
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
@@ -158,4 +170,4 @@ class ToolRootModel(RootModel[RootT], Generic[RootT]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _add_checks(cls, leave_out_absent(cls, make_exact(handler(source))))
+        return _complete(cls, handler(source))
