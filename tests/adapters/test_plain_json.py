@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from toolkit.adapters.plain_json import plain
-from toolkit.wire import ContentBlock
+from toolkit.wire import NamedTool
 
 
 class Inner(BaseModel):
@@ -29,7 +29,7 @@ class Colour(Enum):
     [
         (Outer(inner=Inner(kind=1), otherName="x"), {"inner": {"kind": 1}, "otherName": "x"}),
         ({1: (b"\x00\x01", Colour.RED)}, {"1": ["AAE=", "red"]}),
-        (ContentBlock("text", text="t"), {"type": "text", "media_type": None, "data": None, "url": None, "file_id": None, "text": "t"}),
+        (NamedTool("t"), {"name": "t"}),
         ("text", "text"),
         (None, None),
     ],

@@ -25,7 +25,7 @@ from toolkit import (
     ToolResultMessage,
     Usage,
 )
-from toolkit.wire import AssistantToolCallMessage, alias, from_json, to_json
+from toolkit.wire import AssistantToolCallMessage, Reasoning, alias, from_json, to_json
 
 CALL = ToolCall("1", "add", {"a": 1, "$kind": "tool_call", "$plain": 1}, {"gemini": {"signature": "x"}}, '{"a":1}')
 VALUES: list[Any] = [
@@ -40,7 +40,10 @@ VALUES: list[Any] = [
     NamedTool("add"),
     NativeChoice("anthropic", {"type": "auto", "disable_parallel_tool_use": True}),
     QueryOptions([NativeTool("x", JsonObject({}))], NamedTool("add"), [TextMessage("user", "hi")], extra={"n": 2}),
-    QueryResult("hi", [CALL], "tool_calls", Usage(1, 2), {"openai_chat": {}}),
+    QueryResult(
+        "hi", [CALL], "tool_calls", Usage(1, 2), {"openai_chat": {}}, (Reasoning("hm"), Reasoning(is_hidden=True))
+    ),
+    ContentBlock("document", "application/pdf", file_id="f1", filename="a.pdf", provider="openai_responses"),
     [TextMessage("system", "be short"), [1, {"a": None}]],
 ]
 
@@ -84,6 +87,12 @@ def test_lists_and_tuples_stay_distinct_and_errors_keep_their_text() -> None:
         assert from_json(json.loads(json.dumps(to_json(value)))) == value
     failed = QueryResult("", finish_reason="error", metadata={"error": ValueError("no luck")})
     assert from_json(json.loads(json.dumps(to_json(failed)))).metadata == {"error": "ValueError: no luck"}
+
+
+def test_the_response_of_an_sdk_is_not_stored() -> None:
+    answer = QueryResult("x", raw=object())
+    assert from_json(json.loads(json.dumps(to_json(answer)))) == answer
+    assert from_json(to_json(answer)).raw is None
 
 
 def test_the_package_exports_every_name_of_the_format() -> None:

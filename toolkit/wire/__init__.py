@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from toolkit.wire.content import ContentOutput as ContentOutput
     from toolkit.wire.definition import NativeTool as NativeTool
     from toolkit.wire.definition import ToolDefinition as ToolDefinition
+    from toolkit.wire.events import AnswerEnded as AnswerEnded
+    from toolkit.wire.events import AnswerEvent as AnswerEvent
+    from toolkit.wire.events import ArgumentsCame as ArgumentsCame
+    from toolkit.wire.events import CallCompleted as CallCompleted
+    from toolkit.wire.events import CallStarted as CallStarted
+    from toolkit.wire.events import ReasoningCame as ReasoningCame
+    from toolkit.wire.events import TextCame as TextCame
+    from toolkit.wire.events import UsageCame as UsageCame
     from toolkit.wire.json_types import JsonObject as JsonObject
     from toolkit.wire.message import AssistantToolCallMessage as AssistantToolCallMessage
     from toolkit.wire.message import ChatMessage as ChatMessage
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
     from toolkit.wire.query import FinishReason as FinishReason
     from toolkit.wire.query import QueryOptions as QueryOptions
     from toolkit.wire.query import QueryResult as QueryResult
+    from toolkit.wire.query import Reasoning as Reasoning
     from toolkit.wire.query import StreamResult as StreamResult
     from toolkit.wire.query import Usage as Usage
     from toolkit.wire.result import ToolResult as ToolResult
@@ -47,9 +56,10 @@ else:
             ".codec": "from_json to_json",
             ".content": "ContentBlock ContentOutput",
             ".definition": "NativeTool ToolDefinition",
+            ".events": "AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame TextCame UsageCame",
             ".json_types": "JsonObject",
             ".message": "AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls is_tool_result",
-            ".query": "AsyncStreamResult FinishReason QueryOptions QueryResult StreamResult Usage",
+            ".query": "AsyncStreamResult FinishReason QueryOptions QueryResult Reasoning StreamResult Usage",
             ".result": "ToolResult",
         },
     )

@@ -11,7 +11,7 @@ from toolkit.wire.choice import NamedTool, NativeChoice
 from toolkit.wire.content import ContentBlock
 from toolkit.wire.definition import NativeTool, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, TextMessage, ToolResultMessage
-from toolkit.wire.query import QueryOptions, QueryResult, Usage
+from toolkit.wire.query import QueryOptions, QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
 
 _KINDS: Final[dict[str, type[Any]]] = {
@@ -28,6 +28,7 @@ _KINDS: Final[dict[str, type[Any]]] = {
     "query_options": QueryOptions,
     "query_result": QueryResult,
     "usage": Usage,
+    "reasoning": Reasoning,
 }
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 _KIND: Final = "$kind"
@@ -44,7 +45,7 @@ def to_json(value: object) -> Any:
     """
     name = _NAMES.get(type(value))
     if name is not None:
-        fields = dataclasses.fields(value)  # type: ignore[arg-type]
+        fields = [field for field in dataclasses.fields(value) if field.metadata.get("is_stored", True)]  # type: ignore[arg-type]
         return {_KIND: name, **{field.name: to_json(getattr(value, field.name)) for field in fields}}
     if isinstance(value, Mapping):
         plain = {key: to_json(item) for key, item in value.items()}

@@ -10,11 +10,15 @@ from pydantic import Field
 from toolkit.models.base import ToolModel
 
 BlockType: TypeAlias = Literal["text", "image", "audio", "document"]
+ImageDetail: TypeAlias = Literal["low", "high", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
 class ContentBlock:
     """One block: text, or media as base64 ``data``, a ``url`` or a provider's ``file_id``.
+
+    ``provider`` says whose file a ``file_id`` is: no other provider can read it. ``filename`` is the name that a model sees
+    for a document. ``detail`` says how closely a model looks at an image, where the provider lets one choose.
 
     >>> ContentBlock("text", text="hello").type
     'text'
@@ -26,6 +30,9 @@ class ContentBlock:
     url: str | None = None
     file_id: str | None = None
     text: str | None = None
+    filename: str | None = None
+    provider: str | None = None
+    detail: ImageDetail | None = None
 
     def __post_init__(self) -> None:
         carriers = [name for name in ("data", "url", "file_id", "text") if getattr(self, name) is not None]

@@ -11,8 +11,26 @@ from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
 
-FinishReason: TypeAlias = Literal["stop", "length", "error", "tool_calls"]
-"""Why the model stopped. ``length`` and ``error`` win over ``tool_calls``; a provider's other reasons are ``stop``."""
+FinishReason: TypeAlias = Literal[
+    "stop", "length", "error", "tool_calls", "refused", "filtered", "paused", "needs_action"
+]  # fmt: skip
+"""Why the model stopped.
+
+================  =======================================================================================================
+``stop``          the answer is complete
+``tool_calls``    the model waits for the results of its calls
+``length``        the answer was cut at the token limit; its last call may be incomplete
+``error``         the provider reported an error, or the stream was cut
+``refused``       the model declined to answer
+``filtered``      the provider's safety filter blocked the request, or stopped the answer
+``paused``        the provider paused a long turn: send the conversation again as it is, and it goes on
+``needs_action``  the provider waits for something that is no tool call: an approval, or an action of one of its own tools
+                  that the client must take. ``metadata`` has the items
+================  =======================================================================================================
+
+The first that holds is reported: ``error``, ``length``, ``filtered``, ``refused``, ``tool_calls``, ``needs_action``,
+``paused``, ``stop``. The provider's own word is in the metadata.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +54,37 @@ class QueryOptions:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of the provider; None where it reports none."""
+    """Token counts, with one meaning for all providers; None where a provider reports none.
+
+    ``input_tokens`` includes what was read from a cache (``cached_input_tokens``) and written to one
+    (``cache_write_tokens``). ``output_tokens`` includes the reasoning. What else a provider counts is in the metadata of the
+    result.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_input_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """What a model thought before it answered, as far as the provider shows it: all of it, a summary, or nothing.
+
+    What the provider needs back in the next request (signatures, encrypted content) is in the metadata of the answer, and is
+    sent back by itself.
+    """
+
+    text: str = ""
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """A model's answer. ``metadata`` has what only the provider knows: its finish reason, its thinking, an error.
+    """A model's answer. ``metadata`` has what only the provider knows: its own finish reason, signatures, an error.
+
+    ``raw`` is the response of the provider's SDK, if a driver made the request; it is not stored as JSON.
 
     >>> QueryResult("hello").finish_reason
     'stop'
@@ -57,6 +95,8 @@ class QueryResult:
     finish_reason: FinishReason = "stop"
     usage: Usage = field(default_factory=Usage)
     metadata: Mapping[str, object] = field(default_factory=dict)
+    reasoning: Sequence[Reasoning] = ()
+    raw: object = field(default=None, repr=False, compare=False, metadata={"is_stored": False})
 
     def message(self) -> ChatMessage:
         """The answer as a message for the next request, with everything the provider needs back."""
