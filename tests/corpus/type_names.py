@@ -12,8 +12,9 @@ from tests.corpus.project import SharedTool
 from toolkit.codegen.package.python_names import camel
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
-from toolkit.errors import SetupError
+from toolkit.errors import SetupError, SpecError
 from toolkit.spec.load import load_spec_text
+from toolkit.spec.model import ToolSpec
 
 DIGEST = re.compile(r"X[0-9a-f]{6,}(?![0-9a-z])")
 NUMBER = re.compile(r"[a-z][0-9]+$")
@@ -52,9 +53,13 @@ class NestedTypes:
 def nested_types(tool: SharedTool) -> NestedTypes | None:
     """The nested types of a shared spec; None if it is refused. Nothing is rendered, so all specs take a few seconds."""
     try:
-        spec = load_spec_text(json.dumps(tool.definition), "row.json", None)[0]
+        return types_of_spec(load_spec_text(json.dumps(tool.definition), "row.json", None)[0])
     except SetupError:
         return None
+
+
+def types_of_spec(spec: ToolSpec) -> NestedTypes:
+    """The nested types of a tool, under its own name; mistakes of its schemas raise."""
     prefix = camel(spec.wire_name)
     inputs, problems = flatten(spec.input_schema, f"{prefix}Input", "", is_input=True)
     documents = [inputs]
@@ -62,7 +67,9 @@ def nested_types(tool: SharedTool) -> NestedTypes | None:
         outputs, more = flatten(spec.output_schema, f"{prefix}Output", "")
         documents.append(outputs)
         problems += more
-    return None if problems else types_of_documents(documents)
+    if problems:
+        raise SpecError(problems)
+    return types_of_documents(documents)
 
 
 def types_of_documents(documents: Sequence[Document]) -> NestedTypes:
