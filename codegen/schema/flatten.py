@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from toolkit.codegen.package import python_names
+from toolkit.codegen.package.formats import RICH, with_rich_types
 from toolkit.codegen.schema.conjunction import Conjunction, Conjunctions, sole_part
 from toolkit.codegen.schema.defaults import accepts, settle_default
 from toolkit.codegen.schema.disjoint import exclude_each_other
@@ -56,10 +57,13 @@ STEPS_OF_A_CLASS: Final = 30
 """What writing a class costs datamodel-code-generator, as a number of our own steps."""
 
 
-def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> tuple[Document, list[str]]:
+def flatten(
+    schema: Schema, name: str, base: str, *, is_input: bool = False, rich_formats: bool = False
+) -> tuple[Document, list[str]]:
     """The document for ``schema`` with classes named ``name``, ``name + word``; and its mistakes, ``message @ pointer``.
 
     Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
+    With ``rich_formats``, texts of a known format have a type of their own; else a format is only a word.
     """
     notes = Notes()
     written = schema
@@ -74,11 +78,13 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
         assert notes.problems
     document = Document(name, root, flattener.objects, flattener.aliases, set(flattener.recursive.values()))
     document.hints = flattener.hints
-    simplify(document)
+    simplify(document, RICH if rich_formats else ())
     if not notes.problems:
         document = name_types(share_equal_types(document))
     document.findings = list(dict.fromkeys((text, _existing(pointer, written)) for text, pointer in notes.findings))
     document.losses = list(dict.fromkeys((loss, _existing(pointer, written)) for loss, pointer in notes.losses))
+    if rich_formats:
+        document = with_rich_types(document)
     problems = flattener.notes.problems
     if flattener.notes.enforced and not problems:
         mistake = mistake_in(schema)
