@@ -359,15 +359,13 @@ class _Flattener:
         if len(branches) > MAX_BRANCHES:
             self.notes.enforce(word, pointer)
             return self.notes.lose(Loss.TOO_MANY_BRANCHES, pointer)
-        named = sum(1 for branch in branches if not _is_null(branch)) == 1
         flat = []
         for i, branch in enumerate(branches):
             place = f"{pointer}/{word}/{i}"
             whole = branch if siblings is None else self.conjunctions.with_siblings(branch, siblings, place)
             if whole is not None:
                 self.judged += 1
-                own_name = name if named else f"{name}{_branch_name(branch, i)}"
-                flat.append(_bare(self.flatten_node(whole, place, own_name, nested=True)))
+                flat.append(_bare(self.flatten_node(whole, place, f"{name}Option{i + 1}", nested=True)))
         if word == "oneOf" and not exclude_each_other(flat, self.lookup):
             self.notes.enforce("oneOf", pointer)
         if not flat:
@@ -534,17 +532,3 @@ def _carries_limits(flat: Schema) -> bool:
     """Whether a node inside another one needs a name of its own: else datamodel-code-generator makes one up."""
     kind = flat.get("type")
     return kind not in (None, "object") and any(word in flat for word in LIMITS[kind] if word != "items")
-
-
-def _is_null(branch: object) -> bool:
-    return isinstance(branch, dict) and (branch.get("type") == "null" or branch.get("enum") == [None])
-
-
-def _branch_name(branch: object, index: int) -> str:
-    """What distinguishes a branch from its siblings: its title, its type, else its place."""
-    if isinstance(branch, dict):
-        for word in ("title", "type"):
-            text = branch.get(word)
-            if isinstance(text, str) and python_names.camel(text).isidentifier():
-                return python_names.camel(text)
-    return f"Option{index + 1}"
