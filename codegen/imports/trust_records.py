@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolkit.errors import SetupError
-from toolkit.guard.user_state import CONFIRMED_IMPORTS
 from toolkit.runtime.context.state_directory import StateDirectory
 
 # So that changing between branches does not ask each time.
@@ -37,7 +36,7 @@ class TrustRecords:
         self._root: Final = os.path.realpath(root)
         try:
             self._directory: Final = StateDirectory(None, [self._root])
-            self._folder: Final = self._directory.folder(CONFIRMED_IMPORTS)
+            self._folder: Final = self._directory.confirmed_imports()
         except SetupError as error:
             reason = str(error).rpartition("; give ")[0]
             raise RecordError(
