@@ -77,6 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_in_sample(item: pytest.Item) -> bool:
     """By the row's own name, so that other rows and the order of tests change nothing."""
+    if item.get_closest_marker("whole"):
+        return False
     name, _, parameters = item.name.partition("[")
     if f"{_place(item.path)}::{name}" not in SAMPLED or not isinstance(item, pytest.Function):
         return True

@@ -14,12 +14,14 @@ from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import SpecError
 
 
-def documents(inputs: dict[str, Any], outputs: dict[str, Any] | None = None) -> tuple[Document, Document | None]:
+def documents(
+    inputs: dict[str, Any], outputs: dict[str, Any] | None = None, *, rich_formats: bool = False
+) -> tuple[Document, Document | None]:
     """The flat documents of a tool ``X``; its mistakes raise."""
-    flat, problems = flatten(inputs, "XInput", "x.json:/inputSchema", is_input=True)
+    flat, problems = flatten(inputs, "XInput", "x.json:/inputSchema", is_input=True, rich_formats=rich_formats)
     answer = None
     if outputs is not None:
-        answer, more = flatten(outputs, "XOutput", "x.json:/outputSchema")
+        answer, more = flatten(outputs, "XOutput", "x.json:/outputSchema", rich_formats=rich_formats)
         problems += more
     if problems:
         raise SpecError(problems)

@@ -1,7 +1,8 @@
 """Which imports were confirmed: one file for each import of a project, in the user's state directory.
 
 Promise: records are outside the project, in a directory that only this user may enter, and are replaced as a whole. A record
-that cannot be read, or is not this user's own file, confirms nothing.
+that cannot be read, or is not this user's own file, confirms nothing. Tools whose workspace contains that directory, such as
+a home directory, cannot change it (``guard/trusted_code.py``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from typing import Any, Final
 from toolkit.errors import SetupError
 from toolkit.runtime.context.state_directory import StateDirectory
 
-_FOLDER: Final = "trusted-imports"
 # So that changing between branches does not ask each time.
 _MAX_KEPT: Final = 20
 _MAX_BYTES: Final = 1 << 20
@@ -36,7 +36,7 @@ class TrustRecords:
         self._root: Final = os.path.realpath(root)
         try:
             self._directory: Final = StateDirectory(None, [self._root])
-            self._folder: Final = self._directory.folder(_FOLDER)
+            self._folder: Final = self._directory.confirmed_imports()
         except SetupError as error:
             reason = str(error).rpartition("; give ")[0]
             raise RecordError(

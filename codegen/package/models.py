@@ -228,7 +228,7 @@ def _edits(
         return start, end
 
     lines = text.splitlines(keepends=True)
-    for statement in module.body:
+    for statement, following in zip(module.body, [*module.body[1:], None], strict=True):
         if isinstance(statement, ast.ClassDef):
             yield from _class_edits(statement, nodes, text, span)
             if enforced := roots.get(statement.name):
@@ -238,7 +238,7 @@ def _edits(
             # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic resolves while it builds the class
             name = _target_names(statement)[0].id
             if name not in nodes:  # a rich type, which is imported
-                yield (*span(statement), "")
+                yield span(statement)[0], len(text) if following is None else span(following)[0], ""
                 continue
             start, end = span(statement.value.args[1])
             value = _with_exact_limits(text[start:end], nodes[name])

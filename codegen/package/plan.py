@@ -15,7 +15,6 @@ from toolkit.codegen.imports.freshness import refuse_stale_imports
 from toolkit.codegen.imports.importers.functions import read_functions
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
-from toolkit.codegen.package.formats import with_rich_types
 from toolkit.codegen.package.local_cache import PreviousRun
 from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.parallel import RenderJob, render_all, workers_for
@@ -229,14 +228,15 @@ def _add_tool(
 ) -> None:
     """Adds a tool's row and the job that renders its models, or its mistakes."""
     place = f"{spec.source}:{spec.pointer}"
-    inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", f"{place}/inputSchema", is_input=True)
+    rich = settings.rich_formats
+    inputs, mistakes = flatten(
+        spec.input_schema, f"{name.prefix}Input", f"{place}/inputSchema", is_input=True, rich_formats=rich
+    )
     outputs = None
     if spec.output_schema is not None:
-        outputs, more = flatten(spec.output_schema, f"{name.prefix}Output", f"{place}/outputSchema")
+        outputs, more = flatten(spec.output_schema, f"{name.prefix}Output", f"{place}/outputSchema", rich_formats=rich)
         mistakes += more
     problems += mistakes
-    if settings.rich_formats:
-        inputs, outputs = with_rich_types(inputs), None if outputs is None else with_rich_types(outputs)
     if not problems:
         item = settings.find_import(spec.origin.name) if spec.origin else None
         unconfined = item is not None and not item.sandbox

@@ -6,65 +6,36 @@ document accept at least what its schema accepts; where they would accept more, 
 judged at run time. Every mistake is reported at its pointer, all at once; an inconsistency that leaves the meaning clear is
 a finding.
 
-The path of one node: ``flatten_node`` -> ``shape`` (the table ``_SHAPES`` says by which keyword) -> one of the
-``shape_...`` functions -> ``flatten_node`` for each schema inside -> a name for what needs one -> ``add_default``.
+How one node is flattened is in ``shapes``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
-
-from toolkit.codegen.package import python_names
-from toolkit.codegen.schema.conjunction import Conjunction, Conjunctions, sole_part
-from toolkit.codegen.schema.defaults import accepts, settle_default
-from toolkit.codegen.schema.disjoint import exclude_each_other
+from toolkit.codegen.package.formats import RICH, with_rich_types
 from toolkit.codegen.schema.document import Document
-from toolkit.codegen.schema.enforced import enforced_text, is_valid, mistake_in, usual_mistakes
-from toolkit.codegen.schema.enums import flat_enum
-from toolkit.codegen.schema.keywords import ENFORCED, LIMITS, has_effect, is_stray_property
-from toolkit.codegen.schema.limits import typed_limits
+from toolkit.codegen.schema.enforced import enforced_text, mistake_in, usual_mistakes
 from toolkit.codegen.schema.naming.class_names import name_types
-from toolkit.codegen.schema.naming.flat_nodes import sole_name
-from toolkit.codegen.schema.naming.name_hint import NameHint
 from toolkit.codegen.schema.naming.sharing import share_equal_types
-from toolkit.codegen.schema.objects import (
-    DECLARED_BY_SOME,
-    report_open_patterns,
-    required_names,
-    schema_of_extra_properties,
-    schema_of_items,
-    takes_only_objects,
-)
-from toolkit.codegen.schema.report import MAX_STEPS, Loss, Notes, TooManySteps
+from toolkit.codegen.schema.report import Notes, TooManySteps
+from toolkit.codegen.schema.shapes.flattener import Flattener
 from toolkit.codegen.schema.simplify import simplify
 from toolkit.codegen.schema.tolerate import mend
-from toolkit.jsonschema.keywords import APPLIES_TO, ASSERTIONS, UNIONS, Schema
+from toolkit.jsonschema.keywords import Schema
 from toolkit.jsonschema.pointer import escape_key, find_at, split_pointer
-from toolkit.jsonschema.references import References
-from toolkit.jsonschema.types import TYPES, types_of, unknown_type
-
-MAX_BRANCHES: Final = 500
-"""A union of more branches is left to the validator as a whole: its type would be of no use."""
-
-MAX_NESTED_CONJUNCTIONS: Final = 30
-
-FORMATTED: Final = ("string", "integer", "number")
-"""The types whose ``format`` is kept, for docstrings and for rich types."""
-
-STEPS_OF_A_CLASS: Final = 30
-"""What writing a class costs datamodel-code-generator, as a number of our own steps."""
 
 
-def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> tuple[Document, list[str]]:
+def flatten(
+    schema: Schema, name: str, base: str, *, is_input: bool = False, rich_formats: bool = False
+) -> tuple[Document, list[str]]:
     """The document for ``schema`` with classes named ``name``, ``name + word``; and its mistakes, ``message @ pointer``.
 
     Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
+    With ``rich_formats``, texts of a known format have a type of their own; else a format is only a word.
     """
     notes = Notes()
     written = schema
     schema = mend(schema, notes)
-    flattener = _Flattener(schema, name, notes)
+    flattener = Flattener(schema, name, notes)
     root: Schema = {"type": "object"}
     try:
         root = flattener.flatten_root(is_input=is_input)
@@ -74,11 +45,13 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
         assert notes.problems
     document = Document(name, root, flattener.objects, flattener.aliases, set(flattener.recursive.values()))
     document.hints = flattener.hints
-    simplify(document)
+    simplify(document, RICH if rich_formats else ())
     if not notes.problems:
         document = name_types(share_equal_types(document))
     document.findings = list(dict.fromkeys((text, _existing(pointer, written)) for text, pointer in notes.findings))
     document.losses = list(dict.fromkeys((loss, _existing(pointer, written)) for loss, pointer in notes.losses))
+    if rich_formats:
+        document = with_rich_types(document)
     problems = flattener.notes.problems
     if flattener.notes.enforced and not problems:
         mistake = mistake_in(schema)
@@ -91,454 +64,8 @@ def flatten(schema: Schema, name: str, base: str, *, is_input: bool = False) -> 
     return document, [f"{text} @ {base}{pointer}" for text, pointer in problems]
 
 
-class _Flattener:
-    """Flattens one schema; mistakes are gathered instead of raised, so that one run reports all of them."""
-
-    def __init__(self, root: Schema, name: str, notes: Notes) -> None:
-        self.root = root
-        self.name = name
-        self.notes = notes
-        self.references = References(root)
-        self.conjunctions = Conjunctions(self.references, notes)
-        # What was made: classes, other named types, and what references lead to, by place.
-        self.objects: dict[str, Schema] = {}
-        self.aliases: dict[str, Schema] = {}
-        self.definitions: dict[str, Schema] = {}
-        self.hints: dict[str, NameHint] = {}
-        self.merged: dict[str, Schema] = {}
-        # How many branches judge one value, so far, and in each conjunction and definition that was made.
-        self.judged = 0
-        self.judged_in: dict[str, int] = {}
-        # Places that are not classes and were referred to while they were open: the alias of each.
-        self.recursive: dict[str, str] = {}
-        # What is being made: places that may be referred to, with their names; conjunctions, with their places; classes.
-        self.open: dict[str, str] = {}
-        self.open_conjunctions: dict[str, str] = {}
-        self.building: set[str] = set()
-        # What is known of a place: its name, its class and its types.
-        self.places: dict[str, str] = {}
-        self.classes: dict[str, str] = {}
-        self.types: dict[str, list[str]] = {}
-        self.root_is_class = False
-        self.root_takes_only_objects = False
-
-    # -- the root ----------------------------------------------------------------------------------------------------
-
-    def flatten_root(self, *, is_input: bool) -> Schema:
-        whole = self.conjunctions.merge(self.root, "") or Conjunction({}, False)
-        if not is_input and not takes_only_objects(whole.schema):
-            self.open[""] = self.name
-            return self.close("", self.flatten_node(self.root, "", self.name))
-        types = types_of(whole.schema)
-        if types is not None and "object" not in types:
-            self.notes.problem("the arguments of a tool are an object, but this schema accepts no object", "")
-        self.root_is_class = True
-        self.root_takes_only_objects = types == ["object"]
-        self.building.add(self.name)
-        self.conjunctions.check_keywords({**whole.schema, **self.root}, "")
-        if not whole.exact:
-            self.notes.enforce("allOf" if "allOf" in self.root else "$ref", "")
-        return self.build_object(self.conjunctions.as_object(whole, "").schema, "", self.name)
-
-    # -- one node ----------------------------------------------------------------------------------------------------
-
-    def flatten_node(self, schema: object, pointer: str, name: str, *, nested: bool = False) -> Schema:
-        """``schema`` made flat; ``name`` is what an object found here will be called."""
-        if schema is True:
-            return {}
-        if schema is False:
-            self.notes.enforce("false", pointer)
-            return self.notes.lose(Loss.NEVER_VALID, pointer)
-        if not isinstance(schema, dict):
-            return self.notes.problem("a schema must be an object, true or false", pointer)
-        self.notes.step(pointer)
-        self.conjunctions.check_keywords(schema, pointer)
-        flat = self.shape(schema, pointer, name)
-        if nested and _carries_limits(flat):
-            flat = self.add_alias(flat, pointer, name)
-        elif nested:
-            flat = self.name_union(flat, pointer, name)
-        return self.add_default(flat, schema, pointer)
-
-    def shape(self, schema: Schema, pointer: str, name: str) -> Schema:
-        """The flat form of a schema, without its default: the first of these keywords decides."""
-        for word, shape in _SHAPES.items():
-            if word in schema:
-                return shape(self, schema, pointer, name)
-        saying = [word for word in schema if word in ASSERTIONS and (word not in ENFORCED or has_effect(word, schema))]
-        for word in saying:
-            if word not in ENFORCED:
-                self.notes.enforce(word, pointer)
-        if not saying:
-            stray = next((word for word, value in schema.items() if is_stray_property(word, value)), None)
-            return {} if stray is None else self.notes.lose(Loss.NOT_A_KEYWORD, pointer, repr(stray))
-        typed = any(word in APPLIES_TO for word in saying)
-        return self.notes.lose(Loss.NO_TYPE if typed else Loss.ONLY_CHECKED, pointer, repr(saying[0]))
-
-    def add_default(self, flat: Schema, schema: Schema, pointer: str) -> Schema:
-        described = (
-            {**flat, "description": schema["description"]} if isinstance(schema.get("description"), str) else flat
-        )
-        if "default" not in schema:
-            return described
-        default, place = schema["default"], f"{pointer}/default"
-        known = len(self.notes.problems) or accepts(flat, default, self.lookup)
-        if not known or self.notes.enforced and not is_valid(schema, self.root, default):
-            self.notes.finding("'default' is not valid for its own schema and is ignored", place)
-            return described
-        if isinstance(default, dict | list) and self.building & self.needed_classes(flat):
-            self.notes.finding("a 'default' that contains its own object never ends and is ignored", place)
-            return described
-        return (
-            described if self.notes.problems else {**described, "default": settle_default(flat, default, self.lookup)}
-        )
-
-    def needed_classes(self, flat: Schema) -> set[str]:
-        """The names of all objects that a node's type needs."""
-        found: set[str] = set()
-        pending: list[object] = [flat]
-        while pending:
-            node = pending.pop()
-            if not isinstance(node, dict):
-                continue
-            if "$ref" in node and (name := node["$ref"].rpartition("/")[2]) not in found:
-                found.add(name)
-                pending.append(self.lookup(node["$ref"]))
-            pending += [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
-            pending += node.get("properties", {}).values()
-        return found
-
-    def lookup(self, ref: str) -> Schema | None:
-        name = ref.rpartition("/")[2]
-        self.notes.step("")
-        if name == self.name:
-            return {"type": "object"}
-        return self.objects.get(name) or self.aliases.get(name)
-
-    def shape_values(self, schema: Schema, pointer: str, name: str) -> Schema:
-        return flat_enum(schema, pointer, self.notes)
-
-    # -- references and conjunctions ---------------------------------------------------------------------------------
-
-    def shape_reference(self, schema: Schema, pointer: str, name: str) -> Schema:
-        has_siblings = any(word in ASSERTIONS and word != "$ref" for word in schema)
-        if has_siblings and not self.references.ignores_siblings:
-            return self.shape_conjunction(schema, pointer, name)
-        target = self.conjunctions.find(schema["$ref"], f"{pointer}/$ref")
-        if target is None:
-            return self.notes.lose(Loss.UNKNOWN_REFERENCE, pointer)
-        place = target.pointer
-        if place in self.open or place == "":
-            return self.refer_back(place, pointer)
-        if place not in self.definitions:
-            before = self.judged
-            own_name = self.open[place] = self.name + python_names.camel(place.rpartition("/")[2])
-            flat = self.close(place, self.flatten_node(target.schema, place, own_name))
-            self.definitions[place] = self.name_union(flat, place, own_name)
-            self.note_definition(place)
-            self.judged_in[place] = self.judged - before
-        else:
-            self.judge_again(place, pointer)
-        found = _bare(self.definitions[place])
-        self.notes.step(pointer, _size(found))
-        return found
-
-    def note_definition(self, place: str) -> None:
-        """Notes what the author called the type that a reference leads to, if that is one type."""
-        name = sole_name(self.definitions[place])
-        *_, keyword, key = ["", *split_pointer(place)]
-        if name is not None and keyword in ("$defs", "definitions", "schemas"):
-            self.hints[name] = self.hints.get(name, NameHint()) | NameHint(definitions=(key,))
-
-    def refer_back(self, place: str, pointer: str) -> Schema:
-        """A reference to what is being made: a class has its name already, anything else becomes an alias."""
-        if place == "" and self.root_is_class:
-            if not self.root_takes_only_objects:
-                # Arguments are an object, but what refers to their schema may be anything else as well.
-                self.notes.enforce("$ref", pointer)
-                return self.notes.lose(Loss.NO_TYPE, pointer, "the root of this schema")
-            return {"$ref": f"#/$defs/{self.name}"}
-        others = [name for name in self.types.get(place, ()) if name != "object"]
-        if place in self.classes and others in ([], ["null"]):
-            itself = {"$ref": f"#/$defs/{self.classes[place]}"}
-            return {"anyOf": [itself, {"type": "null"}]} if others else itself
-        if place not in self.recursive:
-            self.recursive[place] = self.claim_name(self.open[place], place)
-        return {"$ref": f"#/$defs/{self.recursive[place]}"}
-
-    def close(self, place: str, flat: Schema) -> Schema:
-        """Ends what ``open`` began. What was referred to meanwhile gets its name."""
-        del self.open[place]
-        if place not in self.recursive:
-            return flat
-        name = self.recursive[place]
-        self.aliases[name] = _bare(flat)
-        if self.holds_itself(flat, name):
-            self.notes.enforce("$ref", place)
-            self.aliases[name] = self.notes.lose(Loss.CIRCULAR, place)
-        return {**{word: flat[word] for word in _OF_ITS_PLACE if word in flat}, "$ref": f"#/$defs/{name}"}
-
-    def holds_itself(self, flat: Schema, name: str) -> bool:
-        """Whether a type is one of its own branches, with no array, map or class in between."""
-        pending, seen = [flat], {""}
-        while pending:
-            node = pending.pop()
-            pending += node.get("anyOf", ())
-            target = node.get("$ref", "").rpartition("/")[2]
-            if target == name:
-                return True
-            if target in self.aliases and target not in seen:
-                seen.add(target)
-                pending.append(self.aliases[target])
-        return False
-
-    def shape_conjunction(self, schema: Schema, pointer: str, name: str) -> Schema:
-        """``allOf``, or a reference with keywords next to it: one type for all that must hold at once."""
-        alone = sole_part(schema)
-        if alone is not None:
-            return _bare(self.flatten_node(alone, pointer, name))
-        whole = self.conjunctions.merge(schema, pointer)
-        if whole is None or len(self.open_conjunctions) > MAX_NESTED_CONJUNCTIONS:
-            self.notes.enforce("allOf", pointer)
-            return self.notes.lose(Loss.CIRCULAR, pointer)
-        if not whole.exact:
-            self.notes.enforce("allOf", pointer)
-        self.conjunctions.check_keywords(whole.schema, pointer)
-        key = whole.key()
-        if key in self.open_conjunctions:
-            # The same schemas, inside themselves: the name of what they are going to be ends it.
-            return self.refer_back(self.open_conjunctions[key], pointer)
-        if key not in self.merged:
-            opens_place = pointer not in self.open
-            self.open.setdefault(pointer, name)
-            self.open_conjunctions[key] = pointer
-            before = self.judged
-            flat = self.shape(whole.schema, pointer, name)
-            del self.open_conjunctions[key]
-            self.judged_in[key] = self.judged - before
-            self.merged[key] = self.close(pointer, flat) if opens_place else flat
-        else:
-            self.judge_again(key, pointer)
-        return self.merged[key]
-
-    def judge_again(self, key: str, pointer: str) -> None:
-        """Counts the branches of what was made before: its type is made once, but the validator judges it each time."""
-        self.judged += self.judged_in[key]
-        if self.judged > MAX_STEPS:
-            self.notes.step(pointer, self.judged)
-
-    # -- unions ------------------------------------------------------------------------------------------------------
-
-    def shape_union(self, schema: Schema, pointer: str, name: str) -> Schema:
-        word = next(word for word in UNIONS if word in schema)
-        branches = schema[word]
-        if not isinstance(branches, list) or not branches:
-            return self.notes.problem(f"{word!r} must be a list with at least one schema", f"{pointer}/{word}")
-        siblings = {key: value for key, value in schema.items() if key in ASSERTIONS and key != word}
-        if not siblings:
-            return self.shape_branches(branches, word, pointer, name)
-        # The keywords next to a union hold for each of its branches.
-        if self.conjunctions.have_types(siblings, branches, f"{pointer}/{word}"):
-            return self.shape_branches(branches, word, pointer, name, siblings)
-        if takes_only_objects(siblings):
-            whole = self.conjunctions.as_object(Conjunction(schema, False), pointer)
-            return self.shape_types(whole.schema, pointer, name)
-        self.notes.enforce(word, pointer)
-        return self.shape({key: value for key, value in schema.items() if key != word}, pointer, name)
-
-    def shape_branches(
-        self, branches: list[object], word: str, pointer: str, name: str, siblings: Schema | None = None
-    ) -> Schema:
-        """A union; ``siblings`` hold for each of its branches."""
-        if len(branches) > MAX_BRANCHES:
-            self.notes.enforce(word, pointer)
-            return self.notes.lose(Loss.TOO_MANY_BRANCHES, pointer)
-        named = sum(1 for branch in branches if not _is_null(branch)) == 1
-        flat = []
-        for i, branch in enumerate(branches):
-            place = f"{pointer}/{word}/{i}"
-            whole = branch if siblings is None else self.conjunctions.with_siblings(branch, siblings, place)
-            if whole is not None:
-                self.judged += 1
-                own_name = name if named else f"{name}{_branch_name(branch, i)}"
-                flat.append(_bare(self.flatten_node(whole, place, own_name, nested=True)))
-        if word == "oneOf" and not exclude_each_other(flat, self.lookup):
-            self.notes.enforce("oneOf", pointer)
-        if not flat:
-            self.notes.enforce(word, pointer)
-            return self.notes.lose(Loss.NEVER_VALID, pointer)
-        if {} in flat:
-            return self.notes.lose(Loss.OPEN_BRANCH, pointer, repr(word)) if any(flat) else {}
-        if _size({"anyOf": flat}) > 2 * MAX_BRANCHES:
-            self.notes.enforce(word, pointer)
-            return self.notes.lose(Loss.TOO_MANY_BRANCHES, pointer)
-        return flat[0] if len(flat) == 1 else {"anyOf": flat}
-
-    # -- types -------------------------------------------------------------------------------------------------------
-
-    def shape_types(self, schema: Schema, pointer: str, name: str) -> Schema:
-        types = types_of(schema)
-        if types is None or any(one not in TYPES for one in types):
-            return self.notes.problem(unknown_type(types or ()), f"{pointer}/type")
-        if not types:
-            self.notes.finding("no value is valid: no type is left", pointer)
-            self.notes.enforce("type", pointer)
-            return self.notes.lose(Loss.NEVER_VALID, pointer, is_reported=True)
-        types = [one for one in dict.fromkeys(types) if not (one == "integer" and "number" in types)]
-        self.types[pointer] = types
-        several = sum(one != "null" for one in types) > 1
-        flat = [
-            self.shape_type(
-                one, schema, pointer, name + python_names.camel(one) if several else name, nested=len(types) > 1
-            )
-            for one in types
-        ]
-        return flat[0] if len(flat) == 1 else {"anyOf": flat}
-
-    def shape_type(self, one: str, schema: Schema, pointer: str, name: str, *, nested: bool) -> Schema:
-        if one == "object":
-            return self.shape_object(schema, pointer, name)
-        flat: Schema = {"type": one, **typed_limits(one, schema, pointer, self.notes)}
-        if one in FORMATTED and isinstance(schema.get("format"), str):
-            flat["format"] = schema["format"]
-        items = schema_of_items(schema, pointer, self.notes) if one == "array" else None
-        if items is not None:
-            flat["items"] = self.flatten_inner(items, f"{pointer}/items", f"{name}Item")
-        return self.add_alias(flat, pointer, name) if nested and _carries_limits(flat) else flat
-
-    # -- objects -----------------------------------------------------------------------------------------------------
-
-    def shape_object(self, schema: Schema, pointer: str, name: str) -> Schema:
-        """A map stays in place; an object with properties, or a closed one, becomes a class of its own."""
-        closed = schema_of_extra_properties(schema) is False
-        if not schema.get("properties") and not schema.get("required") and not closed:
-            return self.build_object(schema, pointer, name)
-        name = self.classes[pointer] = self.claim_name(name, pointer)
-        if isinstance(schema.get("title"), str):
-            self.hints[name] = NameHint(titles=(schema["title"],))
-        self.objects[name] = {"type": "object"}
-        self.building.add(name)
-        self.objects[name] = self.build_object(schema, pointer, name)
-        self.building.discard(name)
-        return {"$ref": f"#/$defs/{name}"}
-
-    def build_object(self, schema: Schema, pointer: str, name: str) -> Schema:
-        flat: Schema = {"type": "object"}
-        properties = schema.get("properties", {})
-        if not isinstance(properties, dict):
-            return self.notes.problem("'properties' must be an object", f"{pointer}/properties")
-        required = required_names(schema, properties, pointer, self.notes)
-        # A name that is required and not declared may hold anything, but is still required.
-        properties = {**properties, **{key: True for key in required if key not in properties}}
-        if properties:
-            flat["properties"] = {
-                key: self.flatten_property(value, f"{pointer}/properties/{escape_key(key)}", name, key)
-                for key, value in properties.items()
-            }
-        flat["required"] = required
-        report_open_patterns(schema, pointer, self.notes)
-        extra = schema_of_extra_properties(schema)
-        flat["additionalProperties"] = (
-            extra
-            if isinstance(extra, bool)
-            else self.flatten_inner(extra, f"{pointer}/additionalProperties", f"{name}Value")
-        )
-        if isinstance(schema.get("description"), str):
-            flat["description"] = schema["description"]
-        return flat
-
-    def flatten_inner(self, schema: object, pointer: str, name: str) -> Schema:
-        """The schema of an item of an array, or of a value of a map."""
-        judged = self.judged
-        flat = self.flatten_node(schema, pointer, name, nested=True)
-        self.judged = judged  # what is inside judges other values
-        return _bare(flat)
-
-    def flatten_property(self, schema: object, pointer: str, name: str, key: str) -> Schema:
-        judged = self.judged
-        flat = self.flatten_node(schema, pointer, name + python_names.camel(key))
-        self.judged = judged
-        if isinstance(schema, dict) and DECLARED_BY_SOME in schema:
-            self.notes.lose(Loss.OTHER_BRANCHES, schema[DECLARED_BY_SOME], repr(key))
-            flat[DECLARED_BY_SOME] = True
-        return flat
-
-    def add_alias(self, flat: Schema, pointer: str, name: str) -> Schema:
-        name = self.claim_name(name, pointer)
-        self.aliases[name] = flat
-        return {"$ref": f"#/$defs/{name}"}
-
-    def name_union(self, flat: Schema, pointer: str, name: str) -> Schema:
-        """A union of classes inside another type gets a name, by which its tag can be shown; any other node stays."""
-        branches = [branch for branch in flat.get("anyOf", ()) if branch != {"type": "null"}]
-        targets = [branch.get("$ref", "").rpartition("/")[2] for branch in branches]
-        if len(branches) < 2 or not all(target in self.objects for target in targets):
-            return flat
-        name = name if self.places.get(name, pointer) == pointer else f"{name}Union"
-        alias = self.add_alias({"anyOf": branches}, pointer, name)
-        about = {word: flat[word] for word in _OF_ITS_PLACE if word in flat}
-        return about | (alias if len(branches) == len(flat["anyOf"]) else {"anyOf": [alias, {"type": "null"}]})
-
-    def claim_name(self, name: str, pointer: str) -> str:
-        """The name, with a digest of the place if another place of this tool has it already."""
-        self.notes.step(pointer, STEPS_OF_A_CLASS)
-        if name == self.name:
-            # That is the class around this one, such as the model of a value that is an object or null.
-            name = f"{name}Root"
-        if self.places.setdefault(name, pointer) == pointer:
-            return name
-        return f"{name}X{python_names.digest(pointer)}"
-
-
-_SHAPES: Final[dict[str, Callable[[_Flattener, Schema, str, str], Schema]]] = {
-    "$ref": _Flattener.shape_reference,
-    "enum": _Flattener.shape_values,
-    "const": _Flattener.shape_values,
-    "allOf": _Flattener.shape_conjunction,
-    "anyOf": _Flattener.shape_union,
-    "oneOf": _Flattener.shape_union,
-    "type": _Flattener.shape_types,
-}
-
-
-_OF_ITS_PLACE: Final = ("default", "description")
-
-
-def _bare(flat: Schema) -> Schema:
-    """A node without the keywords that describe another place."""
-    return {word: value for word, value in flat.items() if word not in _OF_ITS_PLACE}
-
-
 def _existing(pointer: str, schema: object) -> str:
     """The pointer, or as much of it as leads to something: merged schemas have places that are in no file."""
     keys = split_pointer(pointer)
     _, count = find_at(schema, keys)
     return "".join(f"/{escape_key(key)}" for key in keys[:count])
-
-
-def _size(flat: object) -> int:
-    """How many nodes are in a flat one; a named node counts once, wherever it is named."""
-    if not isinstance(flat, dict):
-        return 0
-    inner = [flat.get("items"), flat.get("additionalProperties"), *flat.get("anyOf", ())]
-    return 1 + sum(map(_size, [*inner, *flat.get("properties", {}).values()]))
-
-
-def _carries_limits(flat: Schema) -> bool:
-    """Whether a node inside another one needs a name of its own: else datamodel-code-generator makes one up."""
-    kind = flat.get("type")
-    return kind not in (None, "object") and any(word in flat for word in LIMITS[kind] if word != "items")
-
-
-def _is_null(branch: object) -> bool:
-    return isinstance(branch, dict) and (branch.get("type") == "null" or branch.get("enum") == [None])
-
-
-def _branch_name(branch: object, index: int) -> str:
-    """What distinguishes a branch from its siblings: its title, its type, else its place."""
-    if isinstance(branch, dict):
-        for word in ("title", "type"):
-            text = branch.get(word)
-            if isinstance(text, str) and python_names.camel(text).isidentifier():
-                return python_names.camel(text)
-    return f"Option{index + 1}"

@@ -1,12 +1,12 @@
 """The last step of flattening: unions without repetition, and aliases that never hold null.
 
 Nothing here changes what a type accepts. ``bool | Literal[True]`` becomes ``bool``, ``Literal["a"] | Literal["b"]`` becomes
-``Literal["a", "b"]``, and a union says each of its branches once.
+``Literal["a", "b"]``, and a union says each of its branches once. A format is only a word, unless it has a type of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from toolkit.codegen.schema.disjoint import find_tag
 from toolkit.codegen.schema.document import Document, refers_to
@@ -16,9 +16,12 @@ from toolkit.jsonschema.values import has_type, json_key
 _NULL: Schema = {"type": "null"}
 
 
-def simplify(document: Document) -> None:
-    """Rewrites the types of a document in place, and drops aliases that nothing refers to any more."""
-    rewriter = _Rewriter(document)
+def simplify(document: Document, typed_formats: Collection[str] = ()) -> None:
+    """Rewrites the types of a document in place, and drops aliases that nothing refers to any more.
+
+    :param typed_formats: the formats whose texts get a type of their own, which accepts less than ``str``.
+    """
+    rewriter = _Rewriter(document, typed_formats)
     document.aliases = {name: rewriter.alias(node) for name, node in document.aliases.items()}
     document.objects = {name: rewriter.rewrite(node) for name, node in document.objects.items()}
     document.root = rewriter.with_tag(rewriter.rewrite(document.root))
@@ -28,7 +31,8 @@ def simplify(document: Document) -> None:
 
 
 class _Rewriter:
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, typed_formats: Collection[str]) -> None:
+        self._typed_formats = typed_formats
         self._aliases = document.aliases
         self._objects = document.objects
         self._recursive = document.recursive
@@ -94,34 +98,44 @@ class _Rewriter:
 
     def _simpler(self, branches: list[Schema]) -> list[Schema]:
         """The branches, each once, without those that a plain type next to them accepts as well; literals in one list."""
-        plain = [
-            node["type"] for node in branches if node.keys() == {"type"} and node["type"] not in ("array", "object")
-        ]
+        plain = [node for node in branches if self._is_plain(node)]
+        kinds = [node["type"] for node in plain]
+        without_format = [node["type"] for node in plain if "format" not in node]
         found: dict[object, Schema] = {}
         literals: Schema = {}
         for node in branches:
             if "enum" in node:
-                values = [v for v in node["enum"] if not any(has_type(v, one) for one in plain)]
+                values = [v for v in node["enum"] if not any(has_type(v, one) for one in kinds)]
                 literals.setdefault("enum", []).extend(values)
                 if literals["enum"]:
                     found.setdefault("literals", literals)
-            elif node.keys() == {"type"} or not self._is_within(node, plain):
-                found.setdefault(json_key(self._limits(node)), node)
+                continue
+            limits = self._limits(node)
+            # A branch with a format of its own stays, for the docstring, unless any other text would do.
+            if node.keys() == {"type"} or not _is_within(limits, without_format if "format" in limits else kinds):
+                found.setdefault(json_key(limits), node)
         if "enum" in literals:
             literals["enum"] = list({json_key(value): value for value in reversed(literals["enum"])}.values())[::-1]
-        if "integer" in plain and "number" in plain:
-            found.pop(json_key({"type": "integer"}))
+        if "number" in kinds:
+            found.pop(json_key({"type": "integer"}), None)
         return list(found.values())
 
-    def _is_within(self, node: Schema, plain: list[str]) -> bool:
-        """Whether a node with limits is of a type that is a branch without limits."""
-        kind = self._limits(node).get("type")
-        return kind in plain or kind == "integer" and "number" in plain
+    def _is_plain(self, node: Schema) -> bool:
+        """Whether a node accepts every value of its type."""
+        if not {"type"} <= node.keys() <= {"type", "format"} or node["type"] in ("array", "object"):
+            return False
+        return node["type"] != "string" or node.get("format") not in self._typed_formats
 
     def _limits(self, node: Schema) -> Schema:
         """What an alias of limits stands for; any other node itself."""
         target = self._aliases.get(_name(node["$ref"]), node) if "$ref" in node else node
         return target if "type" in target else node
+
+
+def _is_within(limits: Schema, kinds: list[str]) -> bool:
+    """Whether a node with limits is of a type that is a branch without limits."""
+    kind = limits.get("type")
+    return kind in kinds or kind == "integer" and "number" in kinds
 
 
 def _parts(node: Schema) -> list[Schema]:

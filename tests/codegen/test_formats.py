@@ -61,10 +61,13 @@ BOOKING = {
             "ends": {"type": ["string", "null"], "format": "date-time"},
             "ids": {"type": "array", "items": text("uuid")},
             "links": {"type": "object", "additionalProperties": text("uri")},
+            "codes": {"type": "array", "items": {"type": "string", "maxLength": 3}},
             "first": text("date", default="2026-01-01"),
             "short": text("date", maxLength=30),
             "mail": text("email"),
             "wait": text("duration"),
+            "until": {"anyOf": [text("date"), {"const": "never"}, text("time")]},
+            "reply": {"anyOf": [text("email"), {"const": "none"}]},
         },
     },
     "outputSchema": {"type": "object", "required": ["at"], "properties": {"at": text("date-time")}},
@@ -81,6 +84,8 @@ def test_a_format_is_a_word_in_the_docstring() -> None:
         "links": {"type": "object", "additionalProperties": text("uri")},
         "long": text("email", description="One line.\n\nAnother."),
         "name": {"type": "string", "description": "No format"},
+        "until": {"anyOf": [text("date"), {"const": "never"}]},
+        "either": {"anyOf": [text("email", maxLength=9), text("uri")]},
     }
     source = module_text({"type": "object", "properties": properties})
     assert field_docs(source, "XInput") == {
@@ -92,6 +97,8 @@ def test_a_format_is_a_word_in_the_docstring() -> None:
         "links": "Format of each value: uri.",
         "long": "One line.\n\n    Another.\n\n    Format: email.\n    ",
         "name": "No format",
+        "until": "Format: date.",
+        "either": "Format: email, uri.",
     }
 
 
@@ -127,6 +134,7 @@ def test_every_text_is_written_as_it_was_read(rich: Project) -> None:
     values += [
         {**values[0], "ends": SAME["date-time"][1], "ids": SAME["uuid"], "links": {"a": SAME["uri"][0]}},
         {**values[0], "ends": None, "first": "soon", "short": "later", "mail": "me", "wait": "P1M"},
+        *({**values[0], "until": until, "reply": "none"} for until in ("never", SAME["date"][0], SAME["time"][0])),
     ]
     code = """
 import copy, pickle
@@ -142,6 +150,17 @@ print(json.dumps(found))
 """
     found = run_json(rich, code, values)
     assert found == [value for value in values for _ in range(6)]
+
+
+def test_rich_types_leave_no_gap_where_they_are_imported(rich: Project) -> None:
+    module = (rich.output / "models" / "book.py").read_text()
+    assert "\n\n\n\n" not in module
+
+
+def test_a_constant_next_to_a_rich_type_stays(rich: Project) -> None:
+    module = (rich.output / "models" / "book.py").read_text()
+    assert '    until: Omissible[WireDate | Literal["never"] | WireTime] = None\n' in module
+    assert "    reply: Omissible[str] = None\n" in module
 
 
 def test_values_are_rich(rich: Project) -> None:

@@ -12,14 +12,17 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.guard.ways import needs
 from tests.packs.service import Service, running_service
 from tests.projects import Project, run, run_on_terminal
+from toolkit import SecurityPolicy, ToolCall, ToolkitContext, create_agent_toolkit
 from toolkit.codegen import UntrustedImport, accept_configured, find_settings, refuse_untrusted, run_imports
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.codegen.imports.trust import describe_effect
@@ -416,6 +419,53 @@ def test_records_are_never_inside_the_project(desk: Desk, monkeypatch: pytest.Mo
         with pytest.raises(SetupError, match=r"cannot be kept: .*; set XDG_STATE_HOME to a folder of yours outside"):
             run_imports(settings, trust=lambda untrusted: None)
     assert not desk.attacked and not (desk.project.root / "state").exists()
+
+
+FORGERIES = {
+    "a file tool": ("write_file", {"path": "RECORD", "content": "TEXT"}),
+    "a command": ("bash", {"command": "umask 077; mkdir -p $(dirname RECORD); echo 'TEXT' > RECORD"}),
+    "a command that moves the directory": (
+        "bash",
+        {"command": "umask 077; mv .local/state x; mkdir -p $(dirname RECORD); echo 'TEXT' > RECORD"},
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_tool_whose_workspace_is_the_home_directory_cannot_confirm(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, exists: bool
+) -> None:
+    needs("full")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME")
+    desk.set_import('functions = ["acme.evil"]')
+    settings = find_settings(desk.project.root)
+    with tempfile.TemporaryDirectory() as elsewhere:
+        with monkeypatch.context() as patch:  # what the record would be
+            patch.setenv("XDG_STATE_HOME", elsewhere)
+            run_imports(settings, trust=accept_configured)
+        (record,) = Path(elsewhere).rglob("trusted-imports/*.json")
+        desk.marker.unlink()
+        forged = tmp_path / ".local/state/typed-toolkit/trusted-imports" / record.name
+        if exists:
+            forged.parent.mkdir(parents=True, mode=0o700)
+        tool, template = FORGERIES[name]
+        here = str(forged.relative_to(tmp_path))
+        arguments = {
+            key: text.replace("RECORD", here).replace("TEXT", record.read_text()) for key, text in template.items()
+        }
+        context = ToolkitContext(tmp_path, SecurityPolicy(default="allow"), state_dir=Path(elsewhere) / "own")
+        with create_agent_toolkit(context) as toolkit:
+            toolkit.call(ToolCall("1", tool, arguments))
+        with pytest.raises(SetupError, match="nobody has confirmed"):
+            run_imports(settings, trust=refuse_untrusted)
+        assert not desk.attacked
+        forged.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        shutil.copy(record, forged)
+    run_imports(settings, trust=refuse_untrusted)
+    assert desk.attacked, "such a record does confirm"
 
 
 def test_accepting_everything_needs_no_place_for_records(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

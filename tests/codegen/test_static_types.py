@@ -521,6 +521,10 @@ def test_what_pydantic_cannot_choose_by_is_a_plain_union(tag: dict[str, Any]) ->
         ([{"anyOf": [{"const": "a"}]}, {"oneOf": [{"const": "b"}, {"type": "integer"}]}], 'Literal["a", "b"] | int'),
         ([{"type": "integer"}, {"const": True}], "int | Literal[True]"),
         ([{"type": "string", "minLength": 2}, {"const": "x"}], 'XInputVString | Literal["x"]'),
+        ([{"type": "string", "format": "date"}, {"const": "x"}], "str"),
+        ([{"type": "integer", "format": "int64"}, {"enum": [1, "x"]}], 'int | Literal["x"]'),
+        ([{"type": "string", "format": "email"}, {"type": "string", "minLength": 2}], "str"),
+        ([{"type": "integer"}, {"type": "number", "format": "double"}], "float"),
     ],
 )
 def test_a_union_says_nothing_twice(branches: list[Any], written: str) -> None:

@@ -77,17 +77,20 @@ def measure(specs: Iterable[dict[str, Any]], *, with_columns: bool = False) -> T
     for row in specs:
         tally.specs += 1
         made = outcome(row)
-        if made.text is None or made.spec is None:
+        if made.text is None or made.spec is None or made.documents is None:
             tally.refused[f"{made.refused_by}: {made.reason}"] += 1
             continue
         module = load_module(made.text)
+        words = (("inputSchema", module.XInput), ("outputSchema", module.XOutput))
         models = [
-            _measure_one(tally, row[word], f"{row['key']} {word}", model)
-            for word, model in (("inputSchema", module.XInput), ("outputSchema", module.XOutput))
-            if row.get(word) is not None
+            MeasuredModel(
+                word, row[word], document, model, _measure_one(tally, row[word], f"{row['key']} {word}", model)
+            )
+            for (word, model), document in zip(words, made.documents, strict=True)
+            if document is not None
         ]
         if with_columns:
-            tally.figures.measure(MeasuredTool(made.spec, made.text, models))
+            tally.figures.measure(MeasuredTool(row["key"], made.spec, models))
     return tally
 
 
@@ -110,7 +113,7 @@ def _accepts(reader: Reader, value: Any) -> bool:
     return True
 
 
-def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) -> MeasuredModel:
+def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) -> list[Instance]:
     found = instances(schema, key)
     tally.unjudged += not found
     reader, is_input = Reader(model), key.endswith("inputSchema")
@@ -121,7 +124,7 @@ def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) ->
         tally.differences += [
             Difference(sort, key, schema, instance.made_by, instance.value, what) for sort, what in seen.items()
         ]
-    return MeasuredModel(schema, model, found)
+    return found
 
 
 def compare(reader: Reader, instance: Instance, *, is_input: bool) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.corpus.columns import Figures, table
+from tests.corpus.columns import Figures, reasons, table
 from tests.corpus.meaning import DECIDED, Difference, Tally, judge_calls, measure
 from tests.corpus.specs import FILES, rows
 
@@ -19,7 +19,8 @@ _AT_ONCE = 40
 def report(corpus: Path, every: int = 1) -> tuple[list[str], list[str]]:
     """The lines, and the goals that are missed.
 
-    The lines are two tables of the files (verdicts, and the columns), then each class of difference with its smallest example.
+    The lines are two tables of the files (verdicts, and the columns), the reasons for ``Any``, then each class of difference
+    with its smallest example.
     """
     made = [f"{'file':<20} {'specs':>6} {'refused':>8} {'judged':>8} {'dumped':>8} {'differ':>7} {'agreement':>10}"]
     whole = Tally()
@@ -31,7 +32,7 @@ def report(corpus: Path, every: int = 1) -> tuple[list[str], list[str]]:
         whole.add(tally)
     judged, differing = judge_calls(corpus, every)
     calls = f"{judged} published calls judged, {len(differing)} with a verdict that differs from the published one"
-    columns = table({**figures, "all": whole.figures})
+    columns = [*table({**figures, "all": whole.figures}), "", *reasons(whole.figures.meaning)]
     return [*made, _row("all", whole), calls, "", *columns, "", *differences(whole)], whole.figures.missed()
 
 

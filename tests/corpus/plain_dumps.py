@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from tests.corpus.instances import instances
+from tests.corpus.instances import Instance, instances
 from tests.corpus.oracle import Oracle
 from tests.corpus.specs import outcome
 from tests.modules import load_module
@@ -26,14 +26,15 @@ DUMPS: Final[dict[str, Callable[[BaseModel], Any]]] = {
 
 @dataclass(slots=True)
 class ReadBack:
-    """The result for one tool: how many instances were dumped, and what did not read back."""
+    """How many instances were dumped, how many of them read back, and what did not; results can be added."""
 
     dumped: int = 0
+    same: int = 0
     failures: list[str] = field(default_factory=list)
 
-    @property
-    def reads_back(self) -> bool:
-        return not self.failures
+    def add(self, other: ReadBack) -> None:
+        self.dumped, self.same = self.dumped + other.dumped, self.same + other.same
+        self.failures += other.failures
 
 
 def read_back(row: dict[str, Any]) -> ReadBack | None:
@@ -44,19 +45,22 @@ def read_back(row: dict[str, Any]) -> ReadBack | None:
     module, result = load_module(made.text), ReadBack()
     for word, model in (("inputSchema", module.XInput), ("outputSchema", module.XOutput)):
         if row.get(word) is not None:
-            for value, parsed in _valid_models(row[word], f"{row['key']} {word}", Reader(model)):
-                result.dumped += 1
-                result.failures += _failures(Oracle(row[word]), Reader(model), parsed, f"{row['key']} {word} {value}")
+            key = f"{row['key']} {word}"
+            result.add(read_back_instances(row[word], model, instances(row[word], key), key))
     return result
 
 
-def _valid_models(schema: Any, key: str, reader: Reader) -> Iterator[tuple[str, BaseModel]]:
-    for instance in instances(schema, key):
-        if instance.verdict.accepted:
-            try:
-                yield json.dumps(instance.value)[:200], reader.from_wire(instance.value)
-            except ValidationError:
-                continue  # a difference that ``meaning`` reports
+def read_back_instances(schema: Any, model: type[BaseModel], found: Iterable[Instance], key: str) -> ReadBack:
+    """Dumps those of the instances that schema and model accept, in every plain way."""
+    oracle, reader, result = Oracle(schema), Reader(model), ReadBack()
+    for value in (instance.value for instance in found if instance.verdict.accepted):
+        try:
+            made = reader.from_wire(value)
+        except ValidationError:
+            continue  # a difference that ``meaning`` reports
+        failures = list(_failures(oracle, reader, made, f"{key} {json.dumps(value)[:200]}"))
+        result.add(ReadBack(1, not failures, failures))
+    return result
 
 
 def _failures(oracle: Oracle, reader: Reader, made: BaseModel, what: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.corpus.arguments import NoInstance, valid_arguments
 from tests.corpus.calls import calls
+from tests.corpus.entry_points import disagreements
 from tests.corpus.project import SharedProject, SharedTool
 from tests.projects import run
 from tests.typing.checkers import Report, mypy, pyright
@@ -42,6 +43,9 @@ class Proof:
     errors: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """By checker: the tool (or the file, if no tool is known) and the error text."""
 
+    disagreements: dict[str, list[str]] = field(default_factory=dict)
+    """By tool that was called: the entry points that hand its handler something else than what was given."""
+
     seconds: Counter[str] = field(default_factory=Counter)
     """Wall-clock time of each stage."""
 
@@ -58,11 +62,22 @@ class Proof:
                 for name, why in self.not_imported.items()
             ),
             *(f"{checker}: {name}: {text}" for checker, found in self.errors.items() for name, text in found),
+            *(f"{name}: {text}" for name, texts in self.disagreements.items() for text in texts),
         ]
 
 
-def prove(root: Path, tools: Sequence[SharedTool], a_package: int = A_PACKAGE, invoke_every: int = 1) -> Proof:
-    """Generates packages of ``a_package`` tools each, imports every module, and checks calls of all tools with mypy and pyright."""
+def prove(
+    root: Path,
+    tools: Sequence[SharedTool],
+    a_package: int = A_PACKAGE,
+    invoke_every: int = 1,
+    *,
+    runs_calls: bool = False,
+) -> Proof:
+    """Generates packages of ``a_package`` tools each, imports every module, and checks calls of all tools with mypy and pyright.
+
+    With ``runs_calls`` every tool is also called through every entry point.
+    """
     proof = Proof(tools)
     programs: dict[Path, list[str]] = {}
     for number, start in enumerate(range(0, len(tools), a_package)):
@@ -74,6 +89,9 @@ def prove(root: Path, tools: Sequence[SharedTool], a_package: int = A_PACKAGE, i
         _check_allow_list(project)
         with proof.timed("import"):
             proof.not_imported |= import_models(project)
+        if runs_calls:
+            with proof.timed("call"):
+                proof.disagreements |= disagreements(project)
         text, about = calls(project.rows(), project.package, invoke_every)
         program = root / f"calls_{number:03}.py"
         program.write_text(text, encoding="utf-8")

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.modules import module_text
+from tests.modules import documents
+from toolkit.codegen.package.models import render_models
+from toolkit.codegen.schema.document import Document
 from toolkit.errors import SetupError
 from toolkit.spec.load import load_spec_text
 from toolkit.spec.model import ToolSpec
@@ -18,13 +20,14 @@ FILES = ("bfcl.jsonl", "cookbooks.jsonl", "mcp.jsonl", "openapi_ops.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome for one shared spec: the text of its models, or the first reason it was refused."""
+    """The outcome for one shared spec: the text of its models and their documents, or the first reason it was refused."""
 
     key: str
     text: str | None
     refused_by: str | None
     reason: str | None
     spec: ToolSpec | None = None
+    documents: tuple[Document, Document | None] | None = None
 
 
 def rows(corpus: Path, file: str) -> Iterator[dict[str, Any]]:
@@ -41,7 +44,8 @@ def outcome(row: dict[str, Any]) -> Outcome:
     except SetupError as error:
         return Outcome(row["key"], None, "loader", _class(str(error)))
     try:
-        return Outcome(row["key"], module_text(spec.input_schema, spec.output_schema), None, None, spec)
+        flat = documents(spec.input_schema, spec.output_schema)
+        return Outcome(row["key"], render_models("x.json", "X", "A tool.", *flat), None, None, spec, flat)
     except SetupError as error:
         return Outcome(row["key"], None, "generator", _class(str(error)))
 

@@ -51,8 +51,10 @@ class StaticMeaning:
 
     tools: int = 0
     fields: int = 0
+    fields_with_any: int = 0
+    """How many fields hold ``Any``, be it for one item, value or branch."""
     any_by_reason: Counter[str] = field(default_factory=Counter)
-    """How many fields hold ``Any``, by the reason."""
+    """The same by the reason; "" where no finding reports it. A field may hold ``Any`` for several reasons."""
     losses: Counter[str] = field(default_factory=Counter)
     """How many places are reported as saying less than their schema, by the reason."""
     unreported: list[str] = field(default_factory=list)
@@ -61,6 +63,7 @@ class StaticMeaning:
     def add(self, other: StaticMeaning) -> None:
         self.tools += other.tools
         self.fields += other.fields
+        self.fields_with_any += other.fields_with_any
         self.any_by_reason.update(other.any_by_reason)
         self.losses.update(other.losses)
         self.unreported += other.unreported
@@ -101,6 +104,7 @@ class _Reader:
         self.found = StaticMeaning()
         self.seen: set[tuple[type, frozenset[str]]] = set()
         self.counted: set[type] = set()
+        self.reasons: dict[str, set[str]] = {}
 
     def read_class(self, model: type[BaseModel], views: list[View]) -> None:
         names = {info.alias or name for name, info in model.model_fields.items()}
@@ -120,9 +124,12 @@ class _Reader:
             self.read_field(hints, f"{model.__name__}.{wire}", inner, owners)
 
     def read_field(self, annotation: Any, name: str, views: list[View], owners: set[str]) -> None:
-        reasons = list(self.read(annotation, views, owners, frozenset()))
-        self.found.any_by_reason.update(dict.fromkeys(reasons, 1))
-        if "" in reasons:
+        known = self.reasons.setdefault(name, set())
+        new = {*self.read(annotation, views, owners, frozenset())} - known
+        self.found.fields_with_any += bool(new and not known)
+        self.found.any_by_reason.update(new)
+        known |= new
+        if "" in new:
             self.found.unreported.append(f"{name} is {annotation} at {sorted({p for view in views for p in view})}")
 
     def read(self, annotation: Any, views: list[View], owners: set[str], passed: frozenset[str]) -> Iterator[str]:

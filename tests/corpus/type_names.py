@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.corpus.project import SharedTool
 from toolkit.codegen.package.python_names import camel
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
-from toolkit.errors import SetupError
+from toolkit.errors import SetupError, SpecError
 from toolkit.spec.load import load_spec_text
+from toolkit.spec.model import ToolSpec
 
 DIGEST = re.compile(r"X[0-9a-f]{6,}(?![0-9a-z])")
-NUMBER = re.compile(r"[a-z][0-9]+$")
 GOAL_HASHES = 0.005
 LONG = 60
 
@@ -36,25 +35,20 @@ class NestedTypes:
         return sum(DIGEST.search(suffix) is not None for suffix in self.suffixes)
 
     @property
-    def numbered(self) -> int:
-        """Names that end with a number, ours or the author's."""
-        return sum(NUMBER.search(suffix) is not None for suffix in self.suffixes)
-
-    @property
     def longest(self) -> int:
         return max(map(len, self.names), default=0)
-
-    @property
-    def too_long(self) -> int:
-        return sum(len(name) > LONG for name in self.names)
 
 
 def nested_types(tool: SharedTool) -> NestedTypes | None:
     """The nested types of a shared spec; None if it is refused. Nothing is rendered, so all specs take a few seconds."""
     try:
-        spec = load_spec_text(json.dumps(tool.definition), "row.json", None)[0]
+        return types_of_spec(load_spec_text(json.dumps(tool.definition), "row.json", None)[0])
     except SetupError:
         return None
+
+
+def types_of_spec(spec: ToolSpec) -> NestedTypes:
+    """The nested types of a tool, under its own name; mistakes of its schemas raise."""
     prefix = camel(spec.wire_name)
     inputs, problems = flatten(spec.input_schema, f"{prefix}Input", "", is_input=True)
     documents = [inputs]
@@ -62,7 +56,9 @@ def nested_types(tool: SharedTool) -> NestedTypes | None:
         outputs, more = flatten(spec.output_schema, f"{prefix}Output", "")
         documents.append(outputs)
         problems += more
-    return None if problems else types_of_documents(documents)
+    if problems:
+        raise SpecError(problems)
+    return types_of_documents(documents)
 
 
 def types_of_documents(documents: Sequence[Document]) -> NestedTypes:
@@ -78,20 +74,3 @@ def _repeated(document: Document) -> int:
     """Classes with the same text, apart from their own names. Where larger classes are equal, so are the smallest in them."""
     texts = [json.dumps(node).replace(f'/{name}"', '/"') for name, node in document.objects.items()]
     return len(texts) - len(set(texts))
-
-
-def lines(found: Iterable[NestedTypes]) -> Iterator[str]:
-    """All of them as a few lines of text."""
-    tools = list(found)
-    count: Counter[str] = Counter()
-    for tool in tools:
-        count.update(
-            types=len(tool.names),
-            hashed=tool.hashed,
-            numbered=tool.numbered,
-            long=tool.too_long,
-            repeated=tool.repeated,
-        )
-    yield f"nested types: {count['types']}, written twice: {count['repeated']}"
-    yield f"names with a hash: {count['hashed']}, with a number: {count['numbered']}, over {LONG} characters: {count['long']}"
-    yield f"longest name: {max((tool.longest for tool in tools), default=0)}"

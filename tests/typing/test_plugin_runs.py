@@ -84,11 +84,11 @@ class Checked(Project):
     "options",
     [
         [],
-        ["--no-sqlite-cache"],
         ["--no-fixed-format-cache"],
-        ["--num-workers=2"],
-        ["--follow-imports=silent"],
-        ["--cache-fine-grained"],
+        pytest.param(["--no-sqlite-cache"], marks=pytest.mark.whole),
+        pytest.param(["--num-workers=2"], marks=pytest.mark.whole),
+        pytest.param(["--follow-imports=silent"], marks=pytest.mark.whole),
+        pytest.param(["--cache-fine-grained"], marks=pytest.mark.whole),
     ],
     ids=" ".join,
 )

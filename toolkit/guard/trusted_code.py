@@ -4,7 +4,7 @@ is there runs outside every sandbox, in this process or when the interpreter sta
 Promise: every directory and file that Python reads code from when it starts (prefixes, standard library, packages,
 ``.pth`` files, ``pyvenv.cfg``, ``sitecustomize``), the toolkit's own package and the packages it has loaded are at or below
 a path of the list, under the names they are called by, each link on the way, and their real paths; files that do not
-exist yet are listed, too.
+exist yet are listed, too. So is where the user's confirmations of imports are kept, which decide what runs without asking.
 
 Limits: a project that is installed to be edited in place stays writable, and so does whatever else is on ``sys.path``
 inside a root: people edit it all day. Whoever starts an agent from there runs what is there. Libraries that the dynamic
@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 from toolkit.errors import SetupError
 from toolkit.guard.process.program import MAX_LINKS, follow_links, helper_interpreter
 from toolkit.guard.root_set import RootSet, above
+from toolkit.guard.user_state import confirmed_imports
 
 DEPENDENCIES: Final = frozenset({
     "_cffi_backend", "_xxhash", "_yaml", "annotated_doc", "annotated_types", "anthropic", "anyio", "attr",
@@ -204,6 +205,7 @@ def _files() -> Iterator[str]:
         yield os.path.join(os.path.dirname(folder), _ENVIRONMENT_FILE)
     if startup := os.environ.get("PYTHONSTARTUP"):
         yield startup
+    yield from confirmed_imports()
 
 
 def _module_files() -> Iterator[tuple[str, Collection[str]]]:

@@ -11,7 +11,7 @@ from tests.guard.fs.test_protect import CHANGES, READS, snapshot
 from toolkit.errors import SandboxViolation, SetupError
 from toolkit.guard import Drop, Put, ResolverName, SandboxFS
 
-LOADS_CODE = "the toolkit or its Python interpreter loads code from"
+LOADS_CODE = "the toolkit or its Python interpreter loads code or settings from"
 
 
 @pytest.fixture

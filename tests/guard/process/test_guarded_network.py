@@ -229,7 +229,9 @@ def test_pip_install_over_http(guard: ProcessGuard, site: Site, index: str, work
     greeted = guard.run([sys.executable, "packages/greeting.py"])
     assert succeeded(greeted) == "installed from the index\n"
     other = f"http://other.test:{site.port}/simple/"
-    assert pip_install(guard, index, "--index-url", other, "--trusted-host", "other.test").exit_code != 0
+    refused = pip_install(guard, index, "--index-url", other, "--trusted-host", "other.test")
+    assert refused.exit_code != 0 and b"No matching distribution" in refused.stderr, "pip itself hides the reason"
+    assert refused.stderr.endswith(f"\n[{OTHER_REFUSED}]\n".encode())
 
 
 def test_pip_install_over_https(
@@ -240,8 +242,33 @@ def test_pip_install_over_https(
     assert (workspace / "packages/greeting.py").exists()
     asked = len(secure_site.asked)
     other = f"https://other.test:{secure_site.port}/simple/"
-    assert pip_install(guard, index, "--index-url", other, "--cert", "ca.pem").exit_code != 0
+    refused = pip_install(guard, index, "--index-url", other, "--cert", "ca.pem")
+    assert refused.exit_code != 0 and refused.notes == (OTHER_REFUSED,)
     assert len(secure_site.asked) == asked
+
+
+OTHER_REFUSED = (
+    "the guarded network refused a request: the host 'other.test' is not one of the allowed hosts; what commands reach is set by "
+    "ToolkitContext(network=Network(allow_hosts=[...], allow_addresses=[...]))"
+)
+MANY_HOSTS = """
+import contextlib, sys, urllib.request
+for number in range(40):
+    for url in (f"http://h{number}.test/", f"http://h{number}.test/again"):
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(url)
+"""
+
+
+def test_what_was_refused_is_named_in_a_few_notes(guard: ProcessGuard, site: Site) -> None:
+    result = run(guard, sys.executable, "-c", MANY_HOSTS)
+    assert [note.partition(" is not one")[0] for note in result.notes[:-1]] == [
+        f"the guarded network refused a request: the host 'h{number}.test'" for number in range(5)
+    ]
+    assert result.notes[-1] == "the guarded network refused 70 more requests"
+    fine = run(guard, "curl", "-sS", f"{site.url}/page", f"http://{HERE}:9/", "http://missing.site.test/")
+    assert fine.notes == (OTHER_REFUSED.replace("other", "missing.site"),)
+    assert run(guard, "curl", "-sS", f"{site.url}/page").notes == ()
 
 
 # --- what surrounds it

@@ -35,6 +35,7 @@ def only(limit: str) -> CommandLimits:
 PRELUDE = """
 import ctypes, mmap, os, signal, subprocess, sys, threading, time
 MIB = 1 << 20
+SUPERVISOR = os.getppid()
 libc = ctypes.CDLL(None, use_errno=True)
 
 def forever():
@@ -55,6 +56,18 @@ def child(act, *arguments):
 
 def hide():
     libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody may look into this process
+
+def until_looked_at(times=3):
+    # Wait until the supervisor has worked and rested that often: it looks, and goes on waiting.
+    if UNGUARDED:
+        return
+    clock = ~SUPERVISOR << 3 | 2  # the time that it has used: CPUCLOCK_SCHED
+    used = time.clock_gettime_ns(clock)
+    for _ in range(times):
+        while time.clock_gettime_ns(clock) == used:
+            time.sleep(0.001)
+        while used != (used := time.clock_gettime_ns(clock)):
+            time.sleep(0.001)
 
 def fill(size):
     block = bytearray(size)
@@ -117,7 +130,7 @@ ATTACKS = [
     Excess("disk", "threads that have ended", "[in_thread(write, f'f{n}') for n in range(4)]; hold()"),
     Excess("disk", "a process that hides", f"hide(); [write(f'f{{n}}') for n in {MANY}]; hold()"),
     Excess("disk", "children that nobody waits for", f"signal.signal(signal.SIGCHLD, signal.SIG_IGN); [until_gone(child(write, f'f{{n}}')) for n in {MANY}]; hold()"),
-    Excess("disk", "children that nobody can wait for", f"forget_children(); [(until_gone(child(write_and_stay, f'f{{n}}')), time.sleep(0.2)) for n in {MANY}]; hold()"),
+    Excess("disk", "children that nobody can wait for", f"forget_children(); [(until_gone(child(write_and_stay, f'f{{n}}')), until_looked_at()) for n in {MANY}]; hold()"),
     Excess("disk", "children that stay zombies", "[os.waitid(os.P_PID, child(write, f'f{n}'), os.WEXITED | os.WNOWAIT) for n in range(5 if UNGUARDED else 25)]; hold()"),
     Excess("disk", "space that a C library reserves", "[os.posix_fallocate(os.open(f'f{n}', os.O_CREAT | os.O_RDWR), 0, 8 * MIB) for n in range(4)]; hold()"),
 ]  # fmt: skip
@@ -210,7 +223,7 @@ def forget_children():
 
 def write_and_stay(name):
     write(name)
-    time.sleep(0.2)
+    until_looked_at()
 
 def until_gone(pid):
     try:
@@ -305,22 +318,35 @@ def test_the_limits_as_another_user(sandbox: str, carrier: str) -> None:
 # Each uses less than the limits, but would seem to use more to somebody who counts carelessly. Sanitizers, WebAssembly and
 # some garbage collectors reserve terabytes of addresses.
 NEIGHBOURS = [
-    Excess("memory", "workers that share what they were forked with", "kept = fill(35 * MIB); pids = [child(time.sleep, 0.5) for _ in range(8)]; [os.waitpid(pid, 0) for pid in pids]"),
-    Excess("memory", "a file without a name that all have mapped", "fd = fill_memory_file(); pids = [child(read_map, fd) for _ in range(8)]; [os.waitpid(pid, 0) for pid in pids]"),
+    Excess("memory", "workers that share what they were forked with", "kept = fill(35 * MIB); until_looked_at_with([child(forever) for _ in range(8)])"),
+    Excess("memory", "a file without a name that all have mapped", "until_looked_at_with(readers_of(fill_memory_file()))"),
     Excess("memory", "starting programs from a large process", "kept = fill(35 * MIB); [subprocess.run(['true']) for _ in range(100)]"),
     Excess("disk", "a sparse file", "os.pwrite(os.open('f', os.O_CREAT | os.O_WRONLY), b'x', 30 * MIB)"),
-    Excess("memory", "mapped files", "kept = [read_sparse(f'f{n}') for n in range(4)]; time.sleep(0.3)"),
-    Excess("memory", "address space that is not used", "kept = mmap.mmap(-1, 1 << 44, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000); time.sleep(0.3)"),
+    Excess("memory", "mapped files", "kept = [read_sparse(f'f{n}') for n in range(4)]; until_looked_at()"),
+    Excess("memory", "address space that is not used", "kept = mmap.mmap(-1, 1 << 44, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000); until_looked_at()"),
     Excess("memory", "memory that was freed", "[fill(30 * MIB).clear() for _ in range(20)]"),
     Excess("processes", "processes one after another", "[os.waitpid(child(int), 0) for _ in range(200)]"),
-    Excess("processes", "many threads", "done = threading.Event(); many = [threading.Thread(target=done.wait) for _ in range(100)]; [t.start() for t in many]; time.sleep(0.3); done.set()"),
+    Excess("processes", "many threads", "done = threading.Event(); many = [threading.Thread(target=done.wait) for _ in range(100)]; [t.start() for t in many]; until_looked_at(); done.set()"),
     Excess("disk", "holes in a file", "punch_hole()"),
 ]  # fmt: skip
 NEIGHBOUR_ACTS = """
-def read_map(fd):
+def until_looked_at_with(pids):
+    until_looked_at()
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+def readers_of(fd):
+    done, told = os.pipe()
+    pids = [child(read_map, fd, told) for _ in range(8)]
+    for _ in pids:
+        os.read(done, 1)
+    return pids
+
+def read_map(fd, told):
     area = mmap.mmap(fd, 25 * MIB)
     area[::4096]
-    time.sleep(0.5)
+    os.write(told, b".")
+    forever()
 
 def read_sparse(name):
     fd = os.open(name, os.O_CREAT | os.O_RDWR)
@@ -430,7 +456,7 @@ def test_a_command_may_move_and_lock_the_way_to_a_root(workspace: Path, way: Way
     """What it writes can still be told."""
     (workspace / "a/b").mkdir(parents=True)
     with guard_in(way, workspace, write_roots=[str(workspace / "a/b")]) as guard:
-        result = guard.shell(f"{act}; sleep 0.3; echo end", timeout=WATCHDOG)
+        result = guard.run(program(f"os.system('{act}'); until_looked_at(); print('end')"), timeout=WATCHDOG)
     if (workspace / "a").exists():
         (workspace / "a").chmod(0o755)
     assert (result.stdout, result.exit_code) == (b"end\n", 0)
@@ -440,7 +466,9 @@ def test_a_command_may_move_and_lock_the_way_to_a_root(workspace: Path, way: Way
 def test_a_server_is_ended_for_memory_but_may_write_as_long_as_it_lives(workspace: Path, way: Way) -> None:
     with guard_in(way, workspace, limits=LIMITS) as guard:
         server = guard.start(
-            program("[write(f'f{n}') for n in range(6)]; time.sleep(0.3); print('done', flush=True); sys.stdin.read()")
+            program(
+                "[write(f'f{n}') for n in range(6)]; until_looked_at(); print('done', flush=True); sys.stdin.read()"
+            )
         )
         while (text := server.read()) is None:
             os.sched_yield()
@@ -460,11 +488,18 @@ def test_a_limit_is_a_whole_number(name: str, value: object) -> None:
         CommandLimits(**{name: value})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("way", FULL)
+def test_the_private_directory_for_temporary_files_has_one_gibibyte(workspace: Path, way: Way) -> None:
+    with guard_in(way, workspace) as guard:
+        result = guard.run(["df", "-B1", "--output=size", "/tmp"])
+    assert result.stdout.split()[-1] == str(1 << 30).encode()
+
+
 @pytest.mark.parametrize("way", SANDBOXED)
 def test_the_largest_limits_are_none_at_all(workspace: Path, way: Way) -> None:
     most = (1 << 63) - 1
     with guard_in(way, workspace, limits=CommandLimits(most, most, most, most)) as guard:
-        result = guard.shell("head -c 100000 /dev/zero > f; ulimit -f; sleep 0.1")
+        result = guard.run(program("write('f', 1); until_looked_at()"), timeout=WATCHDOG)
     assert (result.exit_code, result.ended_by) == (0, None), result.stderr
 
 

@@ -10,6 +10,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 
 from tests.guard import nobody
 from tests.guard.ways import needs
+from tests.projects import REPOSITORY
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard import ProcessGuard
 from toolkit.guard.fs import resolve
@@ -123,6 +125,62 @@ def test_unsafe_none_runs_and_every_result_says_so(tmp_path: Path) -> None:
         assert guard.choice.unsafe and "without any sandbox" in guard.choice.reason
         result = guard.run(["true"])
         assert (result.tier, result.network) == ("none", "host")
+
+
+VARIABLES_READ = """
+import os, sys
+
+class Watched(dict):
+    read = set()
+
+    def __getitem__(self, name):
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name, default=None):
+        self.read.add(name)
+        return super().get(name, default)
+
+    def __contains__(self, name):
+        self.read.add(name)
+        return super().__contains__(name)
+
+    def __iter__(self):
+        self.read.add("all of them")
+        return super().__iter__()
+
+    def items(self):
+        self.read.add("all of them")
+        return super().items()
+
+os.environ = Watched(os.environ)
+from toolkit.guard import ProcessGuard
+with ProcessGuard(sys.argv[1]) as guard:
+    if guard.choice.runs_commands:
+        guard.run(["true"])
+    os.environ.get(sys.argv[2])
+print(*sorted(Watched.read))
+"""
+
+
+def test_no_variable_decides_whether_there_is_a_sandbox(tmp_path: Path) -> None:
+    """These say where things are: temporary files, the user's state, git's configuration, a start-up file to protect."""
+    code = [sys.executable, "-c", VARIABLES_READ, str(tmp_path), "SEEN"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(code, env=environment, capture_output=True, text=True, check=True)
+    places = {
+        "GIT_CONFIG_GLOBAL",
+        "HOME",
+        "PYTHONSTARTUP",
+        "TEMP",
+        "TMP",
+        "TMPDIR",
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+    }
+    read = set(done.stdout.split())
+    assert "SEEN" in read
+    assert read <= places | {"SEEN"}
 
 
 def test_a_machine_without_our_numbers_has_no_tier(monkeypatch: pytest.MonkeyPatch) -> None:

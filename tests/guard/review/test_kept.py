@@ -88,6 +88,21 @@ def test_it_is_put_back_and_the_result_says_so(workspace: Path, act: Act, way: W
     assert f"[{result.notes[0]}]" in result.stderr.decode()
 
 
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("path", [".envrc", "deep/.vscode/tasks.json"])
+def test_another_name_that_a_command_made_is_the_name_of_a_copy(workspace: Path, path: str, way: Way) -> None:
+    """Git and editors write into files, so the user would change the one by the name of the other."""
+    before = (workspace / path).read_text()
+    with guard(way, workspace) as process:
+        result = process.shell(f"ln {path} notes")
+    assert f"put back: {path} was changed by the command" in result.notes[0]
+    (workspace / "notes").write_text("written by the user")
+    assert (workspace / path).read_text() == before
+    (workspace / "unguarded").hardlink_to(workspace / path)
+    (workspace / "unguarded").write_text("written by the user")
+    assert (workspace / path).read_text() == "written by the user"
+
+
 @pytest.mark.parametrize("act", ACTS, ids=[act.name for act in ACTS])
 def test_without_a_pattern_it_stays(workspace: Path, act: Act) -> None:
     before = tree(workspace)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.guard import nobody
+from tests.guard.repositories import git
 from tests.guard.review.world import Repositories
 from tests.guard.ways import FULL, SANDBOXED, Way, guard_in
 from toolkit.guard.fs.deny_globs import Globs
@@ -270,12 +271,28 @@ def test_places(tmp_path: Path) -> None:
     assert EntryPlace(0, "a/b").parent == EntryPlace(0, "a") and EntryPlace(0, "a").parent == EntryPlace(0, "")
 
 
+APPEND = "printf '[core]\\n\\tfsmonitor = x\\n' >> same"
+
+
 @pytest.mark.parametrize("way", SANDBOXED)
-def test_a_second_name_from_an_earlier_command_is_no_way_around_a_mount(tmp_path: Path, way: Way) -> None:
+def test_a_second_name_of_the_users_is_no_way_around_a_mount(tmp_path: Path, way: Way) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "same").hardlink_to(tmp_path / ".git/config")
     with guard_in(way, tmp_path) as guard:
-        assert guard.shell("git init -q; ln .git/config same").exit_code == 0
-        result = guard.shell("printf '[core]\\n\\tfsmonitor = x\\n' >> same")
+        result = guard.shell(APPEND)
     assert result.exit_code == 0 and ".git/config was changed" in result.notes[0]
+    assert "fsmonitor" not in (tmp_path / ".git/config").read_text()
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_a_second_name_that_a_command_made_is_the_name_of_a_copy(tmp_path: Path, way: Way) -> None:
+    with guard_in(way, tmp_path) as guard:
+        first = guard.shell("git init -q; ln .git/config same")
+        assert first.exit_code == 0 and ".git/config was added" in first.notes[0]
+        result = guard.shell(APPEND)
+    assert (result.exit_code, result.notes) == (0, ())
+    assert "fsmonitor" in (tmp_path / "same").read_text()
+    assert "repositoryformatversion" in (tmp_path / ".git/config").read_text()
     assert "fsmonitor" not in (tmp_path / ".git/config").read_text()
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.guard.trusted.environments import make_environment, plant_home, run_python, touch_code
+from tests.guard.trusted.environments import LIBRARY, make_environment, plant_home, run_python, touch_code
 from tests.guard.ways import SANDBOXED, Way, needs
 from tests.projects import REPOSITORY
 
@@ -73,3 +76,72 @@ def test_what_is_next_to_our_package_is_not_imported(workspace: Path, tmp_path: 
     code = f"import sys; sys.path.append({str(folder)!r}); import copy"
     subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True)
     assert marker.exists(), "with the directory on the path the planted code runs"
+
+
+SURROUNDED = """
+import json, os, sys
+from toolkit.guard import ProcessGuard
+
+workspace, sandbox, carrier, variables = sys.argv[1:]
+with ProcessGuard(workspace, sandbox=sandbox, carrier=carrier) as guard:
+    os.chdir(workspace)
+    os.environ |= json.loads(variables)
+    print(guard.run(["echo", "ran"]).stdout.decode())
+"""
+
+
+def plant_modules(folder: Path, marker: Path) -> dict[str, str]:
+    for name in ("sitecustomize", "usercustomize", "socket", "toolkit", "_frozen_importlib_external"):
+        (folder / f"{name}.py").write_text(touch_code(marker))
+    return {}
+
+
+def plant_on_path(folder: Path, marker: Path) -> dict[str, str]:
+    plant_modules(folder, marker)
+    return {"PYTHONPATH": str(folder)}
+
+
+def plant_library(folder: Path, marker: Path) -> dict[str, str]:
+    return {"PYTHONHOME": str(plant_home(folder / "made-up", marker).parent)}
+
+
+def plant_user_base(folder: Path, marker: Path) -> dict[str, str]:
+    packages = folder / LIBRARY / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "planted.pth").write_text(touch_code(marker))
+    return {"PYTHONUSERBASE": str(folder)}
+
+
+def plant_preloaded(folder: Path, marker: Path) -> dict[str, str]:
+    compiler = shutil.which("cc") or pytest.skip("no C compiler here")
+    code = f'#include <fcntl.h>\n__attribute__((constructor)) void run(void) {{ creat("{marker}", 0600); }}\n'
+    command = [compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / "planted.so")]
+    subprocess.run(command, input=code, text=True, check=True)
+    return {"LD_PRELOAD": str(folder / "planted.so")}
+
+
+# Each plants something in a directory, and returns the variables that lead there.
+SURROUNDINGS: dict[str, Callable[[Path, Path], dict[str, str]]] = {
+    "modules in the current directory": plant_modules,
+    "PYTHONPATH": plant_on_path,
+    "PYTHONHOME": plant_library,
+    "PYTHONUSERBASE": plant_user_base,
+    "LD_PRELOAD": plant_preloaded,
+}
+
+
+@pytest.mark.parametrize("way", SANDBOXED)
+@pytest.mark.parametrize("name", SURROUNDINGS)
+def test_variables_and_the_current_directory_decide_nothing(
+    workspace: Path, tmp_path: Path, name: str, way: Way
+) -> None:
+    needs(way)
+    marker = tmp_path / "marker"
+    variables = SURROUNDINGS[name](workspace, marker)
+
+    done = run_python(sys.executable, SURROUNDED, str(workspace), *OPTIONS[way], json.dumps(variables))
+
+    assert (done.stdout.strip(), marker.exists()) == ("ran", False), done.stderr
+    base = getattr(sys, "_base_executable", sys.executable)  # what helper processes run, with none of their options
+    subprocess.run([base, "-c", "import socket"], env=os.environ | variables, cwd=workspace, capture_output=True)
+    assert marker.exists(), "an interpreter that is not isolated runs the planted code"

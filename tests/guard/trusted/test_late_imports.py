@@ -7,6 +7,7 @@ their names to a file. The control is the same agent without our finder.
 from __future__ import annotations
 
 import http.server
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -232,6 +233,28 @@ def test_a_dependency_does_not_load_a_plug_in_from_the_workspace(tmp_path: Path,
     agent = BUILD + ENTRY_POINT.format(code=mark("evil"))
     done, ran = run_agent(tmp_path, url, agent, STARTS["a script in the workspace"], control=control)
     assert ran == ({"evil"} if control else set())
+    assert control or done.stdout == "worked\n", done.stderr
+
+
+COMPILED = """
+toolkit.invoke("write_file", {{"path": "numpy/__init__.py", "content": {code!r}}})
+from langsmith._internal._serde import dumps_json
+dumps_json(object())
+print("worked")
+"""
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_compiled_code_of_a_dependency_does_not_import_from_the_workspace(
+    tmp_path: Path, url: str, control: bool
+) -> None:
+    """Langsmith calls orjson, which is compiled and imports numpy to see whether a value is one of its types."""
+    pytest.importorskip("langsmith")
+    if importlib.util.find_spec("numpy") is not None:
+        pytest.skip("numpy is installed here, so it is found in a trusted place")
+    agent = BUILD + COMPILED.format(code=mark("numpy"))
+    done, ran = run_agent(tmp_path, url, agent, STARTS["a script in the workspace"], control=control)
+    assert ran == ({"numpy"} if control else set()), done.stderr
     assert control or done.stdout == "worked\n", done.stderr
 
 

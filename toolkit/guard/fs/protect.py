@@ -28,7 +28,7 @@ from toolkit.guard.permission import GitMode
 # File systems with short names call the first one by the second.
 ALWAYS_PROTECTED: Final = (".git", "git~1")
 
-_LOADS_CODE: Final = "the toolkit or its Python interpreter loads code from"
+_LOADS_CODE: Final = "the toolkit or its Python interpreter loads code or settings from"
 
 
 class Root(Descriptor):

@@ -205,7 +205,7 @@ class TrustedFinder:
         if _is_in(_module_of(caller), _OPTIONAL_BY_NAME):
             return self._name_if_ours(caller)
         is_statement = frame.f_code.co_code[frame.f_lasti] == _IMPORT_STATEMENT
-        return self._name_if_ours(frame) if is_statement else None
+        return self._name_if_ours(frame) if is_statement or _calls_compiled_code(frame) else None
 
     def _name_if_ours(self, frame: FrameType | None) -> str | None:
         name = _module_of(frame)
@@ -214,6 +214,14 @@ class TrustedFinder:
         file = frame.f_code.co_filename
         is_file = file.startswith("/") and not self.may_be_written(file)  # other text names code that somebody typed
         return name if is_file or file.startswith("<frozen ") else None
+
+
+def _calls_compiled_code(frame: FrameType) -> bool:
+    """Whether a dependency calls a compiled module that imports something, as ``orjson`` does with ``numpy``.
+
+    Not for the standard library: its compiled ``pickle`` imports the modules of whoever calls it.
+    """
+    return _module_of(frame).partition(".")[0] in DEPENDENCIES and "__import__" not in frame.f_code.co_names
 
 
 def _skip_metadata(frame: FrameType | None) -> FrameType | None:

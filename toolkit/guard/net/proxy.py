@@ -51,11 +51,37 @@ _LINGER_SECONDS: Final = 2.0
 _LINGER_BYTES: Final = 16 << 20
 _CHUNK: Final = 64 << 10
 _SETTING: Final = "ToolkitContext(network=Network(allow_hosts=[...], allow_addresses=[...]))"
+_NOT_PERMITTED: Final = 403
+_MAX_REFUSALS: Final = 5
+_MAX_REFUSAL: Final = 500
 _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 class _Closing(Exception):
     """The proxy is being closed."""
+
+
+class Refusals:
+    """The first few different refusals, and how many requests were refused with another text. Used by several threads."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, None] = {}
+        self._more = 0
+        self._lock = threading.Lock()
+
+    def add(self, text: str) -> None:
+        text = text if len(text) <= _MAX_REFUSAL else f"{text[:_MAX_REFUSAL]}..."
+        with self._lock:
+            if len(self._texts) < _MAX_REFUSALS:
+                self._texts[text] = None
+            elif text not in self._texts:
+                self._more += 1
+
+    def explain(self) -> list[str]:
+        """One line for each."""
+        with self._lock:
+            lines = [f"the guarded network refused a request: {text}" for text in self._texts]
+            return [*lines, f"the guarded network refused {self._more} more requests"] if self._more else lines
 
 
 class CommandProxy:
@@ -72,6 +98,7 @@ class CommandProxy:
         self._stop, self._stopper = os.pipe()  # readable once the other end is closed
         self._closing = threading.Event()
         self._has_logged = False
+        self._refusals = Refusals()
         self._slots = threading.Semaphore(MAX_CONNECTIONS)
         self._workers: list[threading.Thread] = []
         self._acceptor = threading.Thread(target=self._accept, name="toolkit-proxy", daemon=True)
@@ -88,6 +115,10 @@ class CommandProxy:
             worker.join()
         self._listener.close()
         os.close(self._stop)
+
+    def refusals(self) -> list[str]:
+        """What was not permitted, for the reader of the result: many programs do not show what a proxy answers."""
+        return self._refusals.explain()
 
     def _accept(self) -> None:
         while True:
@@ -126,7 +157,10 @@ class CommandProxy:
         except (_Closing, OSError):
             raise
         except (RefusedRequest, ToolkitError) as refusal:
-            self._refuse(client, *_explain(refusal))
+            status, text = _explain(refusal)
+            if status == _NOT_PERMITTED:
+                self._refusals.add(text)
+            self._refuse(client, status, text)
             return
         except Exception:
             self._log_failure()
@@ -219,9 +253,9 @@ def _explain(refusal: RefusedRequest | ToolkitError) -> tuple[int, str]:
         case InvalidArguments():
             return 400, refusal.message
         case SandboxViolation():
-            return 403, f"{refusal.message}; what commands reach is set by {_SETTING}"
+            return _NOT_PERMITTED, f"{refusal.message}; what commands reach is set by {_SETTING}"
         case ToolNotAllowed():
-            return 403, refusal.message
+            return _NOT_PERMITTED, refusal.message
         case ToolFailed():
             return (504 if refusal.details.get("timed_out") else 502), refusal.message
     return 502, refusal.message

@@ -19,6 +19,8 @@ _SECONDS: Final = 5.0
 _MAX_VALUE: Final = 1000
 _NAMES: Final = (b"name", b"email")
 _COMMAND: Final = ("config", "--global", "--includes", "-z", "--get-regexp", r"^user\.(name|email)$")
+# Where the user's own configuration is. Nothing else of the environment decides what this git loads or prints.
+_VARIABLES: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
 _CONTROL: Final = re.compile(rb"[\0-\x1f\x7f]+")
 
 
@@ -29,6 +31,7 @@ def author_settings() -> str:
         done = subprocess.run(
             [find("git", ":".join(SYSTEM_PATH), "/"), *_COMMAND],
             cwd="/",
+            env={name: os.environ[name] for name in _VARIABLES if name in os.environ},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,

@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias, cast
 
 from toolkit.errors import InvalidArguments, ToolFailed, ToolkitError, ToolNotAllowed
@@ -31,12 +31,13 @@ _MAX_ARGV_BYTES: Final = 1 << 20  # the kernel allows about twice that for all o
 @dataclass(frozen=True, slots=True)
 class CommandExit:
     """How a command ended: either ``exit_code`` or ``signal`` is set; ``ended_by`` is the limit that ended it, and ``note``
-    says so for the reader."""
+    says so for the reader. ``refusals`` say what the guarded network did not permit."""
 
     exit_code: int | None
     signal: int | None
     ended_by: EndedBy | None = None
     note: str = ""
+    refusals: tuple[str, ...] = ()
 
     @classmethod
     def from_wait_status(cls, status: int, ended_by: EndedBy | None, limits: CommandLimits) -> CommandExit:
@@ -72,6 +73,9 @@ class RunningProxy(Protocol):
     """The proxy of a command with the guarded network; it runs until it is closed."""
 
     def close(self) -> None: ...
+
+    def refusals(self) -> Sequence[str]:
+        """What it did not permit, a line each."""
 
 
 StartProxy: TypeAlias = Callable[[int], RunningProxy]
@@ -115,7 +119,8 @@ class SandboxedCommand:
     def outcome(self) -> CommandExit:
         match self._handle.reports[:1]:
             case [("status", status, ended_by)]:
-                return CommandExit.from_wait_status(status, cast("EndedBy", ended_by) or None, self._limits)
+                end = CommandExit.from_wait_status(status, cast("EndedBy", ended_by) or None, self._limits)
+                return replace(end, refusals=tuple(self._proxy.refusals())) if self._proxy is not None else end
             case [("find", number, _)]:
                 raise program_not_found(self._request, number)
             case [("exec", number, _)]:

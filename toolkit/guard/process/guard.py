@@ -64,8 +64,8 @@ class ProcessResult:
 
     ``stdout`` and ``stderr`` keep their head and tail, with a note between them, when they are longer than
     ``max_output``; the ``_bytes`` fields count everything. ``network``: what it could reach. ``ended_by``: the field of
-    ``CommandLimits`` that ended it. ``notes``: what was put back after it, because a command may not change it; they are
-    part of ``stderr`` as well.
+    ``CommandLimits`` that ended it. ``notes``: what the guarded network refused, and what was put back after it, because a
+    command may not change it; they are part of ``stderr`` as well.
     """
 
     command: tuple[str, ...]
@@ -255,11 +255,11 @@ class ProcessGuard:
             by_descriptor = {stdout: sinks["stdout"], stderr: sinks["stderr"]}
             timed_out = read_until_exit(command, by_descriptor, timeout, check_both)
             outcome = command.outcome()
-        for note in (outcome.note, *notes):
+        for note in (outcome.note, *outcome.refusals, *notes):
             if note:
                 sinks["stderr"](f"\n[{note}]\n".encode())
         result = self._result(request, outcome, kept, timed_out, time.monotonic() - started)
-        return dataclasses.replace(result, notes=tuple(notes))
+        return dataclasses.replace(result, notes=(*outcome.refusals, *notes))
 
     def start(
         self,

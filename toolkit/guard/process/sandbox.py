@@ -139,7 +139,7 @@ class Sandbox:
         ``stdin`` yields the descriptor the command reads from, and is exited once the command has it.
         """
         with contextlib.ExitStack() as ours:
-            with contextlib.ExitStack() as theirs:
+            with _told_plainly(), contextlib.ExitStack() as theirs:
                 source = theirs.enter_context(stdin)
                 stdout, stdout_end = _open_pipe(ours, theirs)
                 stderr, stderr_end = _open_pipe(ours, theirs)
@@ -196,15 +196,16 @@ class Sandbox:
         with self._lock:
             if self._closed:
                 raise ToolFailed("IO", "this ProcessGuard has been closed")
+            if self._server is not None:
+                with contextlib.suppress(ConnectionError):  # it was killed from outside: start a new one
+                    return self._server.start(request, stdio)
+                self._server.close()
+                self._server = None
             try:
-                if self._server is not None:
-                    with contextlib.suppress(OSError):  # it was killed from outside: start a new one
-                        return self._server.start(request, stdio)
-                    self._server.close()
                 self._server = ForkServerClient(self._setup, self._fd)
-                return self._server.start(request, stdio)
-            except (OSError, Unsupported) as error:
+            except Unsupported as error:
                 raise ToolNotAllowed(f"commands cannot run: the sandbox did not start ({reason(error)})") from None
+            return self._server.start(request, stdio)
 
     def _start_unsandboxed(self, request: CommandRequest, stdio: Sequence[int]) -> Command:
         folder = os.path.join(self.workspace, request.cwd)
@@ -249,6 +250,15 @@ def stdin_from_pipe(pipe: tuple[int, int]) -> Iterator[int]:
         yield source
     finally:
         os.close(source)
+
+
+@contextlib.contextmanager
+def _told_plainly() -> Iterator[None]:
+    """What this process lacks to start a command (open files, memory) is an error that says so."""
+    try:
+        yield
+    except OSError as error:
+        raise ToolFailed("IO", f"the command could not be started: {reason(error)}") from None
 
 
 def _open_pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> tuple[int, int]:

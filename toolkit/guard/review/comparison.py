@@ -15,7 +15,7 @@ from toolkit.guard.review.baseline import Baseline, HeldPart, is_held
 from toolkit.guard.review.followed import common_folder, followed_from_work_tree
 from toolkit.guard.review.git_state import COMMON, PARTS, StateReview, read_state, work_tree_settings
 from toolkit.guard.review.gone import GoneFolders, first_link
-from toolkit.guard.review.node import Node, NodeReader, PutBackStore
+from toolkit.guard.review.node import Node, NodeReader, PutBackStore, is_unchanged
 from toolkit.guard.review.places import place_of, pointer_target, read_entry, real_path, real_paths
 from toolkit.guard.review.put_back import Change, put_back
 from toolkit.guard.review.scan import EntryPlace, Identity, Scan, Scanner, ScanRoot, Seen
@@ -103,7 +103,7 @@ class Comparison:
             folder, link = reached.get(real_path(place.parent, self._roots), (None, None))
             if folder is not None and link is not None:
                 now = read_entry(place, self._roots, reader)
-                if now is not None and not now.matches(self._before(folder.child(place.name))):
+                if now is not None and not is_unchanged(self._before(folder.child(place.name)), now):
                     self._collect(self.kept, link, self._take_link(link))
 
     def _take_link(self, link: EntryPlace) -> Iterable[Change]:
@@ -202,7 +202,7 @@ class Comparison:
 
     def _compare_pointer(self, place: EntryPlace, before: Node | None, valid: Collection[str]) -> Iterable[Change]:
         now = read_entry(place, self._roots, NodeReader(1))
-        if now is None or now.matches(before):
+        if now is None or is_unchanged(before, now):
             return
         target = pointer_target(place, now, self._roots)
         if target is None or target not in valid or not self._is_work_tree_of(place, target):
@@ -211,7 +211,7 @@ class Comparison:
     def _compare_link(self, place: EntryPlace, scan: Scan) -> Iterable[Change]:
         """The user's git would write through a link, for example a message of ours to a file outside."""
         now, before = read_entry(place, self._roots, NodeReader(0)), self._baseline.links.get(place)
-        if now is None or now.kind != "link" or now.matches(before) or _leads_to_ref(now):
+        if now is None or now.kind != "link" or is_unchanged(before, now) or _leads_to_ref(now):
             return
         names = place.path.split("/")
         around = (EntryPlace(place.root, "/".join(names[:count])) for count in range(len(names)))
@@ -235,10 +235,10 @@ class Comparison:
             path = os.path.join(os.path.realpath(real_path(place.parent, self._roots)), place.name)
             target = place_of(path, self._roots)
             reached = None if target is None else read_entry(target, self._roots, reader)
-            if os.path.lexists(path) and not (reached is not None and reached.matches(before)):
+            if os.path.lexists(path) and not (reached is not None and is_unchanged(before, reached)):
                 yield from self._take_link(link)
             return
-        if before is now or (now is not None and now.matches(before)):
+        if is_unchanged(before, now):
             return
         try:
             yield from self._put_back(place, before, now)

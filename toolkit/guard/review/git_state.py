@@ -26,7 +26,7 @@ from toolkit.guard.review.git_config import (
     path_settings,
     risky_settings,
 )
-from toolkit.guard.review.node import Node, NodeReader, PutBackStore, replace_file
+from toolkit.guard.review.node import Node, NodeReader, PutBackStore, is_unchanged, replace_file
 from toolkit.guard.review.put_back import Change, put_back
 from toolkit.guard.review.scan import EntryPlace
 
@@ -102,9 +102,11 @@ class StateReview:
     def is_clean(self, now: GitState) -> bool:
         """Whether a new repository has nothing that would have to be removed."""
         configs = (now.parts[name] for name in CONFIGS)
-        return all(node is None or (node.kind == "file" and not self._risk(node)) for node in configs) and all(
-            _is_empty(now.parts[name]) for name in FOLDERS
-        )
+        return all(map(self._is_harmless, configs)) and all(_is_empty(now.parts[name]) for name in FOLDERS)
+
+    def _is_harmless(self, config: Node | None) -> bool:
+        """Git would write a message to another name of the file, and so into the settings."""
+        return config is None or (config.kind == "file" and config.names == 1 and not self._risk(config))
 
     def disarm(self) -> Iterator[Change]:
         """Make it a plain directory: without ``HEAD``, git does not take it for a repository."""
@@ -117,7 +119,7 @@ class StateReview:
         """Leave only harmless settings and no hooks in a new repository."""
         for name in CONFIGS:
             node, path = now.parts[name], f"{self._shown}/{name}"
-            if node is None or (node.kind == "file" and not self._risk(node)):
+            if node is None or self._is_harmless(node):
                 continue
             if node.kind == "file" and node.whole:
                 self._store.copy(node, path)
@@ -152,8 +154,8 @@ class StateReview:
         ]
 
     def _is_same_risk(self, old: Node | None, new: Node | None) -> bool:
-        if new is None or new.kind == "other":
-            return old is new or (old is not None and old.matches(new))
+        if new is None or new.kind == "other" or new.content.names > (1 if old is None else old.content.names):
+            return is_unchanged(old, new)
         if new.kind == "link" and (old is None or old.kind != "link" or old.data != new.data):
             return False
         opened = new.mode & ~(old.mode if old is not None else 0) & _OTHERS_WRITE

@@ -40,8 +40,8 @@ class Node:
     """One entry. ``data`` is the content of a file or the target of a link; ``target`` is what a link leads to, if a
     command could have changed that.
 
-    ``whole`` is False if it was too large to remember; ``facts`` identify a file then. ``has_other_names``: a file with
-    hard links.
+    ``whole`` is False if it was too large to remember; ``facts`` identify a file then. ``names``: how many a file has; more
+    than one are hard links.
     """
 
     kind: Kind
@@ -50,18 +50,21 @@ class Node:
     whole: bool = True
     children: Mapping[str, Node] = field(default_factory=dict)
     target: Node | None = None
-    has_other_names: bool = field(default=False, compare=False)
+    names: int = field(default=1, compare=False)
     facts: tuple[int, ...] = field(default=(), compare=False)
 
-    def matches(self, other: Node | None) -> bool:
-        """Whether nothing was changed. What was too large to remember in one of them is compared by size and times."""
-        if other is None or (self.kind, self.mode) != (other.kind, other.mode):
+    def stayed(self, now: Node | None) -> bool:
+        """Whether it is still the same ``now``. What was too large to remember is compared by size and times.
+
+        A file that has one more name is not: whoever writes to that name later, changes it.
+        """
+        if now is None or (self.kind, self.mode) != (now.kind, now.mode) or now.names > self.names:
             return False
-        if self.children.keys() != other.children.keys():
+        if self.children.keys() != now.children.keys():
             return False
-        same = self.data == other.data if self.whole and other.whole else self.facts == other.facts
-        targets = other.target is None if self.target is None else self.target.matches(other.target)
-        return same and targets and all(child.matches(other.children[name]) for name, child in self.children.items())
+        same = self.data == now.data if self.whole and now.whole else self.facts == now.facts
+        targets = now.target is None if self.target is None else self.target.stayed(now.target)
+        return same and targets and all(child.stayed(now.children[name]) for name, child in self.children.items())
 
     @property
     def content(self) -> Node:
@@ -75,8 +78,13 @@ class Node:
     def is_reached_elsewhere(self) -> bool:
         """Whether its content can be changed in another place, which a mount of it does not hold: there is a link in it,
         or a file with another name."""
-        here = self.kind == "link" or self.has_other_names
+        here = self.kind == "link" or self.names > 1
         return here or any(child.is_reached_elsewhere() for child in self.children.values())
+
+
+def is_unchanged(before: Node | None, now: Node | None) -> bool:
+    """Whether an entry, or its absence, is what it was."""
+    return before is now or (before is not None and before.stayed(now))
 
 
 class NodeReader:
@@ -143,12 +151,11 @@ class NodeReader:
         self._files -= 1
         self._bytes -= info.st_size
         facts = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-        linked = info.st_nlink > 1
         if info.st_size > MAX_FILE or self._files < 0 or self._bytes < 0:
-            return Node("file", mode, whole=False, has_other_names=linked, facts=facts)
+            return Node("file", mode, whole=False, names=info.st_nlink, facts=facts)
         fd = os.open(name, flags, dir_fd=folder)
         try:
-            return Node("file", mode, os.read(fd, info.st_size + 1), has_other_names=linked, facts=facts)
+            return Node("file", mode, os.read(fd, info.st_size + 1), names=info.st_nlink, facts=facts)
         finally:
             os.close(fd)
 

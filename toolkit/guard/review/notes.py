@@ -31,8 +31,8 @@ def describe(
         )
     if code:
         notes.append(
-            f"put back: {_list(code)}. The interpreter that runs the agent loads code from there, so tools cannot change "
-            f"it.{copies}"
+            f"put back: {_list(code)}. The toolkit or its interpreter loads code or settings from there, so tools cannot "
+            f"change it.{copies}"
         )
     if problems:
         where = "; ".join(map(_shorten, problems[:_SHOWN]))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from toolkit.guard.review.node import Node, PutBackStore, replace_file, write_node
+from toolkit.guard.review.node import Node, PutBackStore, is_unchanged, replace_file, write_node
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -26,7 +26,7 @@ def put_back(
     folder: int, name: str, before: Node | None, now: Node | None, path: str, store: PutBackStore
 ) -> Iterator[Change]:
     """Make the entry ``name`` of a directory what it was ``before``; ``path`` is its path for people."""
-    if before is now or (before is not None and before.matches(now)):
+    if is_unchanged(before, now):
         return
     if before is not None and now is not None and before.kind == now.kind == "directory":
         fd = os.open(name, _FOLDER, dir_fd=folder)

@@ -12,15 +12,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from toolkit.errors import SetupError
-
-_NAME: Final = "typed-toolkit"
+from toolkit.guard.user_state import CONFIRMED_IMPORTS, user_state_directory
 
 
 class StateDirectory:
     """Folders by name below one directory: the given one, or ``typed-toolkit`` below the user's state directory."""
 
     def __init__(self, given: str | None, roots: Iterable[str]) -> None:
-        self._path: Final = os.path.realpath(given if given is not None else _default_path())
+        self._path: Final = os.path.realpath(given if given is not None else user_state_directory())
         for root in roots:
             inside = os.path.realpath(root)
             if os.path.commonpath([inside, self._path]) == inside:
@@ -42,6 +41,10 @@ class StateDirectory:
             ) from error
         return path
 
+    def confirmed_imports(self) -> str:
+        """The folder of what the user has confirmed, created if necessary."""
+        return self.folder(CONFIRMED_IMPORTS)
+
     def path(self, name: str) -> str:
         """Where a folder is or will be; the caller creates it."""
         return os.path.join(self._path, name)
@@ -50,13 +53,6 @@ class StateDirectory:
         """The path of one folder if it exists."""
         path = self.path(name)
         return path if os.path.isdir(path) else None
-
-
-def _default_path() -> str:
-    base = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
-        base = os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(base, _NAME)
 
 
 def _require_own(path: str) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -94,7 +96,7 @@ class ForkServerClient:
     def __init__(self, setup: Setup, workspace_fd: int) -> None:
         self._control, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         numbers = (server_end.fileno(), workspace_fd)
-        with server_end:
+        try:
             self._process = subprocess.Popen(
                 [helper_interpreter(), "-I", "-S", "-c", _CODE, _PACKAGE, *map(str, numbers)],
                 pass_fds=numbers,
@@ -105,6 +107,11 @@ class ForkServerClient:
                 cwd="/",
                 start_new_session=True,  # keys typed at the terminal signal this process only
             )
+        except OSError:
+            self._control.close()
+            raise
+        finally:
+            server_end.close()
         answer = b""
         with contextlib.suppress(OSError):  # it has ended already
             self._control.send(encode(setup))
@@ -118,22 +125,47 @@ class ForkServerClient:
         return self._process.pid
 
     def start(self, request: CommandRequest, stdio: Sequence[int]) -> CommandHandle:
-        """Run a command with these three descriptors as stdin, stdout and stderr; ``OSError`` if the server is gone."""
+        """Run a command with these three descriptors as stdin, stdout and stderr.
+
+        ``ConnectionError`` if the server is gone; another ``OSError`` if this process lacks something.
+        """
         ours, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with server_end, memory_file(encode(request)) as text:
-            descriptors = array.array("i", [text, *stdio, server_end.fileno()])
-            try:
-                self._control.sendmsg([b"+"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
-            except OSError:
-                ours.close()
-                raise
+        try:
+            with server_end, memory_file(encode(request)) as text:
+                self._send(array.array("i", [text, *stdio, server_end.fileno()]))
+        except OSError:
+            ours.close()
+            raise
         return CommandHandle(ours)
+
+    def _send(self, descriptors: array.array[int]) -> None:
+        message = [b"+"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)]
+        try:
+            self._control.sendmsg(*message)
+        except OSError as error:
+            if error.errno != errno.ETOOMANYREFS:
+                raise
+            # Descriptors on their way through sockets count for all processes of the user together, and a command may
+            # send many that nobody takes. The sender's limit of open files decides, and a command cannot raise its own.
+            with _most_open_files():
+                self._control.sendmsg(*message)
 
     def close(self) -> None:
         """End the fork server and every command it runs; a second time does nothing."""
         self._control.close()
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
+
+
+@contextlib.contextmanager
+def _most_open_files() -> Iterator[None]:
+    """This process may have as many open files as it may allow itself."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @contextlib.contextmanager

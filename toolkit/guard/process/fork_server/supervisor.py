@@ -95,8 +95,9 @@ class Supervisor:
             for fd in stdio:
                 os.close(fd)
             drop_capabilities()
-            status, ended_by = self._wait_for_end(wakeup, self._watch_limits(places))
-            send_report(self._client, "status", status, ended_by)
+            end = self._wait_for_end(wakeup, self._watch_limits(places))
+            if end is not None:  # else the caller learns from the end of the socket that the sandbox has ended
+                send_report(self._client, "status", *end)
         except (OSError, Unsupported) as error:
             send_report(self._client, "watch" if self._command else "setup", text=reason(error))
         finally:
@@ -122,18 +123,20 @@ class Supervisor:
             raise Unsupported("the guarded network needs the full tier")
         proxy_listener.hand_out_listener(self._client)
 
-    def _wait_for_end(self, wakeup: int, watch: LimitWatch) -> tuple[int, str]:
+    def _wait_for_end(self, wakeup: int, watch: LimitWatch) -> tuple[int, str] | None:
         """Wait until the command, the caller or the fork server ends, reaping orphans, or until a limit is exceeded.
 
-        Returns a status and the name of that limit.
+        Returns a status and the name of that limit; None if the fork server has ended.
         """
         poller = select.poll()
         for fd in (wakeup, self._client, self._server):
             poller.register(fd, select.POLLIN)
         while True:
             ready = [fd for fd, _ in poller.poll(watch.pause())]
-            if self._client in ready or self._server in ready:
+            if self._client in ready:
                 return signal.SIGKILL, ""
+            if self._server in ready:
+                return None
             if wakeup in ready:
                 os.read(wakeup, 4096)
             status = _reap(self._command)
