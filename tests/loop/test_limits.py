@@ -110,7 +110,7 @@ def test_seconds_are_the_deadline_of_calls(make_loop: MakeLoop) -> None:
     loop = make_loop(DynamicPolicy(default="allow"), packs=[seconds_left])
     loop.script(calls(ToolCall("1", "seconds_left", {})), says("ok"))
     [left] = values(loop.run("Wait.", limits=RunLimits(seconds=600)))
-    assert isinstance(left, str) and 0 < float(left) <= 600
+    assert isinstance(left, float) and 0 < left <= 600
 
 
 def test_an_earlier_deadline_of_the_toolkit_stays(make_loop: MakeLoop, key: str) -> None:

@@ -38,7 +38,6 @@ from toolkit import (
 )
 from toolkit.wire import FinishReason, JsonObject, from_json, to_json
 
-
 # -- how it goes on and ends ---------------------------------------------------------------------------------------------
 
 
