@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pickle
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 
 from acme.generated import SecurityPolicy
 from tests.loop.conftest import Loop, MakeLoop
-from tests.loop.scripted import add, calls, done, says, values
+from tests.loop.scripted import AsyncScriptedDriver, ScriptedDriver, add, calls, done, says, values
 from toolkit import (
     ActionNeeded,
     AnswerCutOff,
@@ -34,6 +35,8 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
     Usage,
+    run,
+    run_async,
     validate_history,
 )
 from toolkit.wire import FinishReason, JsonObject, from_json, to_json
@@ -127,6 +130,23 @@ def test_messages_in_the_options_are_refused(loop: Loop) -> None:
     loop.script(says("ok"))
     with pytest.raises(SetupError, match=r"give them as the prompt"):
         loop.run("Add.", options=QueryOptions(messages=[TextMessage("user", "x")]))
+
+
+def test_a_driver_of_the_other_flavour_is_refused(loop: Loop) -> None:
+    loop.driver = (ScriptedDriver if loop.is_async else AsyncScriptedDriver)(says("ok"))
+    with pytest.raises(SetupError, match=r"ScriptedDriver is not an? a?sync driver; use run"):
+        loop.run("Add.")
+
+
+def test_a_toolkit_of_the_other_flavour_is_refused(loop: Loop) -> None:
+    def run_other() -> None:
+        if loop.is_async:
+            run(ScriptedDriver(says("ok")), loop.toolkit, "Add.")
+        else:
+            asyncio.run(run_async(AsyncScriptedDriver(says("ok")), loop.toolkit, "Add."))
+
+    with pytest.raises(SetupError, match=rf"{type(loop.toolkit).__name__} is not an? a?sync toolkit; use run"):
+        run_other()
 
 
 # -- answers that are no answers -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
-from toolkit.errors import ToolCancelled, ToolTimeout
+from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
 from toolkit.loop.driver import AsyncDriver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AsyncAfterCall, AsyncBeforeCall, AsyncHooks, AsyncOnAction, Save
@@ -48,7 +48,9 @@ async def run_async(
     save: Save | None = None,
 ) -> Conversation:
     """The same as ``run`` for an async driver and an async toolkit. Hooks may be async; cancelling the task ends the run."""
-    state = RunState(prompt, toolkit, options, limits, window, signal)
+    if not isinstance(toolkit, AsyncRunner):
+        raise SetupError(f"{type(toolkit).__name__} is not an async toolkit; use run")
+    state = RunState(toolkit, prompt, options, limits, window, signal)
 
     async def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> AsyncIterator[AnswerEvent]:
         yield AnswerEnded(await _query(driver, messages, options, state))
@@ -110,7 +112,10 @@ async def _wait(value: T | Awaitable[T]) -> T:
 async def _query(
     driver: AsyncDriver, messages: Sequence[ChatMessage], options: QueryOptions, state: RunState
 ) -> QueryResult:
-    answer = asyncio.ensure_future(driver.query(messages, options))
+    waiting = driver.query(messages, options)
+    if not inspect.isawaitable(waiting):
+        raise SetupError(f"{type(driver).__name__} is not an async driver; use run")
+    answer = asyncio.ensure_future(waiting)
     try:
         await await_handler(answer, state.signal)
     except (ToolCancelled, ToolTimeout) as error:

@@ -51,8 +51,8 @@ class RunState:
 
     def __init__(
         self,
-        prompt: str | Sequence[ChatMessage] | Conversation,
         toolkit: View,
+        prompt: str | Sequence[ChatMessage] | Conversation,
         options: QueryOptions,
         limits: RunLimits,
         window: int | None,

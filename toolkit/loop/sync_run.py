@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from toolkit.errors import ToolCancelled, ToolTimeout
+from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
 from toolkit.loop.driver import Driver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AfterCall, BeforeCall, Hooks, OnAction, Save
@@ -80,7 +80,9 @@ def run(
     :param on_action: returns the messages that a provider waits for which needs an approval or an action.
     :param save: called with the conversation after each answer and after the results of its calls.
     """
-    state = RunState(prompt, toolkit, options, limits, window, signal)
+    if not isinstance(toolkit, Runner):
+        raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async")
+    state = RunState(toolkit, prompt, options, limits, window, signal)
 
     def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> Iterator[AnswerEvent]:
         yield AnswerEnded(_query(driver, messages, options, state))
@@ -140,15 +142,23 @@ def _query(driver: Driver, messages: Sequence[ChatMessage], options: QueryOption
     """Queries in this thread, unless the query can be ended from outside."""
     signal = state.signal
     if signal.caller is None and signal.remaining is None:
-        return driver.query(messages, options)
+        return _query_here(driver, messages, options)
     workers = Workers()
-    answer = workers.submit(lambda: driver.query(messages, options))
+    answer = workers.submit(lambda: _query_here(driver, messages, options))
     workers.close()
     try:
         wait_for_handler(answer, _do_nothing, signal)
     except (ToolCancelled, ToolTimeout) as error:
         raise state.ended_by(error) from None
     return answer.result()
+
+
+def _query_here(driver: Driver, messages: Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
+    answer = driver.query(messages, options)
+    if isinstance(answer, Coroutine):
+        answer.close()
+        raise SetupError(f"{type(driver).__name__} is not a sync driver; use run_async")
+    return answer
 
 
 def _do_nothing() -> None:
