@@ -61,10 +61,7 @@ async def run_async(
 
 
 async def take_turns_async(
-    state: RunState,
-    ask: AsyncAsk,
-    toolkit: AsyncRunner,
-    hooks: AsyncHooks,
+    state: RunState, ask: AsyncAsk, toolkit: AsyncRunner, hooks: AsyncHooks
 ) -> AsyncIterator[RunEvent]:
     """Takes turns with the model until the conversation has ended."""
     while not state.is_over:

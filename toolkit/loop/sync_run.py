@@ -70,14 +70,14 @@ def run(
 
     :param prompt: a user's text, messages, or a conversation to continue.
     :param options: sent with every request; its ``tools`` are those that the policy may allow unless it names others.
-        A ``NamedTool`` is required in the first answer only.
+        A ``NamedTool`` is required in the first answer of the run only.
     :param limits: how many turns, tokens and seconds the run may take.
     :param window: the size of the model's window in tokens; old tool outputs are then replaced by references to the output
         cache where they take too much of it, as ``fit_history`` does it.
     :param signal: cancels the run, also during a query or a call.
     :param before_call: called for each call of a turn before the first of them runs; may return a result instead.
     :param after_call: called with each call and its result; may return another result.
-    :param on_action: returns the messages that a provider waits for which needs an approval or an action.
+    :param on_action: called with an answer whose provider waits for an approval or an action; returns the messages to add.
     :param save: called with the conversation after each answer and after the results of its calls.
     """
     if not isinstance(toolkit, Runner):
@@ -92,12 +92,7 @@ def run(
     return state.conversation
 
 
-def take_turns(
-    state: RunState,
-    ask: Ask,
-    toolkit: Runner,
-    hooks: Hooks,
-) -> Iterator[RunEvent]:
+def take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Iterator[RunEvent]:
     """Takes turns with the model until the conversation has ended."""
     while not state.is_over:
         state.check()
