@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from toolkit.wire.message import ChatMessage
-from toolkit.wire.query import AsyncStreamResult, QueryOptions, QueryResult, StreamResult
+if TYPE_CHECKING:
+    from toolkit.wire import AsyncStreamResult, ChatMessage, QueryOptions, QueryResult, StreamResult
 
 
 class Driver(Protocol):
