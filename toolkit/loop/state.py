@@ -133,24 +133,24 @@ class RunState:
             cause = result.metadata.get("error")
             error = kind(f"{message}{_detail(result)}", self.conversation, result)
             raise error from (cause if isinstance(cause, BaseException) else None)
-        self.add_messages([result.message()])
+        self._add_messages([result.message()])
         if not result.tool_calls and result.finish_reason in ("stop", "tool_calls"):
             self.conversation = replace(self.conversation, ended_by="stop")
 
     def add_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Adds the results of calls. A call of ``done`` that succeeded ends the conversation."""
-        self.add_messages([ToolResultMessage(result) for result in results])
+        messages = [*self.conversation.messages, *map(ToolResultMessage, results)]
         pairs = zip(calls, results, strict=True)
-        if any(call.name == DONE and result.kind != "error" for call, result in pairs):
-            self.conversation = replace(self.conversation, ended_by="done")
+        is_done = any(call.name == DONE and result.kind != "error" for call, result in pairs)
+        self.conversation = replace(self.conversation, messages=messages, ended_by="done" if is_done else None)
 
     def add_action(self, result: QueryResult, messages: Sequence[ChatMessage]) -> None:
         """Adds what the provider waits for; raises if there is nothing."""
         if not messages:
             raise ActionNeeded(_ACTION_NEEDED, self.conversation, result)
-        self.add_messages(messages)
+        self._add_messages(messages)
 
-    def add_messages(self, messages: Sequence[ChatMessage]) -> None:
+    def _add_messages(self, messages: Sequence[ChatMessage]) -> None:
         # Servers may send the ids of earlier calls again.
         repaired = repair_history([*self.conversation.messages, *messages]).messages
         self.conversation = replace(self.conversation, messages=repaired)
