@@ -1,18 +1,29 @@
-"""A complete, statically typed agent loop: a model calls tools, and the toolkit runs them under a policy, in a sandbox.
+"""A complete, statically typed agent: a model calls tools, and the toolkit runs them under a policy, in a sandbox.
 
-The model here is scripted, so the example needs no network. A real model would receive ``toolkit.get_allowed_tools()`` with
-the conversation and answer with the same ``ToolCall`` objects: see the loops in this folder, one per provider.
+The model here is scripted, so the example needs no network; ``one_loop.py`` has the drivers of real ones.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from toolkit import SecurityPolicy, ToolCall, ToolDefinition, Toolkit, ToolkitContext, ToolResult, create_agent_toolkit
+from toolkit import (
+    ChatMessage,
+    QueryOptions,
+    QueryResult,
+    SecurityPolicy,
+    StreamResult,
+    ToolCall,
+    Toolkit,
+    ToolkitContext,
+    ToolResult,
+    create_agent_toolkit,
+    run,
+)
 
 Show = Callable[[ToolCall, ToolResult], None]
 
@@ -21,12 +32,15 @@ RUN_TESTS = [sys.executable, "-m", "unittest", "--quiet"]
 
 @dataclass
 class ScriptedModel:
-    """Stands in for an LLM: each turn it calls some tools, given the results of the turn before."""
+    """Stands in for the driver of an LLM: each turn it calls some tools."""
 
     script: Iterator[list[ToolCall]]
 
-    def reply(self, tools: list[ToolDefinition], results: list[ToolResult]) -> list[ToolCall]:
-        return next(self.script)
+    def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
+        return QueryResult("", next(self.script), "tool_calls")
+
+    def stream_query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions) -> StreamResult:
+        raise NotImplementedError("this model does not stream")
 
 
 def script() -> Iterator[list[ToolCall]]:
@@ -65,16 +79,8 @@ def _plan(find: str, fix: str, check: str) -> list[dict[str, str]]:
 
 
 def run_agent(toolkit: Toolkit, model: ScriptedModel, show: Show) -> str:
-    """The loop: ask the model and run the tools it calls, until it is done."""
-    tools = toolkit.get_allowed_tools()
-    results: list[ToolResult] = []
-    while True:
-        calls = model.reply(tools, results)
-        results = toolkit.call_all(calls)
-        for call, result in zip(calls, results, strict=True):
-            show(call, result)
-            if call.name == "done" and result.kind == "text":
-                return str(result.value)
+    """Asks the model and runs the tools it calls, until it is done."""
+    return run(model, toolkit, "The total of an order is wrong. Find out why, and fix it.", after_call=show).answer
 
 
 def changed_files(toolkit: Toolkit) -> list[str]:

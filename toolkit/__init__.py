@@ -22,6 +22,7 @@ The rest is grouped in modules. Their names can be imported from here as well:
 - ``toolkit.guard``: policy, files, commands and network behind the boundary
 - ``toolkit.handlers``: what handlers get, dependencies, packs
 - ``toolkit.history``: conversations as providers accept them
+- ``toolkit.loop``: a model, a toolkit, and the conversation between them: ``run``, ``run_async``, ``Driver``
 - ``toolkit.stores``: the output cache, todos, subagents
 - ``toolkit.wire``: the neutral format between providers and tools
 - ``toolkit.adapters.<provider>``: one package for each provider
@@ -48,6 +49,11 @@ if TYPE_CHECKING:
     from toolkit.calls import ParsedCall as ParsedCall
     from toolkit.calls import Progress as Progress
     from toolkit.calls import ToolMessage as ToolMessage
+    from toolkit.errors import ActionNeeded as ActionNeeded
+    from toolkit.errors import AnswerCutOff as AnswerCutOff
+    from toolkit.errors import AnswerFailed as AnswerFailed
+    from toolkit.errors import AnswerFiltered as AnswerFiltered
+    from toolkit.errors import AnswerRefused as AnswerRefused
     from toolkit.errors import ErrorCode as ErrorCode
     from toolkit.errors import FailureReason as FailureReason
     from toolkit.errors import GenerationError as GenerationError
@@ -55,6 +61,9 @@ if TYPE_CHECKING:
     from toolkit.errors import InvalidArguments as InvalidArguments
     from toolkit.errors import InvalidArgumentsType as InvalidArgumentsType
     from toolkit.errors import PolicyError as PolicyError
+    from toolkit.errors import RunCancelled as RunCancelled
+    from toolkit.errors import RunError as RunError
+    from toolkit.errors import RunLimitReached as RunLimitReached
     from toolkit.errors import SandboxViolation as SandboxViolation
     from toolkit.errors import SetupError as SetupError
     from toolkit.errors import SpecError as SpecError
@@ -108,6 +117,12 @@ if TYPE_CHECKING:
     from toolkit.history import fit_history as fit_history
     from toolkit.history import repair_history as repair_history
     from toolkit.history import validate_history as validate_history
+    from toolkit.loop import AsyncDriver as AsyncDriver
+    from toolkit.loop import Conversation as Conversation
+    from toolkit.loop import Driver as Driver
+    from toolkit.loop import RunLimits as RunLimits
+    from toolkit.loop import run as run
+    from toolkit.loop import run_async as run_async
     from toolkit.stores import OUTPUT_CACHE as OUTPUT_CACHE
     from toolkit.stores import SUBAGENT_RUNNER as SUBAGENT_RUNNER
     from toolkit.stores import TODO_STORE as TODO_STORE
@@ -160,19 +175,21 @@ else:
             "toolkit.generated": "AnyToolCall AnyToolMessage ToolName is_tool_name parse_call",
             "toolkit.approvals": "ApprovalRequest Approve Deny Edit Respond",
             "toolkit.calls": "CancelSignal OMIT Omit ParsedCall Progress",
-            "toolkit.errors": """ErrorCode FailureReason GenerationError InternalError InvalidArguments
-                InvalidArgumentsType PolicyError SandboxViolation SetupError SpecError ToolCancelled ToolNotAllowed
-                ToolNotFound ToolTimeout""",
+            "toolkit.errors": """ActionNeeded AnswerCutOff AnswerFailed AnswerFiltered AnswerRefused ErrorCode
+                FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType PolicyError
+                RunCancelled RunError RunLimitReached SandboxViolation SetupError SpecError ToolCancelled
+                ToolNotAllowed ToolNotFound ToolTimeout""",
             "toolkit.functions": """DynamicContext DynamicPolicy DynamicRule FunctionTool LazyTool RunnableTool
                 RunnableTools StandaloneContext""",
             "toolkit.guard": "CommandLimits Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict",
             "toolkit.handlers": "Handler HandlerParts Pack PackSource",
             "toolkit.history": "fit_history repair_history validate_history",
+            "toolkit.loop": "AsyncDriver Conversation Driver RunLimits run run_async",
             "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter
                 SUBAGENT_RUNNER SubagentRequest SubagentResult SubagentRunner TODO_STORE Todo TodoStore""",
             "toolkit.wire": """AssistantToolCallMessage AsyncStreamResult ChatMessage ContentBlock ContentOutput
                 NamedTool NativeChoice NativeTool QueryOptions QueryResult StreamResult TextMessage ToolChoice
                 ToolResultMessage Usage has_tool_calls is_tool_result""",
         },
-        submodules="adapters approvals calls codegen errors functions generated guard handlers history stores wire",
+        submodules="adapters approvals calls codegen errors functions generated guard handlers history loop stores wire",
     )

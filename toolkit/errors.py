@@ -13,6 +13,14 @@
     │   ├── ToolTimeout              TOOL_TIMEOUT
     │   ├── ToolCancelled            TOOL_CANCELLED
     │   └── InternalError            INTERNAL
+    ├── RunError                     ``toolkit.run`` has no answer; ``conversation`` is what was said until then
+    │   ├── AnswerFailed             the provider reported an error, or its stream was cut
+    │   ├── AnswerRefused            the model declined to answer
+    │   ├── AnswerFiltered           the provider's filter blocked the request, or stopped the answer
+    │   ├── AnswerCutOff             the answer was cut at the token limit
+    │   ├── ActionNeeded             the provider waits for something that is not a tool call
+    │   ├── RunLimitReached          the run has used its turns, tokens or time
+    │   └── RunCancelled             the signal of the run was cancelled
     └── SetupError (ValueError)      wrong setup, before any call
         ├── SpecError                mistakes in spec files, all at once
         ├── PolicyError              a policy that is inconsistent
@@ -26,7 +34,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
+
+if TYPE_CHECKING:
+    from toolkit.wire.conversation import Conversation
+    from toolkit.wire.query import QueryResult
 
 ErrorCode: TypeAlias = Literal[
     "TOOL_NOT_FOUND",
@@ -107,7 +119,7 @@ class ToolkitError(Exception):
         return _restore_error, (type(self), self.args, self.__dict__.copy())
 
 
-def _restore_error(kind: type[ToolkitError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolkitError:
+def _restore_error(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(state)
@@ -182,6 +194,56 @@ class InternalError(ToolkitError):
     """Anything else: the message has a short id, under which the log (logger ``toolkit``) has the traceback."""
 
     code = "INTERNAL"
+
+
+class RunError(Exception):
+    """A run that has no answer. ``conversation`` is what was said until then: running it again goes on from there.
+
+    ``result`` is the answer that was not accepted, if there is one; its text and its calls are not in the conversation.
+    """
+
+    def __init__(self, message: str, conversation: Conversation, result: QueryResult | None = None) -> None:
+        super().__init__(message)
+        self.conversation: Final = conversation
+        self.result: Final = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_error, (type(self), self.args, self.__dict__.copy())
+
+
+class AnswerFailed(RunError):
+    """The provider reported an error, or its stream was cut; the exception of a driver is the cause."""
+
+
+class AnswerRefused(RunError):
+    """The model declined to answer; ``result`` has what it said."""
+
+
+class AnswerFiltered(RunError):
+    """The provider's safety filter blocked the request, or stopped the answer."""
+
+
+class AnswerCutOff(RunError):
+    """The answer was cut at the token limit; its calls were not run, because the last one may be incomplete."""
+
+
+class ActionNeeded(RunError):
+    """The provider waits for an approval, or for an action of one of its own tools; ``result.metadata`` has the items.
+
+    The answer is the last message of ``conversation``: add what the provider waits for, and run it again.
+    """
+
+
+class RunLimitReached(RunError):
+    """The run has used up one of its ``RunLimits``; ``limit`` says which."""
+
+    def __init__(self, limit: Literal["turns", "tokens", "seconds"], message: str, conversation: Conversation) -> None:
+        super().__init__(message, conversation)
+        self.limit: Final = limit
+
+
+class RunCancelled(RunError):
+    """The signal of the run was cancelled."""
 
 
 class SetupError(ValueError):

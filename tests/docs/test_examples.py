@@ -42,6 +42,13 @@ def test_readme_programs_run(program: str, monkeypatch: pytest.MonkeyPatch) -> N
     exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
 
 
+def test_the_programs_of_the_page_about_the_loop_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    programs = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/loop.md").read_text(), re.DOTALL)
+    assert len(programs) == 7
+    exec(compile("\n".join(programs), "docs/loop.md", "exec"), {"__name__": "loop"})
+
+
 @pytest.mark.slow
 def test_readme_project_with_own_tools(tmp_path: Path) -> None:
     """The YAML, the settings and the handler in the README form a project that works and is clean under mypy."""

@@ -84,6 +84,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.adapters",
         "toolkit.visible",
     ),
+    "toolkit/loop": (
+        "toolkit.errors",
+        "toolkit.lazy_exports",
+        "toolkit.wire",
+        "toolkit.runtime",
+        "toolkit.adapters.history",
+        "toolkit.loop",
+    ),
     "toolkit/cli": ("toolkit.errors", "toolkit.cli", "toolkit.visible"),
     # runs inside mypy only
     "toolkit/mypy": ("toolkit.mypy",),
@@ -260,6 +268,11 @@ HEAVY = (
     "pydantic",
     "toolkit.generated",
 )
+
+
+def test_importing_toolkit_loads_two_modules_of_ours(tmp_path: Path) -> None:
+    code = "import sys, toolkit; print(*sorted(name for name in sys.modules if name.startswith('toolkit')))"
+    assert run([sys.executable, "-c", code], tmp_path).stdout.split() == ["toolkit", "toolkit.lazy_exports"]
 
 
 def test_importing_toolkit_loads_nothing_heavy(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from toolkit import (
     ToolResultMessage,
     Usage,
 )
-from toolkit.wire import AssistantToolCallMessage, Reasoning, alias, from_json, to_json
+from toolkit.wire import AssistantToolCallMessage, Conversation, Reasoning, alias, from_json, to_json
 
 CALL = ToolCall("1", "add", {"a": 1, "$kind": "tool_call", "$plain": 1}, {"gemini": {"signature": "x"}}, '{"a":1}')
 VALUES: list[Any] = [
@@ -44,6 +44,7 @@ VALUES: list[Any] = [
         "hi", [CALL], "tool_calls", Usage(1, 2), {"openai_chat": {}}, (Reasoning("hm"), Reasoning(is_hidden=True))
     ),
     ContentBlock("document", "application/pdf", file_id="f1", filename="a.pdf", provider="openai_responses"),
+    Conversation([TextMessage("user", "hi"), TextMessage("assistant", "hello")], "stop", Usage(1, 2), 1),
     [TextMessage("system", "be short"), [1, {"a": None}]],
 ]
 

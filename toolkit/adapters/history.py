@@ -1,20 +1,25 @@
 """Finds and repairs what providers refuse in a conversation: calls without a result, results without a call, results in
-the wrong place.
+the wrong place, call ids that are not unique, messages without content, a conversation that the assistant starts.
 
 Every provider wants the results of a turn right after it, one for each call. Histories lose that when a run is
-interrupted, when old messages are dropped to save tokens, or when two histories are joined.
+interrupted, when old messages are dropped to save tokens, or when two histories are joined. Some servers send the same call
+ids in every turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from toolkit.adapters.lossless import has_native_parts
 from toolkit.wire.call import ToolCall
+from toolkit.wire.content import ContentBlock
 from toolkit.wire.message import (
     AssistantToolCallMessage,
     ChatMessage,
+    TextMessage,
     ToolResultMessage,
     has_tool_calls,
     is_tool_result,
@@ -23,22 +28,24 @@ from toolkit.wire.result import ToolResult
 
 ProblemKind: TypeAlias = Literal[
     "call without result", "result without call", "duplicate result", "result out of place", "result with another name",
-    "duplicate call id", "call without id",
+    "duplicate call id", "call without id", "no tool calls", "blank text", "assistant first",
 ]  # fmt: skip
 
 LOST_RESULT: Final = "TOOL_CANCELLED: the result of this call was lost; call the tool again if it is still needed"
+NO_FIRST_MESSAGE: Final = "[The conversation starts with a message of the assistant.]"
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryProblem:
-    """What is wrong, and where: the index of the message in the list, and the id of the call."""
+    """What is wrong, and where: the index of the message in the list, and the id of the call, if it is about one."""
 
     kind: ProblemKind
     index: int
-    tool_call_id: str
+    tool_call_id: str = ""
 
     def __str__(self) -> str:
-        return f"message {self.index}: {self.kind} ({self.tool_call_id!r})"
+        call = f" ({self.tool_call_id!r})" if self.tool_call_id else ""
+        return f"message {self.index}: {self.kind}{call}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,7 @@ class RepairedHistory:
 
 
 def validate_history(messages: Sequence[ChatMessage]) -> list[HistoryProblem]:
-    """What providers would refuse. Calls of the last turn may still have no results.
+    """What some provider would refuse. Calls of the last turn may still have no results.
 
     >>> from toolkit import ToolResult, ToolResultMessage
     >>> [str(problem) for problem in validate_history([ToolResultMessage(ToolResult("1", "add", "text", "3"))])]
@@ -62,90 +69,209 @@ def validate_history(messages: Sequence[ChatMessage]) -> list[HistoryProblem]:
 def repair_history(messages: Sequence[ChatMessage]) -> RepairedHistory:
     """Moves results to their calls, adds an error for each lost one, and drops results without a call.
 
-    Texts of users and models are never dropped or moved.
+    Calls with the same id get distinct ones, also across turns, and their results with them; what is added to a conversation
+    later changes no id before it. Blank texts are dropped. If the assistant speaks first, a line of the user is put before
+    it. No other text of users and models is dropped or moved.
+
+    >>> from toolkit import TextMessage, ToolCall, ToolResult, ToolResultMessage
+    >>> from toolkit.wire import AssistantToolCallMessage
+    >>> question = TextMessage("user", "What is 1 + 2, and 3 + 4?")
+    >>> calls = AssistantToolCallMessage("", [ToolCall("1", "add", {"a": 1}), ToolCall("1", "add", {"a": 3})])
+    >>> results = [ToolResultMessage(ToolResult("1", "add", "text", text)) for text in ("3", "7")]
+    >>> repaired = repair_history([question, calls, *results])
+    >>> [message.result.tool_call_id for message in repaired.messages[2:]]
+    ['1', '1_1']
     """
-    turns = _Turns(messages)
-    repaired: list[ChatMessage] = []
+    changes: list[HistoryProblem] = []
+    with_content = list(_repair_contents(messages, changes))
+    turns = _Turns(_start_with_user(with_content, changes), changes)
+    repaired = list(turns.with_results())
+    return RepairedHistory(repaired, sorted(changes, key=lambda problem: problem.index))
+
+
+# -- messages one by one -------------------------------------------------------------------------------------------------
+
+_Placed: TypeAlias = tuple[int, ChatMessage]
+"""A message and the index it was given at."""
+
+
+def _repair_contents(messages: Sequence[ChatMessage], changes: list[HistoryProblem]) -> Iterator[_Placed]:
+    """The messages without blank texts, and without lists of calls that are empty."""
     for index, message in enumerate(messages):
         if is_tool_result(message):
+            yield index, message
             continue
-        if not has_tool_calls(message):
-            repaired.append(message)
-            continue
-        turn = turns.by_index[index]
-        repaired.append(turn.message)
-        repaired += turns.results(turn)
-    return RepairedHistory(repaired, sorted(turns.problems, key=lambda problem: problem.index))
+        if has_tool_calls(message) and not message.tool_calls:
+            changes.append(HistoryProblem("no tool calls", index))
+            message = TextMessage("assistant", message.content, message.metadata)
+        may_be_empty = has_tool_calls(message) or _has_native_content(message.metadata)
+        content = _without_blank_texts(message.content)
+        if content != message.content or not (content or may_be_empty):
+            changes.append(HistoryProblem("blank text", index))
+            message = replace(message, content=content)
+        if content or may_be_empty:
+            yield index, message
 
 
-@dataclass(slots=True)
-class _Turn:
+def _start_with_user(placed: list[_Placed], changes: list[HistoryProblem]) -> list[_Placed]:
+    """The messages, with a line of the user before the assistant's first one if nothing of the user is."""
+    for at, (index, message) in enumerate(placed):
+        if is_tool_result(message) or getattr(message, "role", None) == "system":
+            continue
+        if has_tool_calls(message) or message.role == "assistant":
+            changes.append(HistoryProblem("assistant first", index))
+            return [*placed[:at], (index, TextMessage("user", NO_FIRST_MESSAGE)), *placed[at:]]
+        break
+    return placed
+
+
+def _without_blank_texts(content: str | Sequence[ContentBlock]) -> Any:
+    """The content as it is, or what is left of it without blank texts."""
+    if isinstance(content, str):
+        return content if content.strip() else ""
+    left = [block for block in content if block.text is None or block.text.strip()]
+    return content if len(left) == len(content) else left
+
+
+def _has_native_content(metadata: Mapping[str, object]) -> bool:
+    """Whether a message has content that only its provider knows, such as the call of a tool that the server ran."""
+    kept = [found for found in metadata.values() if isinstance(found, dict)]
+    return any(has_native_parts(one) or any("native" in entry for entry in _layout(one)) for one in kept)
+
+
+def _native_call_ids(metadata: Mapping[str, object]) -> Iterator[str]:
+    """The ids of calls that only their provider knows and the client answers."""
+    for kept in metadata.values():
+        for entry in _layout(kept) if isinstance(kept, dict) else ():
+            native = entry.get("native")
+            if isinstance(native, dict) and isinstance(native.get("call_id"), str):
+                yield native["call_id"]
+
+
+def _layout(kept: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The order of what is in a message, which several adapters keep in its metadata."""
+    layout = kept.get("layout")
+    return [entry for entry in layout if isinstance(entry, dict)] if isinstance(layout, list) else []
+
+
+# -- calls and their results ---------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A call with the id it gets, the id it came with, and its result once that is found."""
+
     index: int
-    message: AssistantToolCallMessage
-    is_last: bool
-    """Whether only results follow it."""
-    found: dict[str, ToolResultMessage]
+    """The index of its message."""
+    call: ToolCall
+    given_id: str
+    result: ToolResultMessage | None = None
 
 
 class _Turns:
-    """The turns with calls in a conversation, each with the results that belong to it."""
+    """A conversation whose results are assigned to calls, each to the nearest call before it that waits for one."""
 
-    def __init__(self, messages: Sequence[ChatMessage]) -> None:
-        self.problems: list[HistoryProblem] = []
-        self.by_index: dict[int, _Turn] = {}
-        not_results = [index for index, message in enumerate(messages) if not is_tool_result(message)]
-        for index, message in enumerate(messages):
-            if has_tool_calls(message):
-                made = replace(message, tool_calls=list(self._make_ids_distinct(message.tool_calls, index)))
-                self.by_index[index] = _Turn(index, made, index == not_results[-1], {})
+    def __init__(self, placed: Sequence[_Placed], changes: list[HistoryProblem]) -> None:
+        self._changes = changes
+        self._native_ids = {id for _, message in placed for id in _native_call_ids(message.metadata)}
+        self._messages = [(index, message) for index, message in placed if not self._is_result_of_call(message)]
+        self._last_turn = max((index for index, message in placed if not is_tool_result(message)), default=-1)
+        self._calls: dict[int, list[_Call]] = {}
+        self._taken_ids: set[str] = set()
+        self._made_ids: Counter[str] = Counter()
+        self._waiting: dict[str, list[_Call]] = {}
+        """Calls without a result so far, by the id they came with."""
+        self._assign_results(placed)
+
+    def with_results(self) -> Iterator[ChatMessage]:
+        """The messages, each turn with one result for each of its calls, in the order of the calls."""
+        for index, message in self._messages:
+            if not has_tool_calls(message):
+                yield message
+                continue
+            calls = self._calls[index]
+            yield _with_calls(message, calls)
+            may_wait = index == self._last_turn and not any(call.result for call in calls)
+            for call in calls:
+                if call.result is not None:
+                    yield call.result
+                elif not may_wait:
+                    self._note("call without result", index, call.call.id)
+                    yield ToolResultMessage(ToolResult(call.call.id, call.call.name, "error", LOST_RESULT))
+
+    def _assign_results(self, placed: Sequence[_Placed]) -> None:
+        early: list[tuple[int, ToolResultMessage]] = []
         current = -1
-        for index, message in enumerate(messages):
-            if is_tool_result(message):
-                self._assign_result(index, message, current)
-            else:
+        for index, message in placed:
+            if not is_tool_result(message):
                 current = index
+                if has_tool_calls(message):
+                    self._add_calls(index, message.tool_calls)
+            elif not self._is_result_of_call(message):
+                continue
+            elif waiting := self._waiting.get(message.result.tool_call_id):
+                nearest = [call for call in waiting if call.index == waiting[-1].index]
+                self._assign(index, message, nearest, current)
+            else:
+                early.append((index, message))
+        for index, message in early:
+            id = message.result.tool_call_id
+            if waiting := self._waiting.get(id):
+                self._assign(index, message, waiting, -1)
+            else:
+                self._note("duplicate result" if id in self._waiting else "result without call", index, id)
 
-    def results(self, turn: _Turn) -> Iterator[ToolResultMessage]:
-        """One result for each call, in the order of the calls."""
-        for call in turn.message.tool_calls:
-            result = turn.found.get(call.id)
-            if result is not None:
-                yield result
-            elif not turn.is_last or turn.found:
-                self._add_problem("call without result", turn.index, call.id)
-                yield ToolResultMessage(ToolResult(call.id, call.name, "error", LOST_RESULT))
+    def _is_result_of_call(self, message: ChatMessage) -> bool:
+        """Whether this is a result, and not that of a call that only the provider knows, which stays where it is."""
+        return is_tool_result(message) and message.result.tool_call_id not in self._native_ids
 
-    def _assign_result(self, index: int, message: ToolResultMessage, current: int) -> None:
-        """Assigns a result to the nearest turn before it that has its call and no result for it yet."""
-        id = message.result.tool_call_id
-        owners = [turn for turn in self.by_index.values() if any(call.id == id for call in turn.message.tool_calls)]
-        waiting = [turn for turn in owners if turn.index < index and id not in turn.found]
-        if not waiting:
-            later = [turn for turn in owners if turn.index > index and id not in turn.found]
-            if not later:
-                self._add_problem("duplicate result" if owners else "result without call", index, id)
-                return
-            waiting = later[:1]
-        turn = waiting[-1]
-        if turn.index != current:
-            self._add_problem("result out of place", index, id)
-        name = next(call.name for call in turn.message.tool_calls if call.id == id)
-        if message.result.name != name:
-            if message.result.name:
-                self._add_problem("result with another name", index, id)
-            message = replace(message, result=replace(message.result, name=name))
-        turn.found[id] = message
+    def _add_calls(self, index: int, calls: Sequence[ToolCall]) -> None:
+        self._calls[index] = [_Call(index, self._with_distinct_id(index, call), call.id) for call in calls]
+        for made in self._calls[index]:
+            self._waiting.setdefault(made.given_id, []).append(made)
 
-    def _make_ids_distinct(self, calls: Sequence[ToolCall], index: int) -> Iterator[ToolCall]:
-        taken: set[str] = set()
-        for place, call in enumerate(calls):
-            id = call.id
-            if not id or id in taken:
-                self._add_problem("duplicate call id" if id else "call without id", index, id)
-                id = f"{id or 'call'}_{place}"
-            taken.add(id)
-            same = id == call.id
-            yield call if same else ToolCall(id, call.name, call.arguments, call.metadata, call.raw_arguments)
+    def _assign(self, index: int, message: ToolResultMessage, possible: Sequence[_Call], current: int) -> None:
+        """Assigns a result to one of the calls it may belong to; ``current`` is the index of the turn it follows."""
+        result = message.result
+        owner = next((call for call in possible if call.call.name == result.name), possible[0])
+        self._waiting[result.tool_call_id].remove(owner)
+        if owner.index != current:
+            self._note("result out of place", index, result.tool_call_id)
+        if result.name not in ("", owner.call.name):
+            self._note("result with another name", index, result.tool_call_id)
+        mended = replace(result, tool_call_id=owner.call.id, name=owner.call.name)
+        owner.result = message if mended == result else replace(message, result=mended)
 
-    def _add_problem(self, kind: ProblemKind, index: int, id: str) -> None:
-        self.problems.append(HistoryProblem(kind, index, id))
+    def _with_distinct_id(self, index: int, call: ToolCall) -> ToolCall:
+        id = call.id
+        if not id or id in self._taken_ids:
+            self._note("duplicate call id" if id else "call without id", index, id)
+        while not id or id in self._taken_ids:
+            self._made_ids[call.id] += 1
+            id = f"{call.id or 'call'}_{self._made_ids[call.id]}"
+        self._taken_ids.add(id)
+        return call if id == call.id else replace(call, id=id)
+
+    def _note(self, kind: ProblemKind, index: int, id: str) -> None:
+        self._changes.append(HistoryProblem(kind, index, id))
+
+
+def _with_calls(message: AssistantToolCallMessage, calls: Sequence[_Call]) -> AssistantToolCallMessage:
+    """The message with the calls under their new ids, also where its metadata keeps the order of calls and other content."""
+    if all(call.call.id == call.given_id for call in calls):
+        return message
+    metadata = {name: _with_new_ids(kept, calls) for name, kept in message.metadata.items()}
+    return replace(message, tool_calls=[call.call for call in calls], metadata=metadata)
+
+
+def _with_new_ids(kept: Any, calls: Sequence[_Call]) -> Any:
+    if not isinstance(kept, dict) or not _layout(kept):
+        return kept
+    left = list(calls)
+    layout: list[Mapping[str, Any]] = []
+    for entry in _layout(kept):
+        named = next((call for call in left if call.given_id == entry.get("call")), None)
+        if named is not None:
+            left.remove(named)
+        layout.append(entry if named is None else {**entry, "call": named.call.id})
+    return {**kept, "layout": layout}

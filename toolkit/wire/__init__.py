@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolkit.wire.codec import to_json as to_json
     from toolkit.wire.content import ContentBlock as ContentBlock
     from toolkit.wire.content import ContentOutput as ContentOutput
+    from toolkit.wire.conversation import Conversation as Conversation
     from toolkit.wire.definition import NativeTool as NativeTool
     from toolkit.wire.definition import ToolDefinition as ToolDefinition
     from toolkit.wire.events import AnswerEnded as AnswerEnded
@@ -55,6 +56,7 @@ else:
             ".choice": "NamedTool NativeChoice ToolChoice",
             ".codec": "from_json to_json",
             ".content": "ContentBlock ContentOutput",
+            ".conversation": "Conversation",
             ".definition": "NativeTool ToolDefinition",
             ".events": "AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame TextCame UsageCame",
             ".json_types": "JsonObject",

@@ -9,6 +9,7 @@ from typing import Any, Final
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool, NativeChoice
 from toolkit.wire.content import ContentBlock
+from toolkit.wire.conversation import Conversation
 from toolkit.wire.definition import NativeTool, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, TextMessage, ToolResultMessage
 from toolkit.wire.query import QueryOptions, QueryResult, Reasoning, Usage
@@ -29,6 +30,7 @@ _KINDS: Final[dict[str, type[Any]]] = {
     "query_result": QueryResult,
     "usage": Usage,
     "reasoning": Reasoning,
+    "conversation": Conversation,
 }
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 _KIND: Final = "$kind"

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 from google import genai
 
-from examples.gemini_loop import main
+from examples.one_loop import ask
 from tests.adapters.loopback import Answer, serve
+from toolkit import AnswerCutOff, AnswerFailed, RunError
+from toolkit.adapters.gemini import GeminiDriver
+
+QUESTION = "Which version does this project have?"
 
 
 def says(*parts: dict[str, Any], word: str = "STOP") -> Answer:
@@ -30,7 +34,7 @@ def test_the_loop_runs_to_its_answer(tmp_path: Path) -> None:
     # Signed, and without ids: both calls are to the same tool, so their results are told apart by order.
     turn = [reads("version.txt", thoughtSignature="c2ln"), reads("none.txt")]
     with serve(says(*turn), says({"text": "It is 1.4.2."})) as server, client_of(server.url) as client:
-        assert main(client, tmp_path) == "It is 1.4.2."
+        assert ask(GeminiDriver(client, model="gemini-3-flash"), tmp_path, QUESTION) == "It is 1.4.2."
 
     first, second = [request.body for request in server.requests]
     declared = first["tools"][0]["functionDeclarations"]
@@ -45,12 +49,18 @@ def test_the_loop_runs_to_its_answer(tmp_path: Path) -> None:
     assert missing["response"]["error"].startswith("TOOL_FAILED: ")
 
 
-@pytest.mark.parametrize("answer", [says(reads("ver"), word="MAX_TOKENS"), Answer({"error": {"message": "no"}}, 400)])
-def test_an_answer_that_was_cut_is_not_acted_on(tmp_path: Path, answer: Answer) -> None:
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (says(reads("ver"), word="MAX_TOKENS"), AnswerCutOff),
+        (Answer({"error": {"message": "no"}}, 400), AnswerFailed),
+    ],
+)
+def test_an_answer_that_was_cut_is_not_acted_on(tmp_path: Path, answer: Answer, error: type[RunError]) -> None:
     with (
         serve(answer) as server,
         client_of(server.url) as client,
-        pytest.raises(RuntimeError, match="no complete answer"),
+        pytest.raises(error),
     ):
-        main(client, tmp_path)
+        ask(GeminiDriver(client, model="gemini-3-flash"), tmp_path, QUESTION)
     assert len(server.requests) == 1

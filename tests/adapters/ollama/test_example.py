@@ -8,8 +8,12 @@ from typing import Any
 import ollama
 import pytest
 
-from examples.ollama_loop import main
+from examples.one_loop import ask
 from tests.adapters.loopback import Answer, serve
+from toolkit import AnswerCutOff, AnswerFailed, RunError
+from toolkit.adapters.ollama import OllamaDriver
+
+QUESTION = "Which version does this project have?"
 
 
 def says(word: str, content: str, *paths: str) -> Answer:
@@ -22,7 +26,7 @@ def test_the_loop_runs_to_its_answer(tmp_path: Path) -> None:
     (tmp_path / "version.txt").write_text("1.4.2\n")
     answers = says("stop", "let me see", "version.txt", "none.txt"), says("stop", "It is 1.4.2.")
     with serve(*answers) as server, ollama.Client(host=server.url) as client:
-        assert main(client, tmp_path) == "It is 1.4.2."
+        assert ask(OllamaDriver(client, model="qwen3"), tmp_path, QUESTION) == "It is 1.4.2."
 
     first, second = [request.body for request in server.requests]
     assert {tool["function"]["name"] for tool in first["tools"]} == {"read_file", "list", "tree"}
@@ -34,12 +38,15 @@ def test_the_loop_runs_to_its_answer(tmp_path: Path) -> None:
     assert missing["content"].startswith('{"error":"TOOL_FAILED: ')
 
 
-@pytest.mark.parametrize("answer", [says("length", "", "x"), Answer({"error": "no"}, 400)])
-def test_an_answer_that_was_cut_is_not_acted_on(tmp_path: Path, answer: Answer) -> None:
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [(says("length", "", "x"), AnswerCutOff), (Answer({"error": "no"}, 400), AnswerFailed)],
+)
+def test_an_answer_that_was_cut_is_not_acted_on(tmp_path: Path, answer: Answer, error: type[RunError]) -> None:
     with (
         serve(answer) as server,
         ollama.Client(host=server.url) as client,
-        pytest.raises(RuntimeError, match="no complete answer"),
+        pytest.raises(error),
     ):
-        main(client, tmp_path)
+        ask(OllamaDriver(client, model="qwen3"), tmp_path, QUESTION)
     assert len(server.requests) == 1

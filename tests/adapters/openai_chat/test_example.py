@@ -8,8 +8,12 @@ from typing import Any
 import openai
 import pytest
 
-from examples.openai_chat_loop import main
+from examples.one_loop import ask
 from tests.adapters.loopback import Answer, serve
+from toolkit import AnswerCutOff, AnswerFailed, RunError
+from toolkit.adapters.openai_chat import OpenAIChatDriver
+
+QUESTION = "Which version does this project have?"
 
 
 def says(word: str, content: str | None, *calls: dict[str, Any]) -> Answer:
@@ -33,7 +37,7 @@ def test_the_loop_runs_to_its_answer(tmp_path: Path) -> None:
         serve(says("tool_calls", None, *calls), says("stop", "It is 1.4.2.")) as server,
         openai.OpenAI(api_key="k", base_url=server.url) as client,
     ):
-        assert main(client, tmp_path) == "It is 1.4.2."
+        assert ask(OpenAIChatDriver(client, model="gpt-5-mini"), tmp_path, QUESTION) == "It is 1.4.2."
 
     first, second = [request.body for request in server.requests]
     assert {tool["function"]["name"] for tool in first["tools"]} == {"read_file", "list", "tree"}
@@ -45,12 +49,15 @@ def test_the_loop_runs_to_its_answer(tmp_path: Path) -> None:
     assert missing["content"].startswith('{"error":"TOOL_FAILED: ')
 
 
-@pytest.mark.parametrize("answer", [says("length", None, reads("call_1", '{"path": "ver')), Answer({}, 400)])
-def test_an_answer_that_was_cut_is_not_acted_on(tmp_path: Path, answer: Answer) -> None:
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [(says("length", None, reads("call_1", '{"path": "ver')), AnswerCutOff), (Answer({}, 400), AnswerFailed)],
+)
+def test_an_answer_that_was_cut_is_not_acted_on(tmp_path: Path, answer: Answer, error: type[RunError]) -> None:
     with (
         serve(answer) as server,
         openai.OpenAI(api_key="k", base_url=server.url) as client,
-        pytest.raises(RuntimeError, match="no complete answer"),
+        pytest.raises(error),
     ):
-        main(client, tmp_path)
+        ask(OpenAIChatDriver(client, model="gpt-5-mini"), tmp_path, QUESTION)
     assert len(server.requests) == 1

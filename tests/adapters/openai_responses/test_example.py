@@ -8,8 +8,12 @@ from typing import Any
 import openai
 import pytest
 
-from examples.openai_responses_loop import main
+from examples.one_loop import ask
 from tests.adapters.loopback import Answer, serve
+from toolkit import AnswerCutOff, AnswerFailed, RunError
+from toolkit.adapters.openai_responses import OpenAIResponsesDriver
+
+QUESTION = "Which version does this project have?"
 
 
 def says(*output: dict[str, Any], status: str = "completed", **more: Any) -> Answer:
@@ -31,7 +35,7 @@ def test_the_loop_runs_to_its_answer(tmp_path: Path) -> None:
         serve(says(*turn), says(ANSWER)) as server,
         openai.OpenAI(api_key="k", base_url=server.url) as client,
     ):
-        assert main(client, tmp_path) == "It is 1.4.2."
+        assert ask(OpenAIResponsesDriver(client, model="gpt-5-mini"), tmp_path, QUESTION) == "It is 1.4.2."
 
     first, second = [request.body for request in server.requests]
     assert {tool["name"] for tool in first["tools"]} == {"read_file", "list", "tree"}
@@ -44,19 +48,22 @@ def test_the_loop_runs_to_its_answer(tmp_path: Path) -> None:
     assert missing["output"].startswith('{"error":"TOOL_FAILED: ')
 
 
+CUT: dict[str, Any] = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+
+
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "error"),
     [
-        says(reads("call_1", '{"path": "ver'), status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
-        says(status="failed", error={"code": "server_error", "message": "no"}),
-        Answer({}, 400),
+        (says(reads("call_1", '{"path": "ver'), **CUT), AnswerCutOff),
+        (says(status="failed", error={"code": "server_error", "message": "no"}), AnswerFailed),
+        (Answer({}, 400), AnswerFailed),
     ],
 )
-def test_an_answer_that_was_cut_is_not_acted_on(tmp_path: Path, answer: Answer) -> None:
+def test_an_answer_that_was_cut_is_not_acted_on(tmp_path: Path, answer: Answer, error: type[RunError]) -> None:
     with (
         serve(answer) as server,
         openai.OpenAI(api_key="k", base_url=server.url) as client,
-        pytest.raises(RuntimeError, match="no complete answer"),
+        pytest.raises(error),
     ):
-        main(client, tmp_path)
+        ask(OpenAIResponsesDriver(client, model="gpt-5-mini"), tmp_path, QUESTION)
     assert len(server.requests) == 1

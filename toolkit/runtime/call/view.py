@@ -31,6 +31,11 @@ class Options:
     notify: OnProgress | None
 
 
+def options_of(view: View) -> Options:
+    """The options that the calls of a view have."""
+    return view._options
+
+
 class View:
     """The common base of ``Runner`` and ``AsyncRunner``."""
 

@@ -1,0 +1,28 @@
+"""One loop for all providers: a model, a toolkit, and the conversation between them."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolkit.loop.async_run import run_async as run_async
+    from toolkit.loop.driver import AsyncDriver as AsyncDriver
+    from toolkit.loop.driver import Driver as Driver
+    from toolkit.loop.events import CallAnswered as CallAnswered
+    from toolkit.loop.events import RunEnded as RunEnded
+    from toolkit.loop.events import RunEvent as RunEvent
+    from toolkit.loop.limits import RunLimits as RunLimits
+    from toolkit.loop.sync_run import run as run
+    from toolkit.wire.conversation import Conversation as Conversation
+else:
+    from toolkit.lazy_exports import lazy_exports
+
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".async_run": "run_async",
+            ".driver": "AsyncDriver Driver",
+            ".events": "CallAnswered RunEnded RunEvent",
+            ".limits": "RunLimits",
+            ".sync_run": "run",
+            "toolkit.wire.conversation": "Conversation",
+        },
+    )

@@ -1,0 +1,120 @@
+"""The loop of ``sync_run``, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Final, TypeAlias, TypeVar
+
+from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
+from toolkit.loop.driver import AsyncDriver
+from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
+from toolkit.loop.hooks import AsyncAfterCall, AsyncBeforeCall, AsyncHooks, AsyncOnAction, Save
+from toolkit.loop.limits import RunLimits
+from toolkit.loop.state import RunState
+from toolkit.loop.sync_run import as_result_of
+from toolkit.runtime.call.async_runner import AsyncRunner
+from toolkit.runtime.call.async_wait_for_handler import await_handler
+from toolkit.runtime.context.signals import CancelSignal
+from toolkit.wire.call import ToolCall
+from toolkit.wire.conversation import Conversation
+from toolkit.wire.events import AnswerEnded, AnswerEvent
+from toolkit.wire.message import ChatMessage
+from toolkit.wire.query import QueryOptions, QueryResult
+from toolkit.wire.result import ToolResult
+
+T = TypeVar("T")
+
+_DEFAULTS: Final = QueryOptions()
+_LIMITS: Final = RunLimits()
+
+AsyncAsk: TypeAlias = Callable[[Sequence[ChatMessage], QueryOptions], AsyncIterator[AnswerEvent]]
+"""Sends a request; the last event is an ``AnswerEnded``."""
+
+
+async def run_async(
+    driver: AsyncDriver,
+    toolkit: AsyncRunner,
+    prompt: str | Sequence[ChatMessage] | Conversation,
+    *,
+    options: QueryOptions = _DEFAULTS,
+    limits: RunLimits = _LIMITS,
+    window: int | None = None,
+    signal: CancelSignal | None = None,
+    before_call: AsyncBeforeCall | None = None,
+    after_call: AsyncAfterCall | None = None,
+    on_action: AsyncOnAction | None = None,
+    save: Save | None = None,
+) -> Conversation:
+    """The same as ``run`` for an async driver and an async toolkit. Hooks may be async; cancelling the task ends the run."""
+    if not isinstance(toolkit, AsyncRunner):
+        raise SetupError(f"{type(toolkit).__name__} is not an async toolkit; use run")
+    state = RunState(toolkit, prompt, options, limits, window, signal)
+
+    async def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> AsyncIterator[AnswerEvent]:
+        yield AnswerEnded(await _query(driver, messages, options, state))
+
+    async for _ in take_turns_async(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save)):
+        pass
+    return state.conversation
+
+
+async def take_turns_async(
+    state: RunState, ask: AsyncAsk, toolkit: AsyncRunner, hooks: AsyncHooks
+) -> AsyncIterator[RunEvent]:
+    """Takes turns with the model until the conversation has ended."""
+    while not state.is_over:
+        state.check()
+        calls = state.waiting_calls()
+        if calls:
+            view = toolkit.with_options(**state.call_options())
+            results = await _run_calls(view, calls, hooks)
+            state.add_results(calls, results)
+            for call, result in zip(calls, results, strict=True):
+                yield CallAnswered(call, result)
+        else:
+            async for event in ask(*state.next_query()):
+                yield event
+                if isinstance(event, AnswerEnded):
+                    state.add_answer(event.result)
+                    if event.result.finish_reason == "needs_action":
+                        found = await _wait(hooks.on_action(event.result)) if hooks.on_action else ()
+                        state.add_action(event.result, found)
+        if hooks.save is not None:
+            await _wait(hooks.save(state.conversation))
+    yield RunEnded(state.conversation)
+
+
+async def _run_calls(toolkit: AsyncRunner, calls: Sequence[ToolCall], hooks: AsyncHooks) -> list[ToolResult]:
+    """The results of calls, in their order."""
+    before_call, after_call = hooks.before_call, hooks.after_call
+    instead = [None if before_call is None else await _wait(before_call(call)) for call in calls]
+    pairs = list(zip(calls, instead, strict=True))
+    ran = iter(await toolkit.call_all([call for call, found in pairs if found is None]))
+    results = [next(ran) if found is None else as_result_of(call, found) for call, found in pairs]
+    if after_call is None:
+        return results
+    hooked = [
+        (call, result, await _wait(after_call(call, result))) for call, result in zip(calls, results, strict=True)
+    ]
+    return [as_result_of(call, found or result) for call, result, found in hooked]
+
+
+async def _wait(value: T | Awaitable[T]) -> T:
+    """What a hook returned, or what it resolves to."""
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _query(
+    driver: AsyncDriver, messages: Sequence[ChatMessage], options: QueryOptions, state: RunState
+) -> QueryResult:
+    waiting = driver.query(messages, options)
+    if not inspect.isawaitable(waiting):
+        raise SetupError(f"{type(driver).__name__} is not an async driver; use run")
+    answer = asyncio.ensure_future(waiting)
+    try:
+        await await_handler(answer, state.signal)
+    except (ToolCancelled, ToolTimeout) as error:
+        raise state.ended_by(error) from None
+    return answer.result()

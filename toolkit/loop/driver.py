@@ -1,0 +1,30 @@
+"""What a run needs of a model: the methods that the drivers of ``toolkit.adapters`` have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from toolkit.wire import AsyncStreamResult, ChatMessage, QueryOptions, QueryResult, StreamResult
+
+
+class Driver(Protocol):
+    """Sends one request to a model and returns its answer; an error becomes ``finish_reason="error"``.
+
+    ``OpenAIChatDriver`` and its like are drivers; so is any class with these two methods, such as a scripted model in a test.
+    """
+
+    def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> QueryResult: ...
+
+    def stream_query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> StreamResult: ...
+
+
+class AsyncDriver(Protocol):
+    """The async ``Driver``: ``AsyncOpenAIChatDriver`` and its like."""
+
+    async def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> QueryResult: ...
+
+    async def stream_query(
+        self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /
+    ) -> AsyncStreamResult: ...

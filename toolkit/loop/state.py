@@ -1,0 +1,173 @@
+"""The state of a run between two steps, for the sync and the async loop: what comes next, and when it is over.
+
+All of it follows from the conversation, so a run can be continued from the JSON of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from toolkit.adapters.history import repair_history
+from toolkit.errors import (
+    ActionNeeded,
+    AnswerCutOff,
+    AnswerFailed,
+    AnswerFiltered,
+    AnswerRefused,
+    RunCancelled,
+    RunError,
+    RunLimitReached,
+    SetupError,
+    ToolCancelled,
+    ToolkitError,
+)
+from toolkit.loop.limits import RunLimits
+from toolkit.runtime.call.view import View, options_of
+from toolkit.runtime.context.signals import CallSignal, CancelSignal
+from toolkit.runtime.output.cache.budget import fit_history
+from toolkit.wire.call import ToolCall
+from toolkit.wire.choice import NamedTool
+from toolkit.wire.conversation import DONE, Conversation
+from toolkit.wire.message import ChatMessage, TextMessage, ToolResultMessage, has_tool_calls
+from toolkit.wire.query import FinishReason, QueryOptions, QueryResult, Usage
+from toolkit.wire.result import ToolResult
+
+_ERRORS: Final[dict[FinishReason, tuple[type[RunError], str]]] = {
+    "error": (AnswerFailed, "the provider reported an error"),
+    "refused": (AnswerRefused, "the model declined to answer"),
+    "filtered": (AnswerFiltered, "the provider's filter blocked the request, or stopped the answer"),
+    "length": (AnswerCutOff, "the answer was cut at the token limit; set a higher max_tokens, or ask for less at once"),
+}
+_ACTION_NEEDED: Final = (
+    "the provider waits for an approval, or an action of one of its own tools; give on_action, or add what it waits for to "
+    "the conversation of this error and run it again"
+)
+
+
+class RunState:
+    """A conversation that a run continues within its limits."""
+
+    def __init__(
+        self,
+        toolkit: View,
+        prompt: str | Sequence[ChatMessage] | Conversation,
+        options: QueryOptions,
+        limits: RunLimits,
+        window: int | None,
+        signal: CancelSignal | None,
+    ) -> None:
+        if options.messages:
+            raise SetupError("options.messages must be empty: a run sends its conversation; give them as the prompt")
+        messages = [TextMessage("user", prompt)] if isinstance(prompt, str) else prompt
+        start = messages if isinstance(messages, Conversation) else Conversation(messages)
+        self.conversation = (
+            start if start.ended_by else replace(start, messages=repair_history(start.messages).messages)
+        )
+        self.signal: Final = CallSignal(signal or options_of(toolkit).signal, limits.seconds)
+        self._toolkit = toolkit
+        self._options = replace(options, tools=options.tools or toolkit.get_allowed_tools())
+        self._limits = limits
+        self._window = window
+        self._turns = self._tokens = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.conversation.ended_by is not None
+
+    # -- what comes next -----------------------------------------------------------------------------------------------
+
+    def waiting_calls(self) -> Sequence[ToolCall]:
+        """The calls to run next; none if it is the model's turn."""
+        messages = self.conversation.messages
+        return messages[-1].tool_calls if messages and has_tool_calls(messages[-1]) else ()
+
+    def call_options(self) -> dict[str, Any]:
+        """The options of the next calls: they end with the run, or at their own deadline if that is earlier."""
+        remaining, deadline = self.signal.remaining, options_of(self._toolkit).deadline
+        if remaining is not None:
+            left = max(remaining, 1e-6)  # a deadline is above zero, also if the time has just run out
+            deadline = left if deadline is None else min(left, deadline)
+        return {"deadline": deadline, "signal": self.signal.caller}
+
+    def next_query(self) -> tuple[Sequence[ChatMessage], QueryOptions]:
+        """The messages and the options of the next request."""
+        limits, messages = self._limits, self.conversation.messages
+        if limits.turns is not None and self._turns >= limits.turns:
+            raise self._limit_reached("turns", f"{limits.turns} turns")
+        if limits.tokens is not None and self._tokens >= limits.tokens:
+            raise self._limit_reached("tokens", f"{limits.tokens} tokens")
+        options = self._options
+        if self._turns and isinstance(options.tool_choice, NamedTool):
+            # It would be called again in every turn.
+            options = replace(options, tool_choice="auto")
+        self._turns += 1
+        return (messages if self._window is None else fit_history(messages, self._window)), options
+
+    def check(self) -> None:
+        """Raises if the run was cancelled, or its time is over."""
+        error = self.signal.error()
+        if error is not None:
+            raise self.ended_by(error)
+
+    def ended_by(self, error: ToolkitError) -> RunError:
+        """The error of a run that its signal has ended."""
+        if isinstance(error, ToolCancelled):
+            return RunCancelled(f"the run was cancelled: {error.message}", self.conversation)
+        return self._limit_reached("seconds", f"{self._limits.seconds:g} seconds")
+
+    def _limit_reached(self, limit: Any, amount: str) -> RunLimitReached:
+        message = f"the run has used its limit of {amount}; run the conversation of this error again to go on"
+        return RunLimitReached(limit, message, self.conversation)
+
+    # -- what has happened ---------------------------------------------------------------------------------------------
+
+    def add_answer(self, result: QueryResult) -> None:
+        """Adds an answer of the model; raises if the conversation cannot go on with it."""
+        self._tokens += (result.usage.input_tokens or 0) + (result.usage.output_tokens or 0)
+        before = self.conversation
+        self.conversation = replace(before, turns=before.turns + 1, usage=_sum(before.usage, result.usage))
+        if result.finish_reason in _ERRORS:
+            kind, message = _ERRORS[result.finish_reason]
+            cause = result.metadata.get("error")
+            error = kind(f"{message}{_detail(result)}", self.conversation, result)
+            raise error from (cause if isinstance(cause, BaseException) else None)
+        self._add_messages([result.message()])
+        if not result.tool_calls and result.finish_reason in ("stop", "tool_calls"):
+            self.conversation = replace(self.conversation, ended_by="stop")
+
+    def add_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
+        """Adds the results of calls. A call of ``done`` that succeeded ends the conversation."""
+        messages = [*self.conversation.messages, *map(ToolResultMessage, results)]
+        pairs = zip(calls, results, strict=True)
+        is_done = any(call.name == DONE and result.kind != "error" for call, result in pairs)
+        self.conversation = replace(self.conversation, messages=messages, ended_by="done" if is_done else None)
+
+    def add_action(self, result: QueryResult, messages: Sequence[ChatMessage]) -> None:
+        """Adds what the provider waits for; raises if there is nothing."""
+        if not messages:
+            raise ActionNeeded(_ACTION_NEEDED, self.conversation, result)
+        self._add_messages(messages)
+
+    def _add_messages(self, messages: Sequence[ChatMessage]) -> None:
+        # Servers may send the ids of earlier calls again.
+        repaired = repair_history([*self.conversation.messages, *messages]).messages
+        self.conversation = replace(self.conversation, messages=repaired)
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    pairs = [(getattr(one, name), getattr(other, name)) for name in Usage.__slots__]
+    return Usage(*(None if a is None and b is None else (a or 0) + (b or 0) for a, b in pairs))
+
+
+def _detail(result: QueryResult) -> str:
+    """What is known of an answer that was not accepted, for the message of an error."""
+    error = result.metadata.get("error")
+    if error is None:
+        kept = [found for found in result.metadata.values() if isinstance(found, dict)]
+        error = next((one["error"] for one in kept if one.get("error")), None)
+    if isinstance(error, BaseException):
+        return f": {type(error).__name__}: {error}"
+    text = str(error) if error is not None else result.content if result.finish_reason == "refused" else ""
+    return f": {text[:500]}" if text else ""

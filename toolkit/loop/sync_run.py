@@ -1,0 +1,160 @@
+"""The loop: ask the model, run the tools it calls, return their results to it, until it is finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
+from toolkit.loop.driver import Driver
+from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
+from toolkit.loop.hooks import AfterCall, BeforeCall, Hooks, OnAction, Save
+from toolkit.loop.limits import RunLimits
+from toolkit.loop.state import RunState
+from toolkit.runtime.call.runner import Runner
+from toolkit.runtime.call.wait_for_handler import wait_for_handler
+from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.workers import Workers
+from toolkit.wire.call import ToolCall
+from toolkit.wire.conversation import Conversation
+from toolkit.wire.events import AnswerEnded, AnswerEvent
+from toolkit.wire.message import ChatMessage
+from toolkit.wire.query import QueryOptions, QueryResult
+from toolkit.wire.result import ToolResult
+
+_DEFAULTS: Final = QueryOptions()
+_LIMITS: Final = RunLimits()
+
+Ask: TypeAlias = Callable[[Sequence[ChatMessage], QueryOptions], Iterator[AnswerEvent]]
+"""Sends a request; the last event is an ``AnswerEnded``."""
+
+
+def run(
+    driver: Driver,
+    toolkit: Runner,
+    prompt: str | Sequence[ChatMessage] | Conversation,
+    *,
+    options: QueryOptions = _DEFAULTS,
+    limits: RunLimits = _LIMITS,
+    window: int | None = None,
+    signal: CancelSignal | None = None,
+    before_call: BeforeCall | None = None,
+    after_call: AfterCall | None = None,
+    on_action: OnAction | None = None,
+    save: Save | None = None,
+) -> Conversation:
+    """Asks a model, runs the tools it calls and returns their results to it, until it stops calling tools or calls ``done``.
+
+    Calls take the toolkit's usual path: its policy decides, and its approver is asked. A call that fails is a result that
+    the model reads. What ends a run without an answer raises a ``RunError`` that holds the conversation so far:
+    ``AnswerFailed``, ``AnswerRefused``, ``AnswerFiltered``, ``AnswerCutOff``, ``ActionNeeded``, ``RunLimitReached`` or
+    ``RunCancelled``.
+
+    A conversation that was returned, raised with an error, or stored as JSON can be run again. Calls in it that have no
+    result yet are run first; a conversation that has ended is returned as it is, unless a message is added to it.
+
+    >>> from toolkit import Driver, QueryOptions, QueryResult, SecurityPolicy, StreamResult, ToolCall, ToolkitContext
+    >>> from toolkit import create_agent_toolkit
+    >>> class ScriptedDriver:
+    ...     answers = [QueryResult("", [ToolCall("1", "done", {"message": "It is fixed."})], "tool_calls")]
+    ...     def query(self, prompt: object, options: QueryOptions) -> QueryResult:
+    ...         return self.answers.pop(0)
+    ...     def stream_query(self, prompt: object, options: QueryOptions) -> StreamResult:
+    ...         raise NotImplementedError
+    >>> policy = SecurityPolicy(default="deny", tools={"done": "allow"})
+    >>> with create_agent_toolkit(ToolkitContext(workspace=".", policy=policy)) as toolkit:
+    ...     conversation = run(ScriptedDriver(), toolkit, "Fix the bug.")
+    >>> conversation.answer, conversation.ended_by, conversation.turns
+    ('It is fixed.', 'done', 1)
+
+    :param prompt: a user's text, messages, or a conversation to continue.
+    :param options: sent with every request; its ``tools`` are those that the policy may allow unless it names others.
+        A ``NamedTool`` is required in the first answer of the run only.
+    :param limits: how many turns, tokens and seconds the run may take.
+    :param window: the size of the model's window in tokens; old tool outputs are then replaced by references to the output
+        cache where they take too much of it, as ``fit_history`` does it.
+    :param signal: cancels the run, also during a query or a call.
+    :param before_call: called for each call of a turn before the first of them runs; may return a result instead.
+    :param after_call: called with each call and its result; may return another result.
+    :param on_action: called with an answer whose provider waits for an approval or an action; returns the messages to add.
+    :param save: called with the conversation after each answer and after the results of its calls.
+    """
+    if not isinstance(toolkit, Runner):
+        raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async")
+    state = RunState(toolkit, prompt, options, limits, window, signal)
+
+    def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> Iterator[AnswerEvent]:
+        yield AnswerEnded(_query(driver, messages, options, state))
+
+    for _ in take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save)):
+        pass
+    return state.conversation
+
+
+def take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Iterator[RunEvent]:
+    """Takes turns with the model until the conversation has ended."""
+    while not state.is_over:
+        state.check()
+        calls = state.waiting_calls()
+        if calls:
+            view = toolkit.with_options(**state.call_options())
+            results = _run_calls(view, calls, hooks)
+            state.add_results(calls, results)
+            yield from map(CallAnswered, calls, results)
+        else:
+            for event in ask(*state.next_query()):
+                yield event
+                if isinstance(event, AnswerEnded):
+                    state.add_answer(event.result)
+                    if event.result.finish_reason == "needs_action":
+                        state.add_action(event.result, hooks.on_action(event.result) if hooks.on_action else ())
+        if hooks.save is not None:
+            hooks.save(state.conversation)
+    yield RunEnded(state.conversation)
+
+
+def _run_calls(toolkit: Runner, calls: Sequence[ToolCall], hooks: Hooks) -> list[ToolResult]:
+    """The results of calls, in their order."""
+    before_call, after_call = hooks.before_call, hooks.after_call
+    instead = [None if before_call is None else before_call(call) for call in calls]
+    ran = iter(toolkit.call_all([call for call, found in zip(calls, instead, strict=True) if found is None]))
+    results = [
+        next(ran) if found is None else as_result_of(call, found) for call, found in zip(calls, instead, strict=True)
+    ]
+    if after_call is None:
+        return results
+    pairs = zip(calls, results, strict=True)
+    return [as_result_of(call, after_call(call, result) or result) for call, result in pairs]
+
+
+def as_result_of(call: ToolCall, result: ToolResult) -> ToolResult:
+    """The result as that of this call, whatever a hook wrote into it."""
+    return replace(result, tool_call_id=call.id, name=call.name)
+
+
+def _query(driver: Driver, messages: Sequence[ChatMessage], options: QueryOptions, state: RunState) -> QueryResult:
+    """Queries in this thread, unless the query can be ended from outside."""
+    signal = state.signal
+    if signal.caller is None and signal.remaining is None:
+        return _query_here(driver, messages, options)
+    workers = Workers()
+    answer = workers.submit(lambda: _query_here(driver, messages, options))
+    workers.close()
+    try:
+        wait_for_handler(answer, _do_nothing, signal)
+    except (ToolCancelled, ToolTimeout) as error:
+        raise state.ended_by(error) from None
+    return answer.result()
+
+
+def _query_here(driver: Driver, messages: Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
+    answer = driver.query(messages, options)
+    if isinstance(answer, Coroutine):
+        answer.close()
+        raise SetupError(f"{type(driver).__name__} is not a sync driver; use run_async")
+    return answer
+
+
+def _do_nothing() -> None:
+    """An SDK's client has no way to end a request from outside; the thread ends with it."""
