@@ -46,7 +46,7 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
 
 def encode_choice(choice: ToolChoice) -> Any:
     """``toolConfig.toolChoice``. Converse has no ``none``: then this returns None, and the request must have no tools."""
-    return encode_tool_choice(choice, CHOICES, lambda name: {"tool": {"name": _sent_name(name)}})
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"tool": {"name": _sent_name(name)}})
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:

@@ -38,7 +38,7 @@ def encode_definition(definition: ToolDefinition) -> JsonDict:
 
 def encode_choice(choice: ToolChoice) -> Any:
     """None for ``auto``: leave the field out then. Cohere cannot require one tool by name."""
-    return encode_tool_choice(choice, CHOICES, _refuse_named_choice)
+    return encode_tool_choice(choice, PROVIDER, CHOICES, _refuse_named_choice)
 
 
 def _refuse_named_choice(name: str) -> NoReturn:

@@ -24,6 +24,7 @@ from toolkit.adapters.gemini.key_case import respell
 from toolkit.adapters.gemini.result_order import order_results
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.lossless import provider_metadata, restore
+from toolkit.adapters.natives import own_native
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
 from toolkit.wire.choice import ToolChoice
@@ -50,7 +51,7 @@ def encode_tools(
     own_list: list[JsonDict] | None = None
     for definition in definitions:
         if isinstance(definition, NativeTool):
-            tools.append(dict(definition.raw))
+            tools.append(own_native(definition, PROVIDER))
             continue
         kept = provider_metadata(definition.metadata, PROVIDER)
         declaration = restore(respell(_encode_declaration(definition, openapi_subset), kept.get("spelling")), kept)
@@ -74,7 +75,7 @@ def _encode_declaration(definition: ToolDefinition, openapi_subset: bool) -> Jso
 
 def encode_choice(choice: ToolChoice) -> Any:
     """The ``toolConfig``."""
-    return encode_tool_choice(choice, CHOICES, lambda name: named_choice([sent_name(name)]))
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: named_choice([sent_name(name)]))
 
 
 def named_choice(names: list[str]) -> Any:

@@ -44,7 +44,7 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
 
 
 def encode_choice(choice: ToolChoice) -> Any:
-    return encode_tool_choice(choice, CHOICES, lambda name: function_choice(sent_name(name)))
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: function_choice(sent_name(name)))
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:

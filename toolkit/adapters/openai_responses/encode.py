@@ -62,7 +62,7 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
 
 
 def encode_choice(choice: ToolChoice) -> Any:
-    return encode_tool_choice(choice, CHOICES, lambda name: {"type": "function", "name": sent_name(name)})
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"type": "function", "name": sent_name(name)})
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
