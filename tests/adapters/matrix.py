@@ -1,6 +1,7 @@
 """What each adapter supports, found out by running it: the table in ``docs/adapters.md``.
 
-Every adapter exports the same names, and each probe here uses only those, so the table shows what the code does.
+Every adapter exports the same names, and each probe here uses only those, so the table shows what the code does. Whatever a
+probe writes must be taken by the types of the provider's SDK; so the table also shows what the provider takes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
+from tests.adapters.originations import BLOCKS, in_result
+from tests.adapters.sdk_types import refusals
 from toolkit import (
     AssistantToolCallMessage,
     ChatMessage,
@@ -31,11 +34,13 @@ THOUGHT: Final = "first I think"
 
 @dataclasses.dataclass(frozen=True)
 class Adapter:
-    """A column: its module, a native tool of the provider, and an answer in which its model thinks and calls a tool."""
+    """A column: its module, a native tool of the provider if it has any, and an answer in which its model thinks and calls a
+    tool.
+    """
 
     module: str
     title: str
-    native: dict[str, Any]
+    native: dict[str, Any] | None
     thinking: Any
 
     def __getattr__(self, name: str) -> Any:
@@ -44,13 +49,13 @@ class Adapter:
 
 _FUNCTION: Final = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 ADAPTERS: Final = [
-    Adapter("openai_chat", "OpenAI chat", {"type": "web_search"}, {"choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "reasoning_content": THOUGHT, "tool_calls": [_FUNCTION]}}]}),
+    Adapter("openai_chat", "OpenAI chat", {"type": "custom", "custom": {"name": "shell"}}, {"choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "reasoning_content": THOUGHT, "tool_calls": [_FUNCTION]}}]}),
     Adapter("openai_responses", "OpenAI Responses", {"type": "web_search"}, {"status": "completed", "output": [{"type": "reasoning", "id": "r1", "summary": [{"type": "summary_text", "text": THOUGHT}]}, {"type": "function_call", "id": "fc1", "call_id": "c1", "name": "f", "arguments": "{}", "status": "completed"}]}),
     Adapter("anthropic", "Anthropic", {"type": "web_search_20250305", "name": "web_search"}, {"role": "assistant", "stop_reason": "tool_use", "content": [{"type": "thinking", "thinking": THOUGHT, "signature": "s"}, {"type": "tool_use", "id": "c1", "name": "f", "input": {}}]}),
     Adapter("gemini", "Gemini, Vertex", {"googleSearch": {}}, {"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [{"text": THOUGHT, "thought": True}, {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}}]}),
-    Adapter("ollama", "Ollama", {"type": "browser"}, {"done": True, "done_reason": "stop", "message": {"role": "assistant", "content": "", "thinking": THOUGHT, "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}}),
+    Adapter("ollama", "Ollama", None, {"done": True, "done_reason": "stop", "message": {"role": "assistant", "content": "", "thinking": THOUGHT, "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}}),
     Adapter("bedrock", "Bedrock Converse", {"systemTool": {"name": "nova_grounding"}}, {"stopReason": "tool_use", "output": {"message": {"role": "assistant", "content": [{"reasoningContent": {"reasoningText": {"text": THOUGHT, "signature": "s"}}}, {"toolUse": {"toolUseId": "c1", "name": "f", "input": {}}}]}}}),
-    Adapter("cohere", "Cohere v2", {"type": "connector", "id": "web-search"}, {"finish_reason": "TOOL_CALL", "message": {"role": "assistant", "tool_plan": THOUGHT, "tool_calls": [_FUNCTION]}}),
+    Adapter("cohere", "Cohere v2", None, {"finish_reason": "TOOL_CALL", "message": {"role": "assistant", "tool_plan": THOUGHT, "tool_calls": [_FUNCTION]}}),
     Adapter("langchain", "LangChain", {"type": "web_search_20250305", "name": "web_search"}, {"type": "ai", "data": {"type": "ai", "content": [{"type": "thinking", "thinking": THOUGHT}], "tool_calls": [{"name": "f", "args": {}, "id": "c1", "type": "tool_call"}]}}),
 ]  # fmt: skip
 
@@ -58,15 +63,21 @@ DEFINITION: Final = ToolDefinition(
     "f", "Do it.", JsonObject({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
 )
 QUESTION: Final = TextMessage("user", "please")
-PICTURE: Final = ContentBlock("image", "image/png", data="aW1n")
 
 
 def _code(value: object) -> str:
     return f"`{json.dumps(value, ensure_ascii=False, separators=(',', ':'))}`"
 
 
+def _taken(adapter: Adapter, part: str, written: Any) -> Any:
+    """What was written, if the types of the provider's SDK take it."""
+    refused = refusals(adapter.module, part, written)
+    assert not refused, (adapter.module, refused)
+    return written
+
+
 def _there_and_back(adapter: Adapter, messages: list[ChatMessage]) -> list[ChatMessage]:
-    sent = json.loads(json.dumps(adapter.encode_messages(messages)))
+    sent = json.loads(json.dumps(_taken(adapter, "messages", adapter.encode_messages(messages))))
     back: list[ChatMessage] = adapter.decode_messages(sent)
     return back
 
@@ -75,7 +86,7 @@ def _there_and_back(adapter: Adapter, messages: list[ChatMessage]) -> list[ChatM
 
 
 def tools(adapter: Adapter) -> str:
-    [back] = adapter.decode_tools(json.loads(json.dumps(adapter.encode_tools([DEFINITION]))))
+    [back] = adapter.decode_tools(json.loads(json.dumps(_taken(adapter, "tools", adapter.encode_tools([DEFINITION])))))
     same = (back.name, back.description, back.parameters) == (DEFINITION.name, DEFINITION.description, DEFINITION.parameters)  # fmt: skip
     return "yes" if same else "the schema is rewritten"
 
@@ -85,7 +96,9 @@ def strict(adapter: Adapter) -> str:
 
 
 def native_tools(adapter: Adapter) -> str:
-    [back] = adapter.decode_tools([adapter.native])
+    if adapter.native is None:
+        return NO
+    [back] = adapter.decode_tools(_taken(adapter, "tools", [adapter.native]))
     unchanged = isinstance(back, NativeTool) and adapter.encode_tools([back]) == [adapter.native]
     return "unchanged" if unchanged else NO
 
@@ -98,7 +111,7 @@ def choice(wanted: Any) -> Callable[[Adapter], str]:
             return NO
         if said is None:
             return "no tools are sent" if wanted == "none" else "field left out"
-        return _code(said)
+        return _code(_taken(adapter, "choice", said))
 
     return probe
 
@@ -141,16 +154,28 @@ def result(kind: str, value: Any) -> Callable[[Adapter], str]:
     return probe
 
 
-def media(block: ContentBlock) -> Callable[[Adapter], str]:
+def user_media(name: str) -> Callable[[Adapter], str]:
     def probe(adapter: Adapter) -> str:
-        turn = AssistantToolCallMessage("", [ToolCall("c1", "f", {})])
-        answer = ToolResultMessage(ToolResult("c1", "f", "multimodal", (block,)))
-        told = json.dumps(adapter.encode_messages([QUESTION, turn, answer]))
-        if "omitted, this model does not accept it" in told:
-            return "a note instead"
-        return "yes" if str(block.data or block.url) in told else NO
+        written = _taken(adapter, "messages", adapter.encode_messages([TextMessage("user", [BLOCKS[name]])]))
+        return _how_it_went(written, BLOCKS[name], "yes")
 
     return probe
+
+
+def result_media(name: str) -> Callable[[Adapter], str]:
+    def probe(adapter: Adapter) -> str:
+        written = _taken(adapter, "messages", adapter.encode_messages(in_result(BLOCKS[name])))
+        moved = "attached in the next user message" in json.dumps(written)
+        return _how_it_went(written, BLOCKS[name], "in the next message" if moved else "in the result")
+
+    return probe
+
+
+def _how_it_went(written: Any, block: ContentBlock, as_media: str) -> str:
+    told = json.dumps(written)
+    if "omitted, this model does not accept it" in told:
+        return "a note"
+    return as_media if str(block.data or block.url or block.file_id) in told else "as text"
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------------
@@ -176,6 +201,10 @@ def driver(prefix: str) -> Callable[[Adapter], str]:
     return probe
 
 
+SHOWN: Final = (
+    "image", "image by URL", "image by file id", "SVG", "PDF", "PDF by URL", "PDF by file id", "text document", "spreadsheet",
+    "video", "audio", "audio by URL",
+)  # fmt: skip
 FEATURES: Final[dict[str, Callable[[Adapter], str]]] = {
     "tools": tools,
     "strict mode of a tool": strict,
@@ -189,10 +218,8 @@ FEATURES: Final[dict[str, Callable[[Adapter], str]]] = {
     "result: text": result("text", "7"),
     "result: data": result("data", {"n": 7}),
     "result: error": result("error", "CODE: no"),
-    "result: image": media(PICTURE),
-    "result: image by URL": media(ContentBlock("image", url="https://example.com/a.png")),
-    "result: audio": media(ContentBlock("audio", "audio/wav", data="d2F2")),
-    "result: document": media(ContentBlock("document", "application/pdf", data="cGRm")),
+    **{f"user: {name}": user_media(name) for name in SHOWN},
+    **{f"result: {name}": result_media(name) for name in SHOWN},
     "reasoning": reasoning,
     "streams, also when cut": streaming,
     "driver": driver(""),
@@ -201,8 +228,9 @@ FEATURES: Final[dict[str, Callable[[Adapter], str]]] = {
 
 HEAD: Final = """# What each adapter supports
 
-Generated by `tests/adapters/matrix.py`, which runs the adapters; `pytest tests/adapters/test_matrix.py --update-snapshots`
-regenerates it. "–" means that the provider cannot express it.
+Generated by `tests/adapters/matrix.py`, which runs the adapters and has what they write checked by the types of the
+providers' own SDKs; `pytest tests/adapters/test_matrix.py --update-snapshots` regenerates it. "–" means that the provider
+cannot express it.
 
 """
 NOTES: Final = """
@@ -210,8 +238,21 @@ NOTES: Final = """
   is JSON text, and an error is the JSON text of `{"error": ...}`.
 - Where a choice cannot be expressed, `encode_choice` raises a `ValueError` that says what to do instead; a driver returns a
   result with `finish_reason="error"`.
-- "a note instead": the model gets a line of text that says what was left out. "yes" means that the adapter sends it; whether
-  the model can use it depends on the model.
+- Media go where the provider takes them. "in the next message": the result keeps a note, and the media follow in a message of
+  the user, after all results of the turn. "as text": a file that is text is sent as text. "a note": the model gets a line
+  that says what was left out. Whether a model can use what it gets depends on the model.
+- Media in a message of the model follow in a message of the user, too; Gemini, Ollama and LangChain take them in place.
+- Gemini takes media in results from version 3 on, and only images, PDF and plain text; for `encode_messages(messages, model)`
+  with an older model, and for other media, they follow in the next message.
+- `ContentBlock.filename` is sent where the provider has a place for it. OpenAI demands a name, so files without one are called
+  `document.pdf` and the like. Bedrock's names are made different from each other.
+- A file id belongs to the provider that `ContentBlock.provider` names: any other gets a note. OpenAI's two APIs share their files.
+- A `NativeTool` or `NativeChoice` goes only to the provider that it names; any other adapter raises a `ValueError` that says
+  what to do. LangChain takes all, because the model behind it decides.
+- Ids of calls that are too long for OpenAI (40 and 64 characters) or Bedrock (64), or have characters that Anthropic or Bedrock
+  refuse, are shortened or rewritten: those of calls and results alike, in what is sent, not in your messages.
+- Gemini 3 refuses calls without a signature. Calls of other models get the value that Google documents for them,
+  `skip_thought_signature_validator`.
 - Ollama's own API has no ids: calls and results are matched by tool and order, and ambiguous histories are refused. Its
   Python client keeps only `type`, `items`, `description` and `enum` of a property's schema.
 - Bedrock and Cohere have adapters but no drivers; a LangChain chat model already is a driver.

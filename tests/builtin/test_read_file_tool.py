@@ -207,7 +207,7 @@ def test_attaches_media_whatever_its_name(
     message = toolkit.invoke("read_file", {"path": "notes.txt"})
 
     (attached,) = message.attachments
-    assert (attached.type, attached.media_type) == (block, media_type)
+    assert (attached.type, attached.media_type, attached.filename) == (block, media_type, "notes.txt")
     assert base64.b64decode(attached.data or "") == data
     assert (message.content.content, message.content.line_count) == ("", 0)
     assert message.content.media_type == media_type

@@ -177,6 +177,7 @@ def test_media_come_as_attachments_whatever_the_server_says(
     assert (output.content, output.media_type, output.bytes, output.truncated) == ("", media_type, len(body), False)
     (attachment,) = message.attachments
     assert (attachment.type, attachment.media_type) == (block, media_type)
+    assert attachment.filename == (output.final_url.rpartition("/")[2] or None)
     assert base64.b64decode(attachment.data or "") == body
     assert message.text() == f"[attached: {media_type}, {len(body)} bytes]"
     assert message.to_result("1").kind == "multimodal"

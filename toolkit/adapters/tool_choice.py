@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, Literal, TypeAlias
 
+from toolkit.adapters.natives import own_native
 from toolkit.adapters.plain_json import plain
 from toolkit.wire.choice import NamedTool, NativeChoice, ToolChoice
 
@@ -14,10 +15,10 @@ ChoiceTable: TypeAlias = Mapping[ChoiceWord, object]
 """What a provider writes for each neutral word."""
 
 
-def encode_tool_choice(choice: ToolChoice, table: ChoiceTable, encode_name: Callable[[str], Any]) -> Any:
+def encode_tool_choice(choice: ToolChoice, provider: str, table: ChoiceTable, encode_name: Callable[[str], Any]) -> Any:
     """What the provider writes for ``choice``; ``encode_name`` encodes the choice of a single tool."""
     if isinstance(choice, NativeChoice):
-        return choice.raw
+        return own_native(choice, provider)
     return encode_name(choice.name) if isinstance(choice, NamedTool) else deepcopy(table[choice])
 
 

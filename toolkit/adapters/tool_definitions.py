@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from toolkit.adapters.lossless import keep_difference, provider_metadata, restore
+from toolkit.adapters.natives import own_native
 from toolkit.adapters.plain_json import JsonDict, plain_list
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
 from toolkit.wire.json_types import JsonObject
@@ -17,9 +18,9 @@ from toolkit.wire.json_types import JsonObject
 def encode_definitions(
     definitions: Iterable[AnyDefinition], provider: str, encode: Callable[[ToolDefinition], JsonDict]
 ) -> list[JsonDict]:
-    """A tool for each definition. Native tools go out unchanged; what only the metadata knows is put back."""
+    """A tool for each definition. Native tools of the provider go out unchanged; what only the metadata knows is put back."""
     return [
-        dict(definition.raw)
+        own_native(definition, provider)
         if isinstance(definition, NativeTool)
         else restore(encode(definition), provider_metadata(definition.metadata, provider))
         for definition in definitions

@@ -15,7 +15,7 @@ class NamedTool:
 
 @dataclass(frozen=True, slots=True)
 class NativeChoice:
-    """A choice that only one provider has, in that provider's form; it is sent unchanged."""
+    """A choice that only one provider has, in that provider's form; it is sent unchanged, and to no other provider."""
 
     provider: str
     raw: object

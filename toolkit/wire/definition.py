@@ -26,7 +26,8 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class NativeTool:
-    """A tool that the provider runs itself (web search, code interpreter), in its own form; it is sent unchanged."""
+    """A tool that the provider runs itself (web search, code interpreter), in its own form; it is sent unchanged, and to no
+    other provider."""
 
     provider: str
     raw: JsonObject

@@ -415,7 +415,7 @@ BLOCKS = st.one_of(
     st.builds(ContentBlock, st.just("text"), text=FILLED),
     st.builds(ContentBlock, st.just("image"), st.just("image/png"), data=st.just("AA==")),
     st.builds(ContentBlock, st.just("image"), url=FILLED),
-    st.builds(ContentBlock, st.sampled_from(["image", "document"]), file_id=FILLED),
+    st.builds(ContentBlock, st.sampled_from(["image", "document"]), file_id=FILLED, provider=st.just("anthropic")),
     st.builds(ContentBlock, st.just("document"), st.just("text/plain"), data=st.just("YQ==")),
 )
 MEDIA = st.lists(BLOCKS, min_size=2, max_size=3).map(tuple)
@@ -429,7 +429,8 @@ def conversations(draw: st.DrawFn) -> list[ChatMessage]:
     """The turns of a conversation, in which each call has a result."""
     made: list[ChatMessage] = []
     for number in range(draw(st.integers(0, 3))):
-        made.append(TextMessage(draw(st.sampled_from(["user", "system"])), draw(FILLED | MEDIA.map(list))))
+        role: Any = draw(st.sampled_from(["user", "system"]))
+        made.append(TextMessage(role, draw(FILLED | MEDIA.map(list) if role == "user" else FILLED)))
         ids = [f"t{number}_{at}" for at in range(draw(st.integers(0, 3)))]
         if not ids:
             made.append(TextMessage("assistant", draw(FILLED)))

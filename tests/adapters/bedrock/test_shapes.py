@@ -145,7 +145,7 @@ def test_results_are_right_after_their_calls(messages: list[ChatMessage], expect
         ("text", "", [], None),
         ("multimodal", (ContentBlock("text", text="see"), PICTURE), [text("see"), IMAGE], None),
         ("multimodal", (ContentBlock("image", url="https://x/y"), ContentBlock("document", file_id="f")), [text("[image at https://x/y: omitted, this model does not accept it]"), text("[document at f: omitted, this model does not accept it]")], None),
-        ("multimodal", (ContentBlock("image", data="AA=="), ContentBlock("audio", "audio/x-wav", data="AA==")), [IMAGE, {"audio": {"format": "wav", "source": {"bytes": "AA=="}}}], None),
+        ("multimodal", (ContentBlock("image", data="AA=="), ContentBlock("document", "video/quicktime", data="AA==")), [IMAGE, {"video": {"format": "mov", "source": {"bytes": "AA=="}}}], None),
         ("multimodal", (ContentBlock("image", "image/jpeg", url="s3://b/k"),), [{"image": {"format": "jpeg", "source": {"s3Location": {"uri": "s3://b/k"}}}}], None),
     ],
 )  # fmt: skip
@@ -350,7 +350,7 @@ FILLED = st.text(min_size=1, max_size=20)
 BLOCKS = st.one_of(
     st.builds(ContentBlock, st.just("text"), text=FILLED),
     st.builds(ContentBlock, st.just("image"), st.just("image/png"), data=st.just("AA==")),
-    st.builds(ContentBlock, st.just("audio"), st.just("audio/wav"), url=st.just("s3://b/k")),
+    st.builds(ContentBlock, st.just("document"), st.just("video/mp4"), url=st.just("s3://b/k")),
     st.builds(ContentBlock, st.just("document"), st.just("text/csv"), data=st.just("AA==")),
 )
 MEDIA = st.lists(BLOCKS, min_size=2, max_size=3).map(tuple)

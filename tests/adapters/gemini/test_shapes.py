@@ -293,12 +293,12 @@ def test_results(kind: Any, given_value: Any, response: Any) -> None:
 
 
 def test_media_of_a_result_go_beside_its_text() -> None:
-    blocks = (ContentBlock("text", text="see"), ContentBlock("image", "image/png", data="AA=="), ContentBlock("document", url="gs://x"))  # fmt: skip
+    blocks = (ContentBlock("text", text="see"), ContentBlock("image", "image/png", data="AA=="), ContentBlock("document", "application/pdf", url="gs://x"))  # fmt: skip
     message = ToolResultMessage(ToolResult("1", "f", "multimodal", blocks))
     [content] = encode_messages([message])
     assert content["parts"][0]["functionResponse"] == {
         "id": "1", "name": "f", "response": {"output": "see"},
-        "parts": [{"inlineData": {"mimeType": "image/png", "data": "AA=="}}, {"fileData": {"fileUri": "gs://x"}}],
+        "parts": [{"inlineData": {"mimeType": "image/png", "data": "AA=="}}, {"fileData": {"fileUri": "gs://x", "mimeType": "application/pdf"}}],
     }  # fmt: skip
     assert decode_messages([content]) == [message]
 
@@ -343,7 +343,7 @@ def test_what_is_changed_is_what_is_sent(spell: Any) -> None:
 def test_a_signature_goes_only_to_the_family_that_made_it(minted: str, asked: str | None, signed: bool, spell: Any) -> None:  # fmt: skip
     parts = [{"text": "so", "thoughtSignature": "YQ=="}, call(signature="YQ=="), {"text": "", "thought": True, "thoughtSignature": "YQ=="}]  # fmt: skip
     result = decode_response(spell(answer_of(*parts, modelVersion=minted)))
-    assert ("ignature" in json.dumps(encode_messages([result.message()], asked))) is signed
+    assert ("YQ==" in json.dumps(encode_messages([result.message()], asked))) is signed
     [content] = encode_messages([result.message()], asked)
     assert [part.get("text") for part in content["parts"] if "functionCall" not in part][:1] == ["so"]
     assert any("functionCall" in part for part in content["parts"])

@@ -267,7 +267,7 @@ def _chunks(text: str, sizes: list[int]) -> list[str]:
         ("data", 7, "7"),
         ("data", {"é": [1]}, '{"é":[1]}'),
         ("error", "no", '{"error":"no"}'),
-        ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", "image/png", data="AA==")), [{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "data:image/png;base64,AA=="}]),
+        ("multimodal", (ContentBlock("text", text="see"), ContentBlock("image", "image/png", data="AA==")), [{"type": "input_text", "text": "see"}, {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,AA=="}]),
     ],
 )  # fmt: skip
 def test_results(kind: Any, value: Any, output: Any) -> None:

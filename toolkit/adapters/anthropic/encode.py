@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from toolkit.adapters.anthropic.content import encode_part
+from toolkit.adapters.anthropic.content import PROVIDER as PROVIDER
+from toolkit.adapters.anthropic.content import encode_part, takes
 from toolkit.adapters.argument_text import compact
 from toolkit.adapters.blocks.encode import BlockWriter, call_input, encode_content, encode_turns
 from toolkit.adapters.lossless import provider_metadata
+from toolkit.adapters.media.moved import move_media
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.provider_names import provider_name
 from toolkit.adapters.result_value import result_blocks
@@ -21,7 +23,6 @@ from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.message import ChatMessage, TextMessage
 from toolkit.wire.result import ToolResult
 
-PROVIDER: Final = "anthropic"
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 CHOICES: Final[ChoiceTable] = {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}}
@@ -45,15 +46,20 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
 
 
 def encode_choice(choice: ToolChoice) -> Any:
-    return encode_tool_choice(choice, CHOICES, lambda name: {"type": "tool", "name": _sent_name(name)})
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"type": "tool", "name": _sent_name(name)})
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
     """The list ``messages``. Results come first in the message right after their calls, all of one turn in one message.
 
-    System texts stay where they are; ``split_system`` takes out those that belong in the field ``system``.
+    Media of a model's message follow in a message of a user. System texts stay where they are; ``split_system`` takes out
+    those that belong in the field ``system``.
     """
-    return encode_turns(WRITER, messages)
+    return encode_turns(WRITER, _place_media(messages))
+
+
+def _place_media(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    return move_media(messages, PROVIDER, by_users=takes, in_results=takes)
 
 
 def split_system(messages: Sequence[ChatMessage]) -> tuple[str | list[JsonDict] | None, list[ChatMessage]]:
@@ -63,11 +69,12 @@ def split_system(messages: Sequence[ChatMessage]) -> tuple[str | list[JsonDict] 
     (older ones refuse it).
     """
     contents: list[str | list[JsonDict]] = []
-    for message in messages:
+    placed = list(_place_media(messages))
+    for message in placed:
         if not isinstance(message, TextMessage) or message.role != "system":
             break
         contents.append(encode_content(WRITER, message.content, provider_metadata(message.metadata, PROVIDER)))
-    rest = list(messages[len(contents) :])
+    rest = placed[len(contents) :]
     if len(contents) == 1:
         return contents[0], rest
     lists = [[_encode_text(content)] if isinstance(content, str) else content for content in contents]

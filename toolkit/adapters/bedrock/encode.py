@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from itertools import count
 from typing import Any, Final
 
 from toolkit.adapters.argument_text import compact
-from toolkit.adapters.bedrock.content import encode_part
+from toolkit.adapters.bedrock.content import encode_part, takes, takes_in_results
 from toolkit.adapters.blocks.encode import BlockWriter, arrange_blocks, call_input, encode_turns
 from toolkit.adapters.lossless import provider_metadata
+from toolkit.adapters.media.moved import move_media
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
 from toolkit.adapters.result_value import result_blocks
@@ -46,24 +49,27 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
 
 def encode_choice(choice: ToolChoice) -> Any:
     """``toolConfig.toolChoice``. Converse has no ``none``: then this returns None, and the request must have no tools."""
-    return encode_tool_choice(choice, CHOICES, lambda name: {"tool": {"name": _sent_name(name)}})
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"tool": {"name": _sent_name(name)}})
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
     """The list ``messages``, in which roles alternate. Results come first in the message right after their calls.
 
-    Converse has no system role here; ``split_system`` takes them out for the field ``system``.
+    Media that a result or a model's message cannot have follow in one of a user. Converse has no system role here;
+    ``split_system`` takes them out for the field ``system``.
     """
-    turns = encode_turns(WRITER, messages)
-    _name_documents(turns)
-    return turns
+    return _name_documents(encode_turns(WRITER, _place_media(messages)))
+
+
+def _place_media(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    return move_media(messages, PROVIDER, by_users=takes, in_results=takes_in_results)
 
 
 def split_system(messages: Sequence[ChatMessage]) -> tuple[list[JsonDict] | None, list[ChatMessage]]:
     """What goes into the field ``system``, which is all system texts wherever they are, and the other messages."""
     system: list[JsonDict] = []
     rest: list[ChatMessage] = []
-    for message in messages:
+    for message in _place_media(messages):
         if isinstance(message, TextMessage) and message.role == "system":
             system += arrange_blocks(WRITER, message.content, (), provider_metadata(message.metadata, PROVIDER))
         else:
@@ -71,17 +77,25 @@ def split_system(messages: Sequence[ChatMessage]) -> tuple[list[JsonDict] | None
     return system or None, rest
 
 
-def _name_documents(turns: list[JsonDict]) -> None:
-    """Names the documents that have no name; Converse wants a different one for each."""
-    documents = [document for turn in turns for document in _find_documents(turn.get("content", ()))]
-    taken = {document.get("name") for document in documents}
-    number = 0
+def _name_documents(turns: list[JsonDict]) -> list[JsonDict]:
+    """The messages with a name for each document; Converse wants a different one for each."""
+    named = deepcopy(turns)  # parts of it may belong to somebody's metadata
+    documents = [document for turn in named for document in _find_documents(turn.get("content", ()))]
+    names = [document["name"] for document in documents if isinstance(document.get("name"), str)]
+    taken, used = set(names), set[str]()
     for document in documents:
-        if "name" not in document:
-            number += 1
-            while f"document {number}" in taken:
-                number += 1
-            document["name"] = f"document {number}"
+        name = document.get("name")
+        if "name" not in document or (isinstance(name, str) and name in used):
+            document["name"] = _free_name(name, taken)
+            taken.add(document["name"])
+        elif isinstance(name, str):
+            used.add(name)
+    return named
+
+
+def _free_name(wanted: str | None, taken: set[str]) -> str:
+    forms = (f"document {number}" if wanted is None else f"{wanted[:190]} ({number + 1})" for number in count(1))
+    return next(name for name in forms if name not in taken)
 
 
 def _find_documents(blocks: Iterable[JsonDict]) -> Iterator[JsonDict]:

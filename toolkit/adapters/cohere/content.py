@@ -12,8 +12,9 @@ from toolkit.adapters.lossless import (
     keep_parts,
     restore_parts,
 )
-from toolkit.adapters.media import media_note, media_url
+from toolkit.adapters.media.blocks import COMMON_IMAGES, is_web_url, media_type, stand_in
 from toolkit.adapters.openai_chat.content import decode_part
+from toolkit.adapters.openai_chat.content import encode_part as encode_image
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 
@@ -46,9 +47,14 @@ def decode_text(content: object) -> tuple[str, JsonDict]:
     return text, {"is_list": True, **keep_native_parts(natives)}
 
 
+def takes(block: ContentBlock) -> bool:
+    """Whether a user's message takes this block of media."""
+    if block.type != "image" or block.file_id is not None:
+        return False
+    return media_type(block) in COMMON_IMAGES and (block.data is not None or is_web_url(block))
+
+
 def _encode_part(block: ContentBlock) -> JsonDict:
     if block.text is not None:
         return {"type": "text", "text": block.text}
-    if block.type != "image" or block.file_id is not None:
-        return {"type": "text", "text": media_note(block)}
-    return {"type": "image_url", "image_url": {"url": media_url(block)}}
+    return encode_image(block) if takes(block) else {"type": "text", "text": stand_in(block)}

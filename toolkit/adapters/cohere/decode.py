@@ -10,6 +10,7 @@ from toolkit.adapters.cohere.content import decode_parts, decode_text
 from toolkit.adapters.cohere.encode import CHOICES, PROVIDER, encode_call, encode_definition, encode_message
 from toolkit.adapters.conversation import decode_with_call_names
 from toolkit.adapters.lossless import has_native_parts, keep_difference
+from toolkit.adapters.media.moved import IN_PLACE
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
 from toolkit.adapters.query_results import choose_finish_reason, error_result
 from toolkit.adapters.tool_choice import decode_tool_choice
@@ -45,6 +46,8 @@ def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
         made = AssistantToolCallMessage(text, _decode_calls(raw["tool_calls"]), {PROVIDER: {**kept, **_keep_plan(raw)}})
         return keep_difference(made, PROVIDER, raw, encode_message(made))
     blocks, kept = decode_parts(content) if isinstance(content, list) else ([], {})
+    if raw.get("role") != "user" and any(block.text is None for block in blocks):
+        kept |= IN_PLACE
     text = content if isinstance(content, str) else ""
     if raw.get("role") == "tool":
         id = str(raw.get("tool_call_id") or "")

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 from toolkit.adapters.argument_text import arguments_text
-from toolkit.adapters.cohere.content import encode_parts, encode_text
+from toolkit.adapters.cohere.content import encode_parts, encode_text, takes
 from toolkit.adapters.lossless import provider_metadata, restore
+from toolkit.adapters.media.moved import move_media, never
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
 from toolkit.adapters.result_value import result_blocks, result_text
@@ -38,7 +39,7 @@ def encode_definition(definition: ToolDefinition) -> JsonDict:
 
 def encode_choice(choice: ToolChoice) -> Any:
     """None for ``auto``: leave the field out then. Cohere cannot require one tool by name."""
-    return encode_tool_choice(choice, CHOICES, _refuse_named_choice)
+    return encode_tool_choice(choice, PROVIDER, CHOICES, _refuse_named_choice)
 
 
 def _refuse_named_choice(name: str) -> NoReturn:
@@ -46,7 +47,9 @@ def _refuse_named_choice(name: str) -> NoReturn:
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
-    return [restore(encode_message(message), provider_metadata(message.metadata, PROVIDER)) for message in messages]
+    """The list ``messages``. Only users' messages take images: those of other messages follow in one of a user."""
+    placed = move_media(messages, PROVIDER, by_users=takes, in_results=never)
+    return [restore(encode_message(message), provider_metadata(message.metadata, PROVIDER)) for message in placed]
 
 
 def encode_message(message: ChatMessage) -> JsonDict:

@@ -7,8 +7,19 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolkit.adapters.argument_text import compact
-from toolkit.adapters.gemini.key_case import detect_spelling, respell, to_camel_case
+from toolkit.adapters.gemini.key_case import detect_spelling, join_spellings, respell, to_camel_case
 from toolkit.adapters.lossless import keep_parts, provider_metadata, restore, restore_parts
+from toolkit.adapters.media.blocks import (
+    COMMON_IMAGES,
+    PDF,
+    as_text,
+    is_own_file,
+    is_textual,
+    is_web_url,
+    media_type,
+    stand_in,
+    standard_base64,
+)
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
 from toolkit.adapters.provider_names import MADE_ID, provider_name
 from toolkit.adapters.result_value import result_blocks
@@ -17,6 +28,10 @@ from toolkit.wire.content import BlockType, ContentBlock
 from toolkit.wire.result import ToolResult
 
 PROVIDER: Final = "gemini"
+_IMAGES: Final = COMMON_IMAGES | {"image/heic", "image/heif"}
+_IN_RESULTS: Final = frozenset({"image/png", "image/jpeg", "image/webp", PDF, "text/plain"})
+# The service's own store of files, which nobody else can read.
+_OWN_FILES: Final = "https://generativelanguage.googleapis.com/"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 
 
@@ -83,8 +98,9 @@ def _split_media(result: ToolResult) -> tuple[JsonDict, list[ContentBlock]]:
         return {"error": value}, []
     blocks = result_blocks(result)
     if blocks is not None:
-        texts = [block.text for block in blocks if block.text is not None]
-        return ({"output": "\n".join(texts)} if texts else {}), [block for block in blocks if block.text is None]
+        media = [block for block in blocks if takes(block)]
+        texts = [stand_in(block) if block.text is None else block.text for block in blocks if block not in media]
+        return ({"output": "\n".join(texts)} if texts else {}), media
     if result.kind == "data" and isinstance(value, dict):
         return value, []
     return {"output": value}, []
@@ -137,31 +153,68 @@ def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDic
 
 
 def find_spelling(parts: Sequence[JsonDict]) -> str | None:
-    """The spelling of the first part that shows one."""
-    return next((found for found in map(detect_spelling, parts) if found), None)
+    """The spelling of parts."""
+    return join_spellings(map(detect_spelling, parts))
+
+
+def takes(block: ContentBlock) -> bool:
+    """Whether messages take this block of media."""
+    return block.text is None and _encode_media(block) is not None
+
+
+def takes_in_results(block: ContentBlock) -> bool:
+    """Whether a result takes this block of media, in models that take media there at all."""
+    return takes(block) and media_type(block) in _IN_RESULTS
 
 
 def _encode_part(block: ContentBlock) -> JsonDict:
     if block.text is not None:
         return {"text": block.text}
+    media = _encode_media(block)
+    return {"text": stand_in(block)} if media is None else media
+
+
+def _encode_media(block: ContentBlock) -> JsonDict | None:
+    kind = media_type(block)
+    if not _is_readable(block.type, kind):
+        return None
     if block.data is not None:
-        return {"inlineData": {"mimeType": block.media_type or "application/octet-stream", "data": block.data}}
-    file: JsonDict = {"fileUri": block.url if block.url is not None else block.file_id}
-    return {"fileData": {**file, "mimeType": block.media_type} if block.media_type is not None else file}
+        return {"inlineData": {"mimeType": kind, "data": block.data}}
+    if block.file_id is not None:
+        uri = block.file_id if is_own_file(block, PROVIDER) else None
+    else:
+        uri = block.url if is_web_url(block) or (block.url or "").startswith("gs://") else None
+    if uri is None:
+        return None
+    return {"fileData": {"fileUri": uri, **({"mimeType": kind} if block.media_type is not None else {})}}
+
+
+def _is_readable(type: BlockType, kind: str) -> bool:
+    """Whether models read files of this kind; the service refuses a request with any other."""
+    if type == "image":
+        return kind in _IMAGES
+    return type == "audio" or kind == PDF or kind.startswith("video/") or is_textual(kind)
 
 
 def _decode_part(part: JsonDict) -> ContentBlock | None:
-    """The block of a part that is text or media, else None. A thought is neither."""
+    """The block of a part that is text or media, else None. A thought is neither.
+
+    The name of a file is read and not written: the Gemini API refuses it.
+    """
     if isinstance(part.get("text"), str) and not part.get("thought"):
         return ContentBlock("text", text=part["text"])
     inline, file = part.get("inlineData"), part.get("fileData")
     if isinstance(inline, dict) and isinstance(inline.get("data"), str):
-        return ContentBlock(_block_type(inline.get("mimeType")), inline.get("mimeType"), data=inline["data"])
+        data, kind = standard_base64(inline["data"]), as_text(inline.get("mimeType"))
+        return ContentBlock(_block_type(kind), kind, data=data, filename=as_text(inline.get("displayName")))
     if isinstance(file, dict) and isinstance(file.get("fileUri"), str):
-        return ContentBlock(_block_type(file.get("mimeType")), file.get("mimeType"), url=file["fileUri"])
+        kind, uri, name = as_text(file.get("mimeType")), file["fileUri"], as_text(file.get("displayName"))
+        if uri.startswith(_OWN_FILES):
+            return ContentBlock(_block_type(kind), kind, file_id=uri, provider=PROVIDER, filename=name)
+        return ContentBlock(_block_type(kind), kind, url=uri, filename=name)
     return None
 
 
-def _block_type(media_type: object) -> BlockType:
-    family = str(media_type or "").partition("/")[0]
+def _block_type(kind: str | None) -> BlockType:
+    family = (kind or "").partition("/")[0]
     return "image" if family == "image" else "audio" if family == "audio" else "document"

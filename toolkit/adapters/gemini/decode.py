@@ -13,14 +13,17 @@ from toolkit.adapters.gemini.content import (
     encode_call,
     encode_result,
     find_spelling,
+    takes_in_results,
 )
 from toolkit.adapters.gemini.encode import CHOICES, encode_tools, named_choice
 from toolkit.adapters.gemini.key_case import detect_spelling, respell, to_camel_case
 from toolkit.adapters.gemini.schema import from_openapi
 from toolkit.adapters.lossless import add_difference, keep_difference, provider_metadata, set_provider_metadata
+from toolkit.adapters.media.moved import IN_PLACE
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.adapters.provider_names import MADE_ID
 from toolkit.adapters.query_results import choose_finish_reason, error_result
+from toolkit.adapters.result_value import result_blocks
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
@@ -35,8 +38,10 @@ _REASONS: Final[dict[str, FinishReason]] = {"MAX_TOKENS": "length", **dict.fromk
 
 
 def decode_tools(tools: object) -> list[AnyDefinition]:
+    """A list of tools, or one tool alone."""
     found: list[AnyDefinition] = []
-    for tool in map(plain_object, plain_list(tools)):
+    given = plain(tools)
+    for tool in map(plain_object, [given] if isinstance(given, dict) else plain_list(given)):
         [key, *more] = [*tool] or [""]
         declarations: Any = tool.get(key)
         if to_camel_case({key: 0}).keys() != {"functionDeclarations"} or more or not _are_declarations(declarations):
@@ -148,6 +153,8 @@ class _ContentReader:
         raw = to_camel_case(part)["functionResponse"]
         made = decode_result({"functionResponse": raw}, raw.get("id") or self._take_waiting_id(raw.get("name")))
         kept: JsonDict = {"spelling": spelling} if spelling else {}
+        if any(block.text is None and not takes_in_results(block) for block in result_blocks(made) or ()):
+            kept |= IN_PLACE
         kept = add_difference(kept, part, respell(encode_result(made), spelling))
         return ToolResultMessage(made, {PROVIDER: kept} if kept else {})
 
@@ -185,7 +192,7 @@ def decode_model_turn(parts: Any, made_id: str) -> tuple[str, list[ToolCall], Js
             layout.append({"native": part})
     text = "".join(texts)
     plain_turn = [{"text": {"text": text}}] if text else []
-    if not spelling and layout == [*plain_turn, *({"call": call.id} for call in calls)]:
+    if parts and not spelling and layout == [*plain_turn, *({"call": call.id} for call in calls)]:
         return text, calls, {}
     return text, calls, {"layout": layout, **({"spelling": spelling} if spelling else {})}
 

@@ -19,11 +19,15 @@ from toolkit.adapters.gemini.content import (
     is_signed,
     sent_name,
     strip_signature,
+    takes,
+    takes_in_results,
 )
 from toolkit.adapters.gemini.key_case import respell
 from toolkit.adapters.gemini.result_order import order_results
 from toolkit.adapters.gemini.schema import to_openapi
 from toolkit.adapters.lossless import provider_metadata, restore
+from toolkit.adapters.media.moved import move_media, never
+from toolkit.adapters.natives import own_native
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
 from toolkit.wire.choice import ToolChoice
@@ -37,6 +41,8 @@ CHOICES: Final[ChoiceTable] = {
 }
 # The model family that signatures are bound to: ``3`` in ``models/gemini-3-pro-preview``.
 _FAMILY: Final = re.compile(r"gemini-(\d+)(?!\d)")
+_LATEST: Final = re.compile(r"gemini-[a-z-]*latest\b")
+_FOREIGN_CALL: Final = "skip_thought_signature_validator"
 
 
 def encode_tools(
@@ -50,7 +56,7 @@ def encode_tools(
     own_list: list[JsonDict] | None = None
     for definition in definitions:
         if isinstance(definition, NativeTool):
-            tools.append(dict(definition.raw))
+            tools.append(own_native(definition, PROVIDER))
             continue
         kept = provider_metadata(definition.metadata, PROVIDER)
         declaration = restore(respell(_encode_declaration(definition, openapi_subset), kept.get("spelling")), kept)
@@ -74,7 +80,7 @@ def _encode_declaration(definition: ToolDefinition, openapi_subset: bool) -> Jso
 
 def encode_choice(choice: ToolChoice) -> Any:
     """The ``toolConfig``."""
-    return encode_tool_choice(choice, CHOICES, lambda name: named_choice([sent_name(name)]))
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: named_choice([sent_name(name)]))
 
 
 def named_choice(names: list[str]) -> Any:
@@ -86,7 +92,7 @@ def split_system(messages: Sequence[ChatMessage]) -> tuple[JsonDict | None, list
     """What goes into ``systemInstruction``, which is all system texts wherever they are, and the other messages."""
     texts: list[str] = []
     rest: list[ChatMessage] = []
-    for message in messages:
+    for message in _place_media(messages, None):
         if isinstance(message, TextMessage) and message.role == "system":
             texts.append(message_text(message))
         else:
@@ -103,16 +109,21 @@ def message_text(message: TextMessage | AssistantToolCallMessage) -> str:
 def encode_messages(messages: Sequence[ChatMessage], model: str | None = None) -> list[JsonDict]:
     """The contents. System texts are left out: they go into ``systemInstruction``.
 
-    :param model: where this is sent: signatures of another model family are left out.
+    Media that the result of a tool cannot have follow in a content of the user.
+
+    :param model: where this is sent: signatures of another model family are left out, calls without one get what the
+        service wants instead, and models before Gemini 3 get no media in results.
     """
     contents: list[JsonDict] = []
     roles: list[str] = []
     before: ChatMessage | None = None
-    for message in order_results(messages):
+    for message in order_results(_place_media(messages, model)):
         if isinstance(message, TextMessage) and message.role == "system":
             continue
         kept = provider_metadata(message.metadata, PROVIDER)
         role, parts = _encode_message(message, kept, model)
+        if role == "model" and not parts and not kept:
+            continue  # an empty answer of another model, which the service would refuse
         joins = kept.get("joined") or (
             isinstance(before, ToolResultMessage) and isinstance(message, ToolResultMessage) and not kept.get("apart")
         )
@@ -126,13 +137,23 @@ def encode_messages(messages: Sequence[ChatMessage], model: str | None = None) -
     return contents
 
 
+def _place_media(messages: Sequence[ChatMessage], model: str | None) -> list[ChatMessage]:
+    older = model is not None and _is_older(model)
+    in_results = never if older else takes_in_results
+    placed = move_media(
+        messages, PROVIDER, by_users=takes, in_results=in_results, by_models=takes, leave_in_place=not older
+    )
+    return list(placed)
+
+
 def _encode_message(message: ChatMessage, kept: JsonDict, model: str | None) -> tuple[str, list[JsonDict]]:
     """The role and the parts of a message."""
     if isinstance(message, ToolResultMessage):
         return "user", [restore(respell(encode_result(message.result), kept.get("spelling")), kept)]
     if isinstance(message, TextMessage) and message.role == "user":
         return "user", encode_parts(message.content, kept)
-    return "model", _encode_model_turn(message, kept, model)
+    parts = _encode_model_turn(message, kept, model)
+    return "model", _sign_foreign_calls(parts) if model is not None and _wants_signatures(model) else parts
 
 
 def _encode_model_turn(
@@ -164,6 +185,29 @@ def _encode_model_turn(
                 parts.append(encode_call(called, signed=signed, spelling=kept.get("spelling")))
     rest = [encode_call(call, signed=signed, spelling=kept.get("spelling")) for call in calls]
     return [*parts, *([] if has_text else encode_text(text)), *rest]
+
+
+def _sign_foreign_calls(parts: list[JsonDict]) -> list[JsonDict]:
+    """The parts of a turn. Without any signature, the first call gets the one that Google documents for calls that the
+    model did not make; Gemini 3 refuses the turn otherwise.
+    """
+    first = next((at for at, part in enumerate(parts) if "functionCall" in part or "function_call" in part), None)
+    if first is None or any(map(is_signed, parts)):
+        return parts
+    key = "thoughtSignature" if "functionCall" in parts[first] else "thought_signature"
+    return [*parts[:first], {**parts[first], key: _FOREIGN_CALL}, *parts[first + 1 :]]
+
+
+def _wants_signatures(model: str) -> bool:
+    """Whether a model refuses calls without a signature: Gemini 3 and later, which ``-latest`` stands for."""
+    found = _FAMILY.search(model)
+    return int(found[1]) >= 3 if found is not None else _LATEST.search(model) is not None
+
+
+def _is_older(model: str) -> bool:
+    """Whether a model is known to be from before Gemini 3."""
+    found = _FAMILY.search(model)
+    return found is not None and int(found[1]) < 3
 
 
 def _differ_in_family(model: str, other: str) -> bool:

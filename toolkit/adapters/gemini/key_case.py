@@ -1,17 +1,22 @@
-"""The two spellings of Gemini's keys: ``functionCall`` by the service, ``function_call`` by its SDKs.
+"""The spellings of Gemini's JSON: keys are ``functionCall`` by the service and ``function_call`` by its SDKs; base64 is in
+the standard alphabet or, by its SDKs, in the one for URLs.
 
-Decoders read camel case; what came in snake case goes back in snake case.
+Decoders read camel case and standard base64; what came in another spelling goes back in it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from toolkit.adapters.media.blocks import standard_base64
 from toolkit.adapters.plain_json import JsonDict
 
 # The JSON below these keys belongs to tools and users; its keys are not respelled.
 _FOREIGN: Final = frozenset({"args", "response", "parameters", "parametersJsonSchema", "parameters_json_schema"})
+_MEDIA: Final = frozenset({"inlineData", "inline_data"})
+_FOR_URLS: Final = str.maketrans("+/", "-_")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -34,13 +39,44 @@ def to_snake_case(value: Any) -> Any:
 
 
 def detect_spelling(raw: JsonDict) -> str | None:
-    """``snake`` if all keys are written so, else None."""
-    return "snake" if to_camel_case(raw) != raw and to_snake_case(to_camel_case(raw)) == raw else None
+    """The words ``snake``, if all keys are written so, and ``url``, if media are in base64 for URLs; None if neither."""
+    is_snake = to_camel_case(raw) != raw and to_snake_case(to_camel_case(raw)) == raw
+    words = [*(["snake"] if is_snake else []), *(["url"] if _respell_media(raw, standard_base64) != raw else [])]
+    return " ".join(words) or None
+
+
+def join_spellings(found: Iterable[str | None]) -> str | None:
+    """The spelling of several parts."""
+    words = {word for spelling in found if spelling for word in spelling.split()}
+    return " ".join(sorted(words)) or None
 
 
 def respell(encoded: Any, spelling: object) -> Any:
     """The encoded value in the detected spelling."""
-    return to_snake_case(encoded) if spelling == "snake" else encoded
+    words = spelling.split() if isinstance(spelling, str) else ()
+    if "url" in words:
+        encoded = _respell_media(encoded, _url_base64)
+    return to_snake_case(encoded) if "snake" in words else encoded
+
+
+def _respell_media(value: Any, change: Callable[[str], str]) -> Any:
+    """The same value with the base64 of its media changed."""
+    if isinstance(value, list):
+        return [_respell_media(item, change) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: {**item, "data": change(item["data"])}
+        if key in _MEDIA and isinstance(item, dict) and isinstance(item.get("data"), str)
+        else item
+        if key in _FOREIGN
+        else _respell_media(item, change)
+        for key, item in value.items()
+    }
+
+
+def _url_base64(data: str) -> str:
+    return data.translate(_FOR_URLS)
 
 
 def _camel(key: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from toolkit.adapters.argument_text import parse_json
 from toolkit.adapters.lossless import add_difference, keep_parts, restore, restore_parts
+from toolkit.adapters.media.blocks import as_text, media_type
 from toolkit.adapters.openai_chat.content import decode_part as decode_openai_part
 from toolkit.adapters.openai_chat.content import encode_part as encode_openai_part
 from toolkit.adapters.plain_json import JsonDict
@@ -17,8 +18,8 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.content import BlockType, ContentBlock
 
 Style: TypeAlias = Literal["standard", "openai", "bare"]
-_MEDIA: Final[dict[str, BlockType]] = {"image": "image", "audio": "audio", "file": "document"}
-_NAMES: Final = {kind: name for name, kind in _MEDIA.items()}
+_MEDIA: Final[dict[str, BlockType]] = {"image": "image", "audio": "audio", "file": "document", "video": "document"}
+_NAMES: Final[dict[str, str]] = {"image": "image", "audio": "audio", "document": "file"}
 # Blocks that repeat a call from the message's list of calls, and their key for the arguments.
 _ARGUMENTS: Final = {"tool_use": "input", "tool_call": "args"}
 _FRAGMENTS: Final = frozenset({"input_json_delta", "tool_call_chunk"})
@@ -66,10 +67,13 @@ def _decode_part(part: object) -> tuple[ContentBlock | None, Style]:
         return None, "standard"
     kind = _MEDIA.get(str(part.get("type")))
     if kind is not None:
-        media_type = part.get("mime_type")
         for ours, theirs in (("data", "base64"), ("url", "url"), ("file_id", "file_id")):
             if isinstance(part.get(theirs), str):
-                made: Any = {ours: part[theirs], "media_type": media_type}
+                made: Any = {
+                    ours: part[theirs],
+                    "media_type": as_text(part.get("mime_type")),
+                    "filename": _read_name(part),
+                }
                 return ContentBlock(kind, **made), "standard"
     block = decode_openai_part(part)
     return block, "standard" if block is None or block.type == "text" else "openai"
@@ -80,11 +84,22 @@ def _encode_part(block: ContentBlock, style: Style) -> Any:
         return block.text
     if style == "openai" or block.text is not None:
         return encode_openai_part(block)
-    made: JsonDict = {"type": _NAMES[block.type]}
+    is_video = block.type == "document" and (block.media_type or "").startswith("video/")
+    made: JsonDict = {"type": "video" if is_video else _NAMES[block.type]}
     for ours, theirs in (("data", "base64"), ("url", "url"), ("file_id", "file_id")):
         if (value := getattr(block, ours)) is not None:
             made[theirs] = value
-    return {**made, "mime_type": block.media_type} if block.media_type is not None else made
+    if block.media_type is not None:
+        made["mime_type"] = block.media_type
+    elif block.data is not None:
+        made["mime_type"] = media_type(block)  # LangChain demands one with data
+    return {**made, "extras": {"filename": block.filename}} if block.filename else made
+
+
+def _read_name(part: JsonDict) -> str | None:
+    """The name of a file: integrations look for it in these places."""
+    extras = part.get("extras")
+    return as_text(part.get("filename")) or as_text(extras.get("filename") if isinstance(extras, dict) else None)
 
 
 # -- content of a model's turn, which is one text in the neutral form ----------------------------------------------------

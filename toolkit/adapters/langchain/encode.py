@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.argument_text import has_broken_arguments
@@ -14,8 +15,8 @@ from toolkit.adapters.result_value import result_blocks, result_text
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice, function_choice
 from toolkit.adapters.tool_definitions import encode_definitions, encode_function, wants_strict
 from toolkit.wire.call import ToolCall
-from toolkit.wire.choice import ToolChoice
-from toolkit.wire.definition import AnyDefinition, ToolDefinition
+from toolkit.wire.choice import NativeChoice, ToolChoice
+from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
 from toolkit.wire.result import ToolResult
 
@@ -35,8 +36,14 @@ def _sent_name(name: str) -> str:
 
 
 def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
-    """For ``model.bind_tools``, which takes OpenAI's form for every model; native tools go out unchanged."""
-    return encode_definitions(definitions, PROVIDER, lambda definition: encode_definition(definition, strict))
+    """For ``model.bind_tools``, which takes OpenAI's form for every model. Native tools of any provider go out unchanged:
+    only the model knows whether it has them.
+    """
+    of_the_model = (
+        replace(definition, provider=PROVIDER) if isinstance(definition, NativeTool) else definition
+        for definition in definitions
+    )
+    return encode_definitions(of_the_model, PROVIDER, lambda definition: encode_definition(definition, strict))
 
 
 def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
@@ -46,8 +53,9 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
 
 
 def encode_choice(choice: ToolChoice) -> Any:
-    """For ``bind_tools(tool_choice=...)``."""
-    return encode_tool_choice(choice, CHOICES, _encode_named_choice)
+    """For ``bind_tools(tool_choice=...)``. A native choice goes out unchanged: only the model knows whether it has it."""
+    choice = replace(choice, provider=PROVIDER) if isinstance(choice, NativeChoice) else choice
+    return encode_tool_choice(choice, PROVIDER, CHOICES, _encode_named_choice)
 
 
 def _encode_named_choice(name: str) -> Any:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolkit.adapters.media import media_note
+from toolkit.adapters.media.blocks import COMMON_IMAGES, media_type, stand_in
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 
 
 def encode_blocks(blocks: Sequence[ContentBlock]) -> tuple[str, list[str]]:
-    """The text and the images of blocks. Ollama takes nothing else; other media become notes in the text."""
+    """The text and the images of blocks. Ollama takes nothing else; texts and notes stand in for other media."""
     texts, images, notes = [], [], []
     for block in blocks:
         if block.text is not None:
             texts.append(block.text)
-        elif block.type == "image" and block.data is not None:
+        elif block.type == "image" and block.data is not None and media_type(block) in COMMON_IMAGES:
             images.append(block.data)
         else:
-            notes.append(media_note(block))
+            notes.append(stand_in(block))
     text = "".join(texts)
     return "\n".join([text, *notes] if text else notes), images
 

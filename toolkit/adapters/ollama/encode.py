@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from toolkit.adapters.conversation import group_results
 from toolkit.adapters.lossless import provider_metadata, restore
+from toolkit.adapters.natives import own_native
 from toolkit.adapters.ollama.content import encode_blocks
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import provider_name
@@ -39,7 +40,7 @@ def encode_definition(definition: ToolDefinition) -> JsonDict:
 def encode_choice(choice: ToolChoice) -> Any:
     """Ollama always lets the model choose. For ``none``, send no tools; nothing else can be expressed."""
     if isinstance(choice, NativeChoice):
-        return choice.raw
+        return own_native(choice, PROVIDER)
     if choice in ("auto", "none"):
         return None
     raise ValueError("Ollama cannot require a tool call; use tool_choice='auto', or send only the tool to be called")

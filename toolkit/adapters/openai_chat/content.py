@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from toolkit.adapters.lossless import keep_parts, restore_parts
-from toolkit.adapters.media import block_from_url, media_url
+from toolkit.adapters.media.blocks import (
+    COMMON_IMAGES,
+    OFFICE,
+    PDF,
+    as_text,
+    block_from_file_data,
+    block_from_url,
+    file_name,
+    is_own_file,
+    is_web_url,
+    media_type,
+    media_url,
+    stand_in,
+)
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 
+PROVIDER: Final = "openai_chat"
+OWNERS: Final = ("openai_chat", "openai_responses", "openai")
+"""Whose files OpenAI's APIs can read: they share them."""
 _AUDIO: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _FORMATS: Final = {media: name for name, media in _AUDIO.items()}
+_DETAILS: Final = ("low", "high", "auto")
 
 
 def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
@@ -36,16 +54,41 @@ def content_text(content: Any) -> str:
 
 
 def encode_part(block: ContentBlock) -> JsonDict:
-    """One block in OpenAI's form."""
-    if block.type == "text":
+    """One block in OpenAI's form, as a user's message takes it; a text in place of media that it does not take."""
+    if block.text is not None:
         return {"type": "text", "text": block.text}
-    if block.type == "audio" and block.data is not None:
-        return {"type": "input_audio", "input_audio": {"data": block.data, "format": _audio_format(block.media_type)}}
+    media = _encode_media(block)
+    return {"type": "text", "text": stand_in(block)} if media is None else media
+
+
+def takes(block: ContentBlock) -> bool:
+    """Whether a user's message takes this block of media."""
+    return _encode_media(block) is not None
+
+
+def _encode_media(block: ContentBlock) -> JsonDict | None:
+    kind = media_type(block)
+    if block.type == "audio":
+        form = _FORMATS.get(kind)
+        if block.data is None or form is None:
+            return None
+        return {"type": "input_audio", "input_audio": {"data": block.data, "format": form}}
     if block.file_id is not None:
-        return {"type": "file", "file": {"file_id": block.file_id}}
+        return {"type": "file", "file": {"file_id": block.file_id}} if is_own_file(block, *OWNERS) else None
     if block.type == "image":
-        return {"type": "image_url", "image_url": {"url": media_url(block)}}
-    return {"type": "file", "file": {"file_data": media_url(block)}}
+        if kind not in COMMON_IMAGES or (block.data is None and not is_web_url(block)):
+            return None
+        detail = {"detail": block.detail} if block.detail is not None else {}
+        return {"type": "image_url", "image_url": {"url": media_url(block), **detail}}
+    if block.data is None or (kind != PDF and kind not in OFFICE):
+        return None
+    return {"type": "file", "file": {"filename": file_name(block), "file_data": media_url(block)}}
+
+
+def read_detail(part: JsonDict) -> Any:
+    """How closely the model looks at an image, if the part says so with a word that the neutral form has."""
+    detail = part.get("detail")
+    return detail if detail in _DETAILS else None
 
 
 def decode_part(part: JsonDict) -> ContentBlock | None:
@@ -54,18 +97,16 @@ def decode_part(part: JsonDict) -> ContentBlock | None:
     if kind == "text" and isinstance(part.get("text"), str):
         return ContentBlock("text", text=part["text"])
     if kind == "image_url" and isinstance(part.get("image_url"), dict):
-        return block_from_url("image", part["image_url"].get("url"))
+        image = block_from_url("image", part["image_url"].get("url"))
+        return None if image is None else replace(image, detail=read_detail(part["image_url"]))
     if kind == "input_audio" and isinstance(part.get("input_audio"), dict):
         audio = part["input_audio"]
-        known = _AUDIO.get(audio.get("format"))
-        return None if known is None else ContentBlock("audio", known, data=audio.get("data"))
+        known, data = _AUDIO.get(str(audio.get("format"))), as_text(audio.get("data"))
+        return None if known is None or data is None else ContentBlock("audio", known, data=data)
     if kind == "file" and isinstance(part.get("file"), dict):
         file = part["file"]
         if isinstance(file.get("file_id"), str):
-            return ContentBlock("document", file_id=file["file_id"])
-        return block_from_url("document", file.get("file_data"))
+            return ContentBlock("document", file_id=file["file_id"], provider=PROVIDER)
+        document = block_from_file_data(file.get("file_data"))
+        return None if document is None else replace(document, filename=as_text(file.get("filename")))
     return None
-
-
-def _audio_format(media_type: str | None) -> str:
-    return _FORMATS.get(media_type or "", (media_type or "audio/wav").rpartition("/")[2])

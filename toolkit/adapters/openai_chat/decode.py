@@ -8,6 +8,7 @@ from typing import Any, Final
 from toolkit.adapters.argument_text import call_from_arguments
 from toolkit.adapters.conversation import decode_with_call_names
 from toolkit.adapters.lossless import keep_difference
+from toolkit.adapters.media.moved import IN_PLACE
 from toolkit.adapters.openai_chat.content import content_text, decode_parts
 from toolkit.adapters.openai_chat.encode import (
     CHOICES,
@@ -70,6 +71,8 @@ def decode_messages(messages: object) -> list[ChatMessage]:
 def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
     content = raw.get("content")
     parts, kept = decode_parts(content) if isinstance(content, list) else ([], {})
+    if raw.get("role") != "user" and any(part.text is None for part in parts):
+        kept |= IN_PLACE
     made: ChatMessage
     if raw.get("role") == "tool":
         id = str(raw.get("tool_call_id", ""))

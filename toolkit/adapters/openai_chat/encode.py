@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from toolkit.adapters.argument_text import arguments_text
 from toolkit.adapters.lossless import provider_metadata, restore
-from toolkit.adapters.openai_chat.content import encode_parts
+from toolkit.adapters.media.moved import move_media, never
+from toolkit.adapters.openai_chat.content import PROVIDER as PROVIDER
+from toolkit.adapters.openai_chat.content import encode_parts, takes
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
+from toolkit.adapters.provider_names import OPENAI_NAME, provider_id, provider_name
 from toolkit.adapters.result_value import result_blocks, result_text
 from toolkit.adapters.strict.openai import parameters_to_send
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice, function_choice
@@ -17,9 +19,9 @@ from toolkit.adapters.tool_definitions import encode_definitions, encode_functio
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
+from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage
 
-PROVIDER: Final = "openai_chat"
+_LONGEST_ID: Final = 40
 CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "required"}
 
 
@@ -44,11 +46,28 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
 
 
 def encode_choice(choice: ToolChoice) -> Any:
-    return encode_tool_choice(choice, CHOICES, lambda name: function_choice(sent_name(name)))
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: function_choice(sent_name(name)))
+
+
+def _sent_id(id: str) -> str:
+    return provider_id(id, _LONGEST_ID)
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
-    return [restore(encode_message(message), provider_metadata(message.metadata, PROVIDER)) for message in messages]
+    """The list ``messages``. Only users' messages take media: those of other messages follow in one of a user.
+
+    Ids of other providers are shortened if they are too long, those of calls and results alike.
+    """
+    encoded: list[JsonDict] = []
+    ids: dict[str, str] = {}
+    for message in move_media(messages, PROVIDER, by_users=takes, in_results=never):
+        made: JsonDict = restore(encode_message(message), provider_metadata(message.metadata, PROVIDER))
+        if isinstance(message, AssistantToolCallMessage):
+            ids |= {call.id: encode_call(call)["id"] for call in message.tool_calls if len(call.id) > _LONGEST_ID}
+        elif isinstance(message, ToolResultMessage) and message.result.tool_call_id in ids:
+            made = {**made, "tool_call_id": ids[message.result.tool_call_id]}
+        encoded.append(made)
+    return encoded
 
 
 def encode_message(message: ChatMessage) -> JsonDict:
@@ -69,9 +88,9 @@ def encode_message(message: ChatMessage) -> JsonDict:
 def encode_call(call: ToolCall) -> JsonDict:
     kept = provider_metadata(call.metadata, PROVIDER)
     if kept.get("type") == "custom":
-        made: JsonDict = {"id": call.id, "type": "custom", "custom": {"name": call.name, **call.arguments}}
+        made: JsonDict = {"id": _sent_id(call.id), "type": "custom", "custom": {"name": call.name, **call.arguments}}
     else:
         function = {"name": sent_name(call.name), "arguments": arguments_text(call)}
-        made = {"id": call.id, "type": "function", "function": function}
+        made = {"id": _sent_id(call.id), "type": "function", "function": function}
     whole: JsonDict = restore(made, kept)
     return whole

@@ -129,7 +129,7 @@ class _ItemReader:
 def _decode_text(item: JsonDict) -> TextMessage:
     role = _ROLES.get(str(item.get("role")), "user")
     content = item.get("content")
-    blocks, kept = decode_parts(content, role=role) if isinstance(content, list) else ([], {})
+    blocks, kept = decode_parts(content) if isinstance(content, list) else ([], {})
     made = TextMessage(role, blocks if isinstance(content, list) else content_text(content), {PROVIDER: kept})
     return keep_difference(made, PROVIDER, item, encode_text(made))
 

@@ -17,9 +17,11 @@ from typing import Any, Final
 
 from toolkit.adapters.argument_text import arguments_text
 from toolkit.adapters.lossless import provider_metadata, restore
-from toolkit.adapters.openai_responses.content import content_text, encode_parts, is_text
+from toolkit.adapters.media.moved import move_media
+from toolkit.adapters.openai_responses.content import PROVIDER as PROVIDER
+from toolkit.adapters.openai_responses.content import content_text, encode_parts, is_text, takes
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
+from toolkit.adapters.provider_names import OPENAI_NAME, provider_id, provider_name
 from toolkit.adapters.result_value import result_blocks, result_text
 from toolkit.adapters.strict.openai import parameters_to_send
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
@@ -27,10 +29,10 @@ from toolkit.adapters.tool_definitions import encode_definitions
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
-from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
+from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage
 from toolkit.wire.result import ToolResult
 
-PROVIDER: Final = "openai_responses"
+_LONGEST_ID: Final = 64
 CHOICES: Final[ChoiceTable] = {"auto": "auto", "none": "none", "required": "required"}
 
 
@@ -62,15 +64,29 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
 
 
 def encode_choice(choice: ToolChoice) -> Any:
-    return encode_tool_choice(choice, CHOICES, lambda name: {"type": "function", "name": sent_name(name)})
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"type": "function", "name": sent_name(name)})
+
+
+def _sent_id(id: str) -> str:
+    return provider_id(id, _LONGEST_ID)
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
-    """The input list. Items that only the server has (``previous_response_id``) are not in it."""
+    """The input list. Items that only the server has (``previous_response_id``) are not in it.
+
+    Media of a model's message follow in a message of a user. Ids of other providers are shortened if they are too long,
+    those of calls and results alike.
+    """
     custom: set[str] = set()
+    ids: dict[str, str] = {}
     items: list[JsonDict] = []
-    for message in messages:
-        items += _encode_message(message, provider_metadata(message.metadata, PROVIDER), custom)
+    for message in move_media(messages, PROVIDER, by_users=takes, in_results=takes):
+        made = _encode_message(message, provider_metadata(message.metadata, PROVIDER), custom)
+        if isinstance(message, AssistantToolCallMessage):
+            ids |= {call.id: encode_call(call)["call_id"] for call in message.tool_calls if len(call.id) > _LONGEST_ID}
+        elif isinstance(message, ToolResultMessage) and message.result.tool_call_id in ids:
+            made = [{**item, "call_id": ids[message.result.tool_call_id]} for item in made]
+        items += made
     return items
 
 
@@ -95,11 +111,15 @@ def _message_text(message: TextMessage) -> str:
 
 
 def encode_text(message: TextMessage) -> JsonDict:
-    """A message item, without the difference stored in the metadata."""
-    content: Any = message.content
-    if not isinstance(content, str):
-        content = encode_parts(content, provider_metadata(message.metadata, PROVIDER), role=message.role)
-    return {"role": message.role, "content": content}
+    """A message item, without the difference stored in the metadata. A model's message that was not made here is one text:
+    parts of a model's text would need an id and a status.
+    """
+    if isinstance(message.content, str) or message.role == "assistant":
+        return {"role": message.role, "content": _message_text(message)}
+    return {
+        "role": message.role,
+        "content": encode_parts(message.content, provider_metadata(message.metadata, PROVIDER)),
+    }
 
 
 def encode_result(result: ToolResult, kept: JsonDict, custom: set[str]) -> JsonDict:
@@ -112,10 +132,10 @@ def encode_result(result: ToolResult, kept: JsonDict, custom: set[str]) -> JsonD
 
 def encode_call(call: ToolCall) -> JsonDict:
     if is_custom(call):
-        made: JsonDict = {"type": "custom_tool_call", "call_id": call.id, "name": call.name, **call.arguments}
+        made: JsonDict = {"type": "custom_tool_call", "call_id": _sent_id(call.id), "name": call.name, **call.arguments}
     else:
         name = sent_name(call.name)
-        made = {"type": "function_call", "call_id": call.id, "name": name, "arguments": arguments_text(call)}
+        made = {"type": "function_call", "call_id": _sent_id(call.id), "name": name, "arguments": arguments_text(call)}
     whole: JsonDict = restore(made, provider_metadata(call.metadata, PROVIDER))
     return whole
 

@@ -66,7 +66,8 @@ def _attach(file: OpenFile, first: bytes, media: Media, args: ReadFileInput, ctx
         message = f"{problem}; at most {MAX_ATTACHED_BYTES} can be attached; make it smaller first"
         raise ToolFailed("TOO_LARGE", message, path=file.path, size=file.size)
     data = first + file.read(file.size - len(first))
-    ctx.attach(ContentBlock(media.block, media.media_type, data=base64.b64encode(data).decode()))
+    encoded, name = base64.b64encode(data).decode(), escape_hidden(file.path.rpartition("/")[2])
+    ctx.attach(ContentBlock(media.block, media.media_type, data=encoded, filename=name))
     return ReadFileOutput(
         path=file.path,
         content="",

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from toolkit.builtin.files.media import Media, recognise_media
 from toolkit.errors import ToolFailed
@@ -104,7 +105,8 @@ def _attach(response: Response, media: Media, ctx: ToolContext) -> WebfetchOutpu
         way_out = f"; max_bytes may be up to {MAX_BYTES}" if size < MAX_BYTES else ", too large to attach"
         message = f"{response.final_url} ({media.media_type}) has more than {size} bytes{way_out}"
         raise ToolFailed("TOO_LARGE", message, final_url=response.final_url, status=response.status)
-    ctx.attach(ContentBlock(media.block, media.media_type, data=base64.b64encode(response.body).decode()))
+    data, name = base64.b64encode(response.body).decode(), urlsplit(response.final_url).path.rpartition("/")[2]
+    ctx.attach(ContentBlock(media.block, media.media_type, data=data, filename=escape_hidden(name) or None))
     return _to_output(response, None, "", truncated=False, media_type=media.media_type)
 
 

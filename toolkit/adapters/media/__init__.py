@@ -1,0 +1,1 @@
+"""Images, files, audio and video: what they are, and where each provider takes them."""
