@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolkit.packs.functions import FunctionTools as FunctionTools
-    from toolkit.packs.mcp.pack import McpServer as McpServer
     from toolkit.packs.mcp.pack import McpTool as McpTool
     from toolkit.packs.mcp.pack import mcp_pack as mcp_pack
+    from toolkit.packs.mcp.server import McpServer as McpServer
     from toolkit.packs.openapi.pack import ApiOperation as ApiOperation
     from toolkit.packs.openapi.pack import ApiService as ApiService
     from toolkit.packs.openapi.pack import api_pack as api_pack
@@ -19,7 +19,8 @@ else:
         __name__,
         {
             ".functions": "FunctionTools",
-            ".mcp.pack": "McpServer McpTool mcp_pack",
+            ".mcp.pack": "McpTool mcp_pack",
+            ".mcp.server": "McpServer",
             ".openapi.pack": "ApiOperation ApiService api_pack",
             ".openapi.request": "ApiBody ApiParameter",
         },

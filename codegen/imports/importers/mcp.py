@@ -15,7 +15,7 @@ from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
 from toolkit.guard.net.network import Network
 from toolkit.guard.process.guard import ProcessGuard
-from toolkit.packs.mcp.pack import McpServer
+from toolkit.packs.mcp.server import McpServer
 
 _KEPT: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 # Keys that a wrapper may have besides its one property. Any other key would mean that it is more than a wrapper.

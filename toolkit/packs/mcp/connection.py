@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mcp import ClientSession
     from mcp.shared.dispatcher import ProgressFnT
 
-    from toolkit.packs.mcp.pack import McpServer
+    from toolkit.packs.mcp.server import McpServer
 
 __all__ = ["McpConnection", "ServerAccess"]
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from toolkit.guard.net.network import Network
     from toolkit.guard.process.guard import ProcessGuard
-    from toolkit.packs.mcp.pack import McpServer
+    from toolkit.packs.mcp.server import McpServer
 
 _MAX_QUOTED: Final = 2000
 _MAX_PAGES: Final = 100
