@@ -94,7 +94,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # `python -m toolkit.codegen` is the same command line
     "codegen/__main__.py": ("toolkit.cli",),
     # keeps what was confirmed in the private state directory
-    "codegen/imports/trust_records.py": ("toolkit.errors", "toolkit.runtime.context.state_directory"),
+    "codegen/imports/trust_records.py": ("toolkit.errors", "toolkit.runtime.context.private_records"),
     # shows values of the settings to a person
     "codegen/imports/trust.py": ("toolkit.codegen", "toolkit.errors", "toolkit.visible"),
     # reads what adapters read already
@@ -167,7 +167,7 @@ TOUCH_THE_SYSTEM = {
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context/toolkit_context.py",
     # the private state directory, and the audit log outside every root
-    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/stores/todos.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit/log.py",
+    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/context/private_records.py", "toolkit/runtime/stores/todos.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit/log.py",
 }  # fmt: skip
 
 
