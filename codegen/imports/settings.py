@@ -23,12 +23,14 @@ ServerNetwork: TypeAlias = bool | Literal["guarded"]
 POINTER: Final = "/tool/toolkit/imports"
 # The key that decides the kind of an import, and the keys allowed with it. `url` decides only if no other key does.
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "command": ("prefix", "without", "env", "sandbox", "network", "timeout"),
+    "command": (
+        *("prefix", "without", "env", "sandbox", "network", "timeout", "startup_timeout", "read_roots", "cwd"),
+    ),
     "openapi": ("prefix", "url", "headers", "operations", "timeout"),
     "tools": ("prefix", "without"),
     "functions": ("prefix",),
     "models": ("prefix",),
-    "url": ("prefix", "without", "headers", "timeout"),
+    "url": ("prefix", "without", "headers", "timeout", "startup_timeout", "oauth"),
 }
 _ALL_KEYS: Final = tuple(dict.fromkeys([*_KEYS, *(key for keys in _KEYS.values() for key in keys)]))
 _MAX_PREFIX: Final = 64
@@ -42,6 +44,21 @@ _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _MODULE: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _FUNCTIONS: Final = re.compile(rf"{_MODULE}(?::[^\W\d]\w*)?")
 _MODELS: Final = re.compile(rf"{_MODULE}:{_MODULE}(?:\s*->\s*{_MODULE}:{_MODULE})?")
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthSettings:
+    """``oauth = true``, or a table with these keys; see ``McpOAuth``."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scope: str = ""
+    issuer: str = ""
+    redirect_port: int = 0
+
+    def given(self) -> dict[str, str | int]:
+        """What the settings name."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +76,8 @@ class ImportSettings:
     """Starts an MCP server that communicates over standard input and output."""
     url: str = ""
     """The address of an MCP server; with ``openapi``, of the service."""
-    env: tuple[str, ...] = ()
-    """Names of environment variables that the command gets."""
+    env: tuple[str, ...] | Mapping[str, str] = ()
+    """Names of environment variables that the command gets, or values by name, in which ``${NAME}`` is such a variable."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with every request; ``${NAME}`` in a value is an environment variable, read when connecting."""
     sandbox: bool = True
@@ -68,6 +85,14 @@ class ImportSettings:
     """What the command reaches: nothing, what the toolkit's ``Network`` allows (``guarded``), or what this machine does."""
     timeout: float = 60.0
     """Seconds for one call."""
+    startup_timeout: float | None = None
+    """Seconds for the start of a server, if that is not ``timeout``."""
+    read_roots: tuple[str, ...] = ()
+    """Directories outside the workspace that the command reads: its own environment."""
+    cwd: str = "."
+    """The folder of the workspace in which the command starts."""
+    oauth: OAuthSettings | None = None
+    """The login of a server over HTTP."""
     openapi: str = ""
     """The document's file, relative to the project's folder. It may be outside, for example in another project."""
     operations: tuple[str, ...] = ()
@@ -160,11 +185,15 @@ def _read_import(name: str, value: object, problems: list[str]) -> ImportSetting
         prefix=reader.prefix(),
         command=reader.command(),
         url=reader.url(),
-        env=reader.texts("env", _VARIABLE, "the name of a variable"),
+        env=reader.env(),
         headers=reader.headers(),
         sandbox=reader.flag("sandbox", default=True),
         network=reader.network(),
         timeout=reader.seconds("timeout", default=60.0),
+        startup_timeout=reader.seconds("startup_timeout", default=0.0) or None,
+        read_roots=reader.read_roots(),
+        cwd=reader.text("cwd") or ".",
+        oauth=reader.oauth(),
         openapi=reader.file("openapi"),
         operations=reader.texts("operations"),
         without=reader.texts("without"),
@@ -293,8 +322,65 @@ class _ImportTable:
         self.add("'network' must be true, false or \"guarded\"", "network")
         return False
 
+    def env(self) -> tuple[str, ...] | Mapping[str, str]:
+        value = self._table.get("env", [])
+        if not isinstance(value, dict):
+            return self.texts("env", _VARIABLE, "the name of a variable")
+        if not all(isinstance(text, str) and "\0" not in text for text in value.values()):
+            self.add("'env' must be a list of names, or a table of texts", "env")
+            return ()
+        for name, text in value.items():
+            if not _VARIABLE.fullmatch(name):
+                self.add(f"{quote(name)} in 'env' is not the name of a variable", "env")
+            self._check_placeholders(text, f"the variable {quote(name)}", "env", name)
+        return dict(value)
+
+    def read_roots(self) -> tuple[str, ...]:
+        roots = self.texts("read_roots")
+        for root in roots:
+            if not root.startswith(("/", "~/")):
+                self.add(f"{quote(root)} in 'read_roots' must be an absolute path, or start with '~/'", "read_roots")
+        if roots and self._table.get("sandbox") is False:
+            self.add("'read_roots' has no effect without the sandbox: remove one of the two lines", "read_roots")
+        return roots
+
+    def oauth(self) -> OAuthSettings | None:
+        value = self._table.get("oauth", False)
+        if isinstance(value, bool):
+            return OAuthSettings() if value else None
+        if not isinstance(value, dict):
+            self.add("'oauth' must be true or a table", "oauth")
+            return None
+        kinds: dict[str, type] = {name: int if name == "redirect_port" else str for name in OAuthSettings.__slots__}
+        for key, found in value.items():
+            if key not in kinds:
+                self.add(f"unknown key {quote(key)}.{nearest(key, kinds)}", "oauth", key)
+            elif type(found) is not kinds[key] or not found:
+                self.add(
+                    f"{key!r} of 'oauth' must be a {'port' if kinds[key] is int else 'non-empty string'}", "oauth", key
+                )
+        known: dict[str, Any] = {key: found for key, found in value.items() if type(found) is kinds.get(key)}
+        read = OAuthSettings(**known)
+        self._check_oauth(read)
+        return read
+
+    def _check_oauth(self, read: OAuthSettings) -> None:
+        if read.client_secret and not placeholders(read.client_secret):
+            self.add("'client_secret' must be written '${NAME}': a secret does not belong into this file", "oauth")
+        self._check_placeholders(read.client_secret, "'client_secret'", "oauth", "client_secret")
+        if read.client_secret and not (read.client_id and read.issuer):
+            self.add("'client_secret' needs 'client_id' and 'issuer': it is sent to that issuer only", "oauth")
+        if read.issuer and (mistake := url_mistake(read.issuer)):
+            self.add(f"'issuer' is a text {mistake}", "oauth", "issuer")
+
+    def _check_placeholders(self, text: str, what: str, *keys: str) -> None:
+        if not all(_VARIABLE.fullmatch(word) for word in placeholders(text)):
+            self.add(f"{what} has '${{' without the name of a variable and '}}'", *keys)
+
     def seconds(self, key: str, *, default: float) -> float:
-        value = self._table.get(key, default)
+        if key not in self._table:
+            return default
+        value = self._table[key]
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
             return float(value)
         self.add(f"{key!r} must be a number of seconds greater than 0", key)
@@ -312,6 +398,7 @@ class _ImportTable:
                 self.add(
                     f"the header {quote(name)} contains a character that is not allowed in headers", "headers", name
                 )
-            if not all(_VARIABLE.fullmatch(word) for word in placeholders(text)):
-                self.add(f"the header {quote(name)} has '${{' without the name of a variable and '}}'", "headers", name)
+            self._check_placeholders(text, f"the header {quote(name)}", "headers", name)
+        if self._table.get("oauth") and "authorization" in map(str.lower, value):
+            self.add("'oauth' sends the header 'Authorization' itself: remove one of the two", "headers")
         return dict(value)

@@ -69,6 +69,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "toolkit/packs": (
         "toolkit.errors",
+        "toolkit.jsonschema",
         "toolkit.lazy_exports",
         "toolkit.wire",
         "toolkit.guard",
@@ -121,7 +122,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard.policy",
     ),
     # asks a live server, as the pack does that runs its tools
-    "codegen/imports/importers/mcp.py": ("toolkit.codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
+    "codegen/imports/importers/mcp.py": (
+        "toolkit.codegen",
+        "toolkit.errors",
+        "toolkit.guard",
+        "toolkit.packs",
+        "toolkit.runtime.context",
+    ),
     # runs in a process of its own, beside the code of a project
     "codegen/imports/importers/project_process.py": ("toolkit.errors",),
     "codegen/imports/importers/functions_reader.py": (

@@ -23,13 +23,14 @@ from pydantic import BaseModel
 from toolkit.errors import ToolFailed
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
-from toolkit.packs.mcp.server import McpServer
+from toolkit.packs.mcp.server import TOKEN_RECORDS, McpServer
 from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.pack import Pack
 from toolkit.runtime.catalog.tool import NO_SANDBOX
 from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
+    from toolkit.packs.mcp.client import McpClient
     from toolkit.packs.mcp.connection import McpConnection
     from toolkit.packs.mcp.session import ServerAccess
 
@@ -44,7 +45,46 @@ class McpTool:
     wraps_result: bool = False
 
 
-def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> Pack:
+class McpPack(Pack):
+    """The handlers of a server's tools; ``client`` reads its resources and prompts."""
+
+    def __init__(self, server: McpServer, tools: Mapping[str, McpTool]) -> None:
+        self.server: Final = server
+        self._key: Final[DependencyKey[McpConnection]] = DependencyKey(
+            f"mcp server {server.name}", self._connect, lifetime="run"
+        )
+        super().__init__({name: _Handler(server, tool, self._key).as_parts() for name, tool in tools.items()})
+
+    async def client(self, ctx: ToolContext) -> McpClient:
+        """The server's resources and prompts, over the connection that its tools use.
+
+        ``ctx`` must have the permission that the server's tools have: ``execute`` or ``network``.
+
+        >>> async def read_manual(args: BaseModel, ctx: ToolContext) -> str:
+        ...     client = await FILES.client(ctx)
+        ...     blocks = await client.read_resource("docs://manual")
+        ...     return "".join(block.text or "" for block in blocks)
+        >>> FILES = mcp_pack(McpServer(name="files", command=("mcp-server-filesystem", ".")), {})
+        """
+        connection = await ctx.resolve_async(self._key)
+        from toolkit.packs.mcp.client import McpClient
+
+        return McpClient(self.server, connection, server_access(self.server, ctx))
+
+    async def _connect(self) -> AsyncIterator[McpConnection]:
+        try:
+            from toolkit.packs.mcp.connection import McpConnection
+        except ImportError as error:
+            message = f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]'"
+            raise ToolFailed("NOT_CONFIGURED", message) from None
+        connection = McpConnection(self.server)
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+
+def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> McpPack:
     """The handlers of a server's tools, by the names they have in the toolkit.
 
     >>> files = McpServer(name="files", command=("mcp-server-filesystem", "."))
@@ -52,21 +92,17 @@ def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> Pack:
     >>> list(pack.handlers)
     ['fs_read']
     """
+    return McpPack(server, tools)
 
-    async def connect() -> AsyncIterator[McpConnection]:
-        try:
-            from toolkit.packs.mcp.connection import McpConnection
-        except ImportError as error:
-            message = f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]'"
-            raise ToolFailed("NOT_CONFIGURED", message) from None
-        connection = McpConnection(server)
-        try:
-            yield connection
-        finally:
-            await connection.close()
 
-    key: DependencyKey[McpConnection] = DependencyKey(f"mcp server {server.name}", connect, lifetime="run")
-    return Pack({name: _Handler(server, tool, key).as_parts() for name, tool in tools.items()})
+def server_access(server: McpServer, ctx: ToolContext) -> ServerAccess:
+    """What the context of a call allows. The server outlives the call that starts it, so that call's check is left out."""
+    from toolkit.packs.mcp.session import ServerAccess
+
+    network = ctx.net.network if server.url or server.network else None
+    process = ctx.process.with_check(_never_stop) if server.command else None
+    tokens = ctx.user_records(TOKEN_RECORDS) if server.oauth is not None else None
+    return ServerAccess(process, network, ctx.mcp, tokens)
 
 
 class _Handler:
@@ -92,20 +128,11 @@ class _Handler:
         result = await connection.call(
             self._tool.name,
             arguments,
-            self._access(ctx),
+            server_access(self._server, ctx),
             timeout=self._server.timeout if left is None else min(left, self._server.timeout),
             on_progress=_progress_reporter(ctx) if ctx.watched else None,
         )
         return read_output(result, self._tool, self._output_model(), ctx, connection.without_secrets)
-
-    def _access(self, ctx: ToolContext) -> ServerAccess:
-        """What the tool's context allows. The server outlives the call that starts it, so that call's check is left out."""
-        from toolkit.packs.mcp.session import ServerAccess
-
-        network = ctx.net.network if self._server.url or self._server.network else None
-        if not self._server.command:
-            return ServerAccess(network=network)
-        return ServerAccess(ctx.process.with_check(_never_stop), network)
 
     def _output_model(self) -> type[BaseModel]:
         module, _, name = self._tool.output.partition(":")

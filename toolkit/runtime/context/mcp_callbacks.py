@@ -56,7 +56,7 @@ ElicitAnswer: TypeAlias = Mapping[str, object] | None
 Elicit: TypeAlias = Callable[[ElicitRequest], ElicitAnswer | Awaitable[ElicitAnswer]]
 """Returns what the person filled in, or None if the person declines. Defaults of the schema are added to it."""
 
-Sample: TypeAlias = Callable[[SampleRequest], SampleAnswer | None | Awaitable[SampleAnswer | None]]
+Sample: TypeAlias = Callable[[SampleRequest], SampleAnswer | Awaitable[SampleAnswer | None] | None]
 """Returns the text of a model, or None to refuse."""
 
 OpenUrl: TypeAlias = Callable[[str], object]
@@ -65,7 +65,7 @@ OpenUrl: TypeAlias = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpCallbacks:
-    """Functions that answer MCP servers. Each may be sync (it runs in a thread of its own) or async (in the loop of the call).
+    """Functions that answer MCP servers, sync (run in a thread of their own) or async (run in the loop of the call).
 
     :param elicit: asks the person; without it servers are refused.
     :param sample: asks a model; without it servers are refused.

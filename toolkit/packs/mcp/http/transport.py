@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 import httpcore2
@@ -23,7 +23,7 @@ from toolkit.guard.net.exchange import check_headers
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.net.network import Network
 from toolkit.packs.mcp.answer_size import find_excess
-from toolkit.packs.mcp.guarded_pool import (
+from toolkit.packs.mcp.http.guarded_pool import (
     CONNECT_SECONDS,
     CONNECTION_FAILURES,
     describe_failure,
@@ -38,6 +38,8 @@ from toolkit.runtime.workers import Workers
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
+Authorize: TypeAlias = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]
+
 _MAX_STREAM: Final = 8 * MAX_MESSAGE
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _EVENT_END: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
@@ -48,11 +50,16 @@ _SECONDS_BETWEEN_STREAMS: Final = 0.1
 
 @asynccontextmanager
 async def http_streams(
-    url: Url, headers: Mapping[str, str], network: Network, workers: Workers
+    url: Url,
+    headers: Mapping[str, str],
+    network: Network,
+    workers: Workers,
+    authorize: Authorize | None = None,
 ) -> AsyncIterator[TransportStreams]:
-    """The streams of a session with the server at ``url``."""
+    """The streams of a session with the server at ``url``; ``authorize`` adds a login to its transport."""
+    transport: httpx2.AsyncBaseTransport = _OneOrigin(url, network.for_service(url.host), workers)
     client = httpx2.AsyncClient(
-        transport=_OneOrigin(url, network.for_service(url.host), workers),
+        transport=transport if authorize is None else authorize(transport),
         headers={**check_headers(headers), "accept-encoding": "identity"},
         timeout=httpx2.Timeout(CONNECT_SECONDS, read=_IDLE_SECONDS),
         trust_env=False,
@@ -77,9 +84,9 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
                 await self._wait_for_turn()
             return await self._send(request)
         except ToolkitError as error:
-            return _as_answer(error)
+            return error_answer(error)
         except CONNECTION_FAILURES as error:
-            return _as_answer(ToolFailed("NETWORK", f"'{self._url.authority}': {describe_failure(error)}"))
+            return error_answer(ToolFailed("NETWORK", f"'{self._url.authority}': {describe_failure(error)}"))
 
     async def _wait_for_turn(self) -> None:
         """Limit how often streams are opened: a server decides that, and may ask for it at once and forever."""
@@ -103,7 +110,7 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
             raise
         await answer.aclose()
         if answer.status >= 400 and not _is_rpc_error(body):
-            return self._status_answer(answer.status, request)
+            return self._status_answer(answer.status, request, headers)
         headers.pop("content-length", None)
         return httpx2.Response(answer.status, headers=headers, content=body)
 
@@ -118,11 +125,17 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
             return ToolFailed("REMOTE", f"'{self._url.authority}' used an unrequested Content-Encoding")
         return None
 
-    def _status_answer(self, status: int, request: httpx2.Request) -> httpx2.Response:
+    def _status_answer(self, status: int, request: httpx2.Request, headers: httpx2.Headers) -> httpx2.Response:
         # With a session, 404 means that the session is over; the transport has its own error for that.
         if status == 404 and "mcp-session-id" in request.headers:
             return httpx2.Response(status)
-        return _as_answer(ToolFailed("REMOTE", f"'{self._url.authority}' returned status {status}"), status)
+        advice = ""
+        if status == 401:
+            advice = ": it needs authorization; set 'oauth = true' in its settings, or send a token in 'headers'"
+        answer = error_answer(ToolFailed("REMOTE", f"'{self._url.authority}' returned status {status}{advice}"), status)
+        if challenge := headers.get("www-authenticate"):
+            answer.headers["www-authenticate"] = challenge
+        return answer
 
     async def aclose(self) -> None:
         await self._pool.aclose()
@@ -175,7 +188,7 @@ def _is_rpc_error(body: bytes) -> bool:
     return isinstance(found, dict) and "jsonrpc" in found and "error" in found
 
 
-def _as_answer(error: ToolkitError, status: int = 502) -> httpx2.Response:
+def error_answer(error: ToolkitError, status: int = 502) -> httpx2.Response:
     """An error of ours as the answer to one request; raising it would end the whole session."""
     return httpx2.Response(status, json=_rpc_error(error))
 
