@@ -20,10 +20,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from mcp import MCPError
 from mcp_types import (
+    HEADER_MISMATCH,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -45,7 +47,7 @@ from toolkit.packs.mcp.listing import (
     find_invalid_headers,
     read_pages,
 )
-from toolkit.packs.mcp.session import McpSession, ServerAccess, SessionExpired
+from toolkit.packs.mcp.session import McpSession, ServerAccess, SessionExpired, learn_headers
 from toolkit.runtime.context.progress import logger
 from toolkit.runtime.workers import LoopThread, Workers
 
@@ -195,7 +197,8 @@ class McpConnection:
     async def _request(
         self, send: Send[T], access: ServerAccess, timeout: float, caller: asyncio.AbstractEventLoop
     ) -> T:
-        """Send a request to the current session; once more if the server has forgotten that session."""
+        """Send a request to the current session; once more if the server refused it unread: it has forgotten that session,
+        or wants other headers."""
         for attempt in (1, 2):
             session = await self._current_session(access)
             client = await session.wait_until_ready()
@@ -208,6 +211,10 @@ class McpConnection:
                 raise self._explain_silence(session, has_own_limit=limit is None)
             except (MCPError, ValidationError, RuntimeError) as error:
                 explained = await session.explain_error(error)
+                if attempt == 1 and self._wants_other_headers(error):
+                    with questions.limits.limit(timeout), suppress(MCPError, ValidationError):
+                        await learn_headers(client)
+                    continue
             if not isinstance(explained, SessionExpired):
                 raise explained from None
             session.retire()
@@ -227,6 +234,10 @@ class McpConnection:
             if self._session is None:
                 self._session = McpSession(self._server, access, self._workers)
             return self._session
+
+    def _wants_other_headers(self, error: Exception) -> bool:
+        """Whether the server refused a request unread, because its tools want other headers than they did."""
+        return bool(self._server.url) and isinstance(error, MCPError) and error.code == HEADER_MISMATCH
 
     def _explain_silence(self, session: McpSession, *, has_own_limit: bool) -> ToolTimeout:
         name = f"the MCP server {self._server.name!r}"

@@ -184,7 +184,7 @@ class McpSession:
                 if client.session.discover_result is not None:
                     incoming.assumes_complete = True
                     if self._server.url:
-                        await _learn_headers(client.session)
+                        await learn_headers(client.session)
                 yield client.session
 
     @asynccontextmanager
@@ -324,8 +324,8 @@ def _client_info() -> Implementation:
     return Implementation(name="typed-toolkit", version=__version__)
 
 
-async def _learn_headers(session: ClientSession) -> None:
-    """Newer servers want some arguments in headers as well; their list of tools says which ones."""
+async def learn_headers(session: ClientSession) -> None:
+    """Newer servers over HTTP want some arguments in headers as well; their list of tools says which ones."""
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
