@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolkit.codegen.imports.run import find_live_changes as find_live_changes
     from toolkit.codegen.imports.run import run_imports as run_imports
     from toolkit.codegen.imports.settings import ImportSettings as ImportSettings
+    from toolkit.codegen.imports.settings import OAuthSettings as OAuthSettings
     from toolkit.codegen.imports.trust import TrustDecision as TrustDecision
     from toolkit.codegen.imports.trust import UntrustedImport as UntrustedImport
     from toolkit.codegen.imports.trust import accept_configured as accept_configured
@@ -37,7 +38,7 @@ else:
             ".imports.freshness": "list_missing_imports",
             ".imports.importers.functions": "read_functions",
             ".imports.run": "find_live_changes run_imports",
-            ".imports.settings": "ImportSettings",
+            ".imports.settings": "ImportSettings OAuthSettings",
             ".imports.trust": "TrustDecision UntrustedImport accept_configured refuse_untrusted",
             ".lint": "schema_findings",
             ".package.manifest": "FORM read_form",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from toolkit.codegen.imports.settings import ImportSettings, read_imports
+from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.imports.settings_reader import read_imports
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
 from toolkit.codegen.profile_settings import ProfileSettings, read_profiles
 from toolkit.errors import SetupError, nearest

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from toolkit.models.formats import WireUrl as WireUrl
     from toolkit.models.formats import WireUUID as WireUUID
     from toolkit.packs.functions import FunctionTools as FunctionTools
-    from toolkit.packs.mcp.pack import McpServer as McpServer
     from toolkit.packs.mcp.pack import McpTool as McpTool
     from toolkit.packs.mcp.pack import mcp_pack as mcp_pack
+    from toolkit.packs.mcp.server import McpOAuth as McpOAuth
+    from toolkit.packs.mcp.server import McpServer as McpServer
     from toolkit.packs.openapi.pack import ApiOperation as ApiOperation
     from toolkit.packs.openapi.pack import ApiService as ApiService
     from toolkit.packs.openapi.pack import api_pack as api_pack
@@ -69,7 +70,8 @@ else:
             "toolkit.models.base": "DeclaredBySome Exact ToolModel ToolRootModel",
             "toolkit.models.formats": "WireDate WireDateTime WireTime WireUUID WireUrl",
             "toolkit.packs.functions": "FunctionTools",
-            "toolkit.packs.mcp.pack": "McpServer McpTool mcp_pack",
+            "toolkit.packs.mcp.pack": "McpTool mcp_pack",
+            "toolkit.packs.mcp.server": "McpOAuth McpServer",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",
             "toolkit.runtime.call.async_runner": "AsyncRunner CallToolAsync",
             "toolkit.runtime.call.parse_call": "parse_call",

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from toolkit.codegen.imports.drift import DefinitionChange, find_changes
 from toolkit.codegen.imports.exclude import exclude_unwanted, load_imported, note_refused_tools
-from toolkit.codegen.imports.importers.registry import load_importer
+from toolkit.codegen.imports.importers.registry import OpenUrl, load_importer
 from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.codegen.imports.trust import TrustDecision, describe_effect, reads_files_only, require_trust
@@ -74,14 +74,16 @@ def run_imports(
     progress: Callable[[int, int], None] | None = None,
     *,
     trust: TrustDecision,
+    open_url: OpenUrl | None = None,
 ) -> list[FileReport]:
     """Reads the imports again, writes their files, and returns a report on each.
 
-    ``trust`` decides about imports that nobody confirmed yet, before anything is run, reached or written.
+    ``trust`` decides about imports that nobody confirmed yet, before anything is run, reached or written. ``open_url``
+    shows the page of a login to a person; without it, a server that needs a login uses the stored token.
     """
     chosen = choose_imports(settings, names)
     before = {item.name: read_committed(settings, item) for item in chosen}
-    now = read_current_imports(settings, chosen, before, progress, trust=trust)
+    now = read_current_imports(settings, chosen, before, progress, trust=trust, open_url=open_url)
     texts = {name: _text(found.document) for name, found in now.items()}
     reports = [_report_file(settings, item, before[item.name], now[item.name], texts[item.name]) for item in chosen]
     _write_files({settings.import_file(r.name): texts[r.name] for r in reports if r.state != "unchanged"})
@@ -103,17 +105,19 @@ def find_live_changes(
     progress: Callable[[int, int], None] | None = None,
     *,
     trust: TrustDecision,
+    open_url: OpenUrl | None = None,
 ) -> list[LiveChange]:
     """What would change in the committed files if they were imported again. Nothing is written.
 
-    ``trust`` decides about imports that nobody confirmed yet, before anything is run or reached.
+    ``trust`` decides about imports that nobody confirmed yet, before anything is run or reached. ``open_url`` is as in
+    ``run_imports``.
     """
     chosen = choose_imports(settings, names)
     before = {item.name: read_committed(settings, item) for item in chosen}
     missing = [name for name, document in before.items() if document is None]
     if missing:
         raise SetupError(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`")
-    now = read_current_imports(settings, chosen, before, progress, trust=trust)
+    now = read_current_imports(settings, chosen, before, progress, trust=trust, open_url=open_url)
     return [
         LiveChange(item.name, change)
         for item in chosen
@@ -137,6 +141,7 @@ def read_current_imports(
     progress: Callable[[int, int], None] | None = None,
     *,
     trust: TrustDecision,
+    open_url: OpenUrl | None = None,
 ) -> dict[str, CurrentImport]:
     """The current state of the chosen imports; all failures are raised at once.
 
@@ -149,7 +154,7 @@ def read_current_imports(
     def read(items: Sequence[ImportSettings]) -> None:
         for item in items:
             try:
-                found[item.name] = _read_current(settings, item, before[item.name])
+                found[item.name] = _read_current(settings, item, before[item.name], open_url)
             except SetupError as error:
                 failures.append(error)
             if progress is not None:
@@ -169,8 +174,10 @@ def read_current_imports(
     return found
 
 
-def _read_current(settings: Settings, item: ImportSettings, before: dict[str, Any] | None) -> CurrentImport:
-    imported = exclude_unwanted(item, load_importer(item.kind)(item, settings.root))
+def _read_current(
+    settings: Settings, item: ImportSettings, before: dict[str, Any] | None, open_url: OpenUrl | None
+) -> CurrentImport:
+    imported = exclude_unwanted(item, load_importer(item.kind, open_url)(item, settings.root))
     document = _make_document(item, imported, before)
     specs = load_imported(item, _text(document), _file_name(settings, item), document["tools"])
     return CurrentImport(document, specs, imported.notes)

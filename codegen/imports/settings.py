@@ -6,42 +6,32 @@ decide what is started or called.
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from toolkit.errors import nearest
-from toolkit.spec.problems import below, quote
-from toolkit.spec.tool_names import is_wire_name
+from toolkit.spec.problems import below
 
 ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"]
 ServerNetwork: TypeAlias = bool | Literal["guarded"]
 
 POINTER: Final = "/tool/toolkit/imports"
-# The key that decides the kind of an import, and the keys allowed with it. `url` decides only if no other key does.
-_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "command": ("prefix", "without", "env", "sandbox", "network", "timeout"),
-    "openapi": ("prefix", "url", "headers", "operations", "timeout"),
-    "tools": ("prefix", "without"),
-    "functions": ("prefix",),
-    "models": ("prefix",),
-    "url": ("prefix", "without", "headers", "timeout"),
-}
-_ALL_KEYS: Final = tuple(dict.fromkeys([*_KEYS, *(key for keys in _KEYS.values() for key in keys)]))
-_MAX_PREFIX: Final = 64
 
-# Becomes a file name and, in capitals, a Python name.
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
-_MODULE: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
-_FUNCTIONS: Final = re.compile(rf"{_MODULE}(?::[^\W\d]\w*)?")
-_MODELS: Final = re.compile(rf"{_MODULE}:{_MODULE}(?:\s*->\s*{_MODULE}:{_MODULE})?")
+
+@dataclass(frozen=True, slots=True)
+class OAuthSettings:
+    """``oauth = true``, or a table with these keys; see ``McpOAuth``."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scope: str = ""
+    issuer: str = ""
+    redirect_port: int = 0
+
+    def given(self) -> dict[str, str | int]:
+        """What the settings name."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +49,8 @@ class ImportSettings:
     """Starts an MCP server that communicates over standard input and output."""
     url: str = ""
     """The address of an MCP server; with ``openapi``, of the service."""
-    env: tuple[str, ...] = ()
-    """Names of environment variables that the command gets."""
+    env: tuple[str, ...] | Mapping[str, str] = ()
+    """Names of environment variables that the command gets, or values by name, in which ``${NAME}`` is such a variable."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with every request; ``${NAME}`` in a value is an environment variable, read when connecting."""
     sandbox: bool = True
@@ -68,6 +58,14 @@ class ImportSettings:
     """What the command reaches: nothing, what the toolkit's ``Network`` allows (``guarded``), or what this machine does."""
     timeout: float = 60.0
     """Seconds for one call."""
+    startup_timeout: float | None = None
+    """Seconds for the start of a server, if that is not ``timeout``."""
+    read_roots: tuple[str, ...] = ()
+    """Directories outside the workspace that the command reads: its own environment."""
+    cwd: str = "."
+    """The folder of the workspace in which the command starts."""
+    oauth: OAuthSettings | None = None
+    """The login of a server over HTTP."""
     openapi: str = ""
     """The document's file, relative to the project's folder. It may be outside, for example in another project."""
     operations: tuple[str, ...] = ()
@@ -112,15 +110,6 @@ class ImportSettings:
         return f"pyproject.toml:{below(POINTER, self.name)}"
 
 
-def read_imports(value: object, problems: list[str]) -> tuple[ImportSettings, ...]:
-    """The table of imports; every mistake in it goes to ``problems`` as ``message @ file:pointer``."""
-    if not isinstance(value, dict):
-        problems.append(f"'imports' must be a table of tables @ pyproject.toml:{POINTER}")
-        return ()
-    found = [_read_import(name, table, problems) for name, table in value.items()]
-    return tuple(item for item in found if item is not None and not _clashes(item, found, problems))
-
-
 def url_mistake(url: str) -> str | None:
     """Why a text cannot be the address of a service, as the end of a sentence; None if it can."""
     try:
@@ -144,174 +133,3 @@ def placeholders(text: str) -> list[str]:
     ['TOKEN']
     """
     return [name if closed else "" for name, closed, _ in (piece.partition("}") for piece in text.split("${")[1:])]
-
-
-def _read_import(name: str, value: object, problems: list[str]) -> ImportSettings | None:
-    reader = _ImportTable(name, value if isinstance(value, dict) else {}, problems)
-    if not _NAME.fullmatch(name):
-        reader.add(f"an import's name must be a letter followed by letters, digits, '_' or '-', not {quote(name)}")
-    if not isinstance(value, dict):
-        reader.add("an import must be a table")
-        return None
-    if reader.deciding_key() is None:
-        return None
-    return ImportSettings(
-        name=name,
-        prefix=reader.prefix(),
-        command=reader.command(),
-        url=reader.url(),
-        env=reader.texts("env", _VARIABLE, "the name of a variable"),
-        headers=reader.headers(),
-        sandbox=reader.flag("sandbox", default=True),
-        network=reader.network(),
-        timeout=reader.seconds("timeout", default=60.0),
-        openapi=reader.file("openapi"),
-        operations=reader.texts("operations"),
-        without=reader.texts("without"),
-        tools=reader.file("tools"),
-        functions=reader.texts("functions", _FUNCTIONS, "written 'acme.math' or 'acme.math:REGISTRY'"),
-        models=reader.texts(
-            "models", _MODELS, "written 'acme.shapes:Query' or 'acme.shapes:Query -> acme.shapes:Answer'"
-        ),
-    )
-
-
-def _clashes(item: ImportSettings, found: Iterable[ImportSettings | None], problems: list[str]) -> bool:
-    """Whether an earlier import has the same name in Python, or in a file system that ignores case."""
-    first = next(other for other in found if other is not None and other.identifier == item.identifier)
-    if first is not item:
-        problems.append(
-            f"imports {first.name!r} and {item.name!r} both become {item.identifier} in Python; rename one @ {item.pointer}"
-        )
-    return first is not item
-
-
-class _ImportTable:
-    """Reads the keys of one import. A wrong value is reported and replaced, so that reading continues."""
-
-    def __init__(self, name: str, table: Mapping[str, Any], problems: list[str]) -> None:
-        self._table = table
-        self._problems = problems
-        self._pointer = below(POINTER, name)
-
-    def add(self, message: str, *keys: str) -> None:
-        pointer = self._pointer
-        for key in keys:
-            pointer = below(pointer, key)
-        self._problems.append(f"{message} @ pyproject.toml:{pointer}")
-
-    def deciding_key(self) -> str | None:
-        """The key that names the source of the tools. Unknown keys, and keys that do not go with it, are mistakes."""
-        found = [key for key in _KEYS if key in self._table and key != "url"] or [
-            key for key in ("url",) if key in self._table
-        ]
-        for key in self._table:
-            if key not in _ALL_KEYS:
-                self.add(f"unknown key {quote(key)}.{nearest(key, _ALL_KEYS)}", key)
-        if len(found) != 1:
-            message = (
-                f"{' and '.join(map(repr, found))} are set together" if found else "the source of the tools is missing"
-            )
-            self.add(f"{message}: an import has exactly one of command, url, openapi, tools, functions and models")
-            return None
-        for key in self._table:
-            if key in _ALL_KEYS and key not in (found[0], *_KEYS[found[0]]):
-                self.add(f"{key!r} has no effect with {found[0]!r}", key)
-        return found[0]
-
-    def text(self, key: str) -> str:
-        value = self._table.get(key, "")
-        if isinstance(value, str) and (value or key not in self._table) and "\0" not in value:
-            return value
-        self.add(f"{key!r} must be a non-empty string", key)
-        return ""
-
-    def file(self, key: str) -> str:
-        value = self.text(key)
-        if _ADDRESS.match(value):
-            # Not shown: an address may hold a secret.
-            self.add(
-                f"{key!r} must be a file, because nothing is downloaded: download the document and name the file", key
-            )
-        return value
-
-    def texts(self, key: str, rule: re.Pattern[str] | None = None, words: str = "") -> tuple[str, ...]:
-        value = self._table.get(key, [])
-        values = [value] if isinstance(value, str) else value
-        if not isinstance(values, list) or not all(isinstance(item, str) and "\0" not in item for item in values):
-            self.add(f"{key!r} must be a list of strings", key)
-            return ()
-        if key in self._table and (not all(values) or not values and key not in ("env", "without")):
-            self.add(f"{key!r} must not be empty or contain an empty string", key)
-        for item in values:
-            if rule is not None and item and not rule.fullmatch(item):
-                self.add(f"{quote(item)} in {key!r} is not {words}", key)
-        return tuple(values)
-
-    def command(self) -> tuple[str, ...]:
-        words = self._table.get("command", [])
-        if not isinstance(words, list) or not all(isinstance(word, str) and "\0" not in word for word in words):
-            self.add("'command' must be a list of strings: the program, then its arguments", "command")
-            return ()
-        if "command" in self._table and not (words and words[0]):
-            self.add("'command' must name a program first", "command")
-        return tuple(words)
-
-    def prefix(self) -> str:
-        value = self._table.get("prefix", "")
-        if not isinstance(value, str) or len(value) > _MAX_PREFIX or not is_wire_name(f"{value}x"):
-            self.add(
-                f"'prefix' must be the start of a tool name, such as 'fs_', with at most {_MAX_PREFIX} characters",
-                "prefix",
-            )
-            return ""
-        return value
-
-    def url(self) -> str:
-        value = self.text("url")
-        mistake = url_mistake(value) if value else None
-        if mistake:
-            # Not shown: the value may hold a secret.
-            self.add(f"'url' is a text {mistake}", "url")
-        return value
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        value = self._table.get(key, default)
-        if isinstance(value, bool):
-            return value
-        self.add(f"{key!r} must be true or false", key)
-        return default
-
-    def network(self) -> ServerNetwork:
-        value = self._table.get("network", False)
-        if value == "guarded" and self._table.get("sandbox") is False:
-            self.add("'network = \"guarded\"' needs the sandbox: remove 'sandbox = false'", "network")
-        if isinstance(value, bool):
-            return value
-        if value == "guarded":
-            return "guarded"
-        self.add("'network' must be true, false or \"guarded\"", "network")
-        return False
-
-    def seconds(self, key: str, *, default: float) -> float:
-        value = self._table.get(key, default)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
-            return float(value)
-        self.add(f"{key!r} must be a number of seconds greater than 0", key)
-        return default
-
-    def headers(self) -> dict[str, str]:
-        value = self._table.get("headers", {})
-        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-            self.add("'headers' must be a table of strings", "headers")
-            return {}
-        for name, text in value.items():
-            if not _HEADER_NAME.fullmatch(name):
-                self.add(f"{quote(name)} is not a header name", "headers", name)
-            if not _HEADER_VALUE.fullmatch(text):
-                self.add(
-                    f"the header {quote(name)} contains a character that is not allowed in headers", "headers", name
-                )
-            if not all(_VARIABLE.fullmatch(word) for word in placeholders(text)):
-                self.add(f"the header {quote(name)} has '${{' without the name of a variable and '}}'", "headers", name)
-        return dict(value)

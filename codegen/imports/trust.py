@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
-from toolkit.codegen.imports.settings import POINTER, ImportSettings, ServerNetwork, placeholders
+from toolkit.codegen.imports.settings import POINTER, ImportSettings, OAuthSettings, ServerNetwork, placeholders
 from toolkit.codegen.imports.trust_records import RecordError, TrustRecords
 from toolkit.errors import SetupError
 from toolkit.visible import escape_hidden
@@ -135,7 +135,7 @@ def describe_effect(item: ImportSettings, root: Path, document_url: str = "") ->
         "folder": os.path.realpath(root),
         "kind": item.kind,
         "command": item.command,
-        "env": sorted(item.env),
+        "env": sorted(item.env.items() if isinstance(item.env, Mapping) else item.env),
         "sandbox": item.sandbox,
         "network": item.network,
         "url": item.url or document_url,
@@ -145,6 +145,10 @@ def describe_effect(item: ImportSettings, root: Path, document_url: str = "") ->
         "functions": item.functions,
         "models": item.models,
     }
+    # Only if they are set, so that what was confirmed before there were such keys stays confirmed.
+    decisive |= {"read_roots": item.read_roots} if item.read_roots else {}
+    decisive |= {"cwd": item.cwd} if item.cwd != "." else {}
+    decisive |= {"oauth": item.oauth.given()} if item.oauth is not None else {}
     digest = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()
     facts = {label: _clip(escape_hidden(text)) for label, text in _facts(item, document_url).items()}
     return ImportEffect(item.name, facts, digest)
@@ -153,7 +157,10 @@ def describe_effect(item: ImportSettings, root: Path, document_url: str = "") ->
 def _facts(item: ImportSettings, document_url: str) -> dict[str, str]:
     if item.command:
         place = f"in the sandbox, {_NETWORKS[item.network]}" if item.sandbox else "WITHOUT a sandbox"
-        return {"runs": shlex.join(item.command), "where": place, "variables": ", ".join(sorted(item.env)) or "none"}
+        shown = _show_named(item.env) if isinstance(item.env, Mapping) else ", ".join(sorted(item.env))
+        facts = {"runs": shlex.join(item.command), "where": place, "variables": shown or "none"}
+        facts |= {"reads": ", ".join(item.read_roots)} if item.read_roots else {}
+        return facts | ({"starts in": item.cwd} if item.cwd != "." else {})
     if item.functions or item.models:
         what = "modules" if item.functions else "models"
         names = ", ".join(item.functions or item.models)
@@ -162,7 +169,8 @@ def _facts(item: ImportSettings, document_url: str) -> dict[str, str]:
         chosen_by = "set by 'url'" if item.url else "named by the document"
         address = f"{_show_address(item.url or document_url)} ({chosen_by})"
         return {"reads": item.openapi, "its tools call": address, "headers": _show_headers(item.headers)}
-    return {"reaches": _show_address(item.url), "headers": _show_headers(item.headers)}
+    facts = {"reaches": _show_address(item.url), "headers": _show_headers(item.headers)}
+    return facts | ({"logs in": _show_login(item.oauth)} if item.oauth is not None else {})
 
 
 def _show_address(url: str) -> str:
@@ -175,12 +183,21 @@ def _show_address(url: str) -> str:
 
 
 def _show_headers(headers: Mapping[str, str]) -> str:
-    """The names of headers and of the variables in them. Other text may be secret."""
+    return _show_named(headers) or "none"
+
+
+def _show_named(texts: Mapping[str, str]) -> str:
+    """The names of headers or variables, and of the variables in them. Other text may be secret."""
     shown = []
-    for name, text in sorted(headers.items()):
+    for name, text in sorted(texts.items()):
         variables = ", ".join(f"${{{variable}}}" for variable in placeholders(text))
         shown.append(f"{name} with {variables}" if variables else name)
-    return "; ".join(shown) or "none"
+    return "; ".join(shown)
+
+
+def _show_login(oauth: OAuthSettings) -> str:
+    place = f"at {_show_address(oauth.issuer)}" if oauth.issuer else "where the server says"
+    return "; ".join([place, *(f"{name} {value}" for name, value in oauth.given().items() if name != "issuer")])
 
 
 def _clip(text: str) -> str:

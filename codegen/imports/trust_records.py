@@ -7,22 +7,16 @@ a home directory, cannot change it (``guard/trusted_code.py``).
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import stat
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from toolkit.errors import SetupError
-from toolkit.runtime.context.state_directory import StateDirectory
+from toolkit.runtime.context.private_records import CONFIRMED_IMPORTS, PrivateRecords
 
 # So that changing between branches does not ask each time.
 _MAX_KEPT: Final = 20
-_MAX_BYTES: Final = 1 << 20
 
 
 class RecordError(SetupError):
@@ -35,8 +29,8 @@ class TrustRecords:
     def __init__(self, root: Path) -> None:
         self._root: Final = os.path.realpath(root)
         try:
-            self._directory: Final = StateDirectory(None, [self._root])
-            self._folder: Final = self._directory.confirmed_imports()
+            self._records: Final = PrivateRecords(CONFIRMED_IMPORTS, [self._root])
+            self._folder: Final = self._records.folder
         except SetupError as error:
             reason = str(error).rpartition("; give ")[0]
             raise RecordError(
@@ -54,43 +48,27 @@ class TrustRecords:
     def confirm(self, name: str, digest: str, facts: Mapping[str, str]) -> None:
         others = [entry for entry in self._read(name) if entry["digest"] != digest]
         entries = [*others, {"digest": digest, "facts": dict(facts)}][-_MAX_KEPT:]
-        self._write(name, json.dumps({"project": self._root, "import": name, "confirmed": entries}, indent=1))
-
-    def _file(self, name: str) -> str:
-        key = hashlib.sha256(os.fsencode(f"{self._root}\0{name}")).hexdigest()
-        return os.path.join(self._folder, f"{key}.json")
-
-    def _read(self, name: str) -> list[dict[str, Any]]:
-        """The entries of a record, oldest first; none if anything about it is wrong."""
+        record = {"project": self._root, "import": name, "confirmed": entries}
         try:
-            handle = os.open(self._file(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with open(handle, "rb") as file:
-                info = os.fstat(handle)
-                if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o022:
-                    return []
-                record = json.loads(file.read(_MAX_BYTES))
-            if (record["project"], record["import"]) != (self._root, name):
-                return []
-            return [{"digest": str(entry["digest"]), "facts": _texts(entry["facts"])} for entry in record["confirmed"]]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return []
-
-    def _write(self, name: str, text: str) -> None:
-        try:
-            handle, staged = tempfile.mkstemp(dir=self._folder)  # with mode 0600
-            try:
-                with open(handle, "w", encoding="utf-8") as file:
-                    file.write(text)
-                os.replace(staged, self._file(name))
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(staged)
-                raise
+            self._records.write(self._key(name), record)
         except OSError as error:
             raise RecordError(
                 f"the confirmed import {name!r} cannot be kept in {self._folder!r}: {error.strerror}; make room or set"
                 " XDG_STATE_HOME to another folder"
             ) from None
+
+    def _key(self, name: str) -> str:
+        return f"{self._root}\0{name}"
+
+    def _read(self, name: str) -> list[dict[str, Any]]:
+        """The entries of a record, oldest first; none if anything about it is wrong."""
+        record = self._records.read(self._key(name))
+        try:
+            if (record["project"], record["import"]) != (self._root, name):
+                return []
+            return [{"digest": str(entry["digest"]), "facts": _texts(entry["facts"])} for entry in record["confirmed"]]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return []
 
 
 def _texts(value: Mapping[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.codegen import ImportSettings, Settings, read_settings
+from toolkit.codegen import ImportSettings, OAuthSettings, Settings, read_settings
 from toolkit.errors import SetupError
 
 START = 'specs = "acme/tools"\npackage = "acme.generated"\n'
@@ -67,6 +67,30 @@ def test_every_kind_is_read() -> None:
     assert settings.import_file("files") == Path("acme/tools/files.json")
 
 
+def test_servers_with_a_login_and_in_their_own_environment_are_read() -> None:
+    settings = read(
+        """
+        [imports.one]
+        url = "https://x.org"
+        oauth = true
+        startup_timeout = 90
+        [imports.two]
+        url = "https://x.org"
+        oauth = { client_id = "me", client_secret = "${SECRET}", issuer = "https://login.x.org", redirect_port = 3000 }
+        [imports.three]
+        command = ["~/.local/bin/server"]
+        env = { LEVEL = "debug", KEY = "Bearer ${TOKEN}" }
+        read_roots = ["~/models", "/opt/data"]
+        cwd = "below"
+        """
+    )
+    one, two, three = settings.imports
+    assert (one.oauth, one.startup_timeout) == (OAuthSettings(), 90.0)
+    assert two.oauth == OAuthSettings("me", "${SECRET}", "", "https://login.x.org", 3000)
+    assert (three.env, three.cwd) == ({"LEVEL": "debug", "KEY": "Bearer ${TOKEN}"}, "below")
+    assert (three.read_roots, three.startup_timeout) == (("~/models", "/opt/data"), None)
+
+
 def test_imported_files_go_to_the_first_folder() -> None:
     start = 'specs = ["one.yaml", "second", "third"]\npackage = "acme.generated"\n'
     settings = read('[imports.a]\ntools = "a.json"\n', start)
@@ -119,6 +143,19 @@ AT = "@ pyproject.toml:/tool/toolkit/imports"
         ('[imports.a]\nfunctions = "acme.math"\nwithout = ["x"]', f"'without' has no effect with 'functions' {AT}/a/without"),
         ("[imports.a]\nfunctions = []", f"'functions' must not be empty or contain an empty string {AT}/a/functions"),
         ('[imports.a]\nmodels = ["Query"]', f"'Query' in 'models' is not written 'acme.shapes:Query' or 'acme.shapes:Query -> acme.shapes:Answer' {AT}/a/models"),
+        ('[imports.a]\ncommand = ["x"]\noauth = true', f"'oauth' has no effect with 'command' {AT}/a/oauth"),
+        ('[imports.a]\nurl = "https://x.org"\noauth = "yes"', f"'oauth' must be true or a table {AT}/a/oauth"),
+        ('[imports.a]\nurl = "https://x.org"\noauth = {scopes = "x"}', f"unknown key 'scopes'. Did you mean 'scope'? {AT}/a/oauth/scopes"),
+        ('[imports.a]\nurl = "https://x.org"\noauth = {scope = 1}', f"'scope' of 'oauth' must be a non-empty string {AT}/a/oauth/scope"),
+        ('[imports.a]\nurl = "https://x.org"\noauth = {issuer = "ftp://x"}', f"'issuer' is a text that is not an absolute http or https URL {AT}/a/oauth/issuer"),
+        ('[imports.a]\nurl = "https://x.org"\noauth = {client_id = "x", client_secret = "${S}"}', f"'client_secret' needs 'client_id' and 'issuer': it is sent to that issuer only {AT}/a/oauth"),
+        ('[imports.a]\nurl = "https://x.org"\noauth = {client_id = "x", client_secret = "s", issuer = "https://y.org"}', f"'client_secret' must be written '${{NAME}}': a secret does not belong into this file {AT}/a/oauth"),
+        ('[imports.a]\nurl = "https://x.org"\noauth = true\nheaders = {authorization = "x"}', f"'oauth' sends the header 'Authorization' itself: remove one of the two {AT}/a/headers"),
+        ('[imports.a]\ncommand = ["x"]\nread_roots = ["models"]', f"'models' in 'read_roots' must be an absolute path, or start with '~/' {AT}/a/read_roots"),
+        ('[imports.a]\ncommand = ["x"]\nread_roots = ["/m"]\nsandbox = false', f"'read_roots' has no effect without the sandbox: remove one of the two lines {AT}/a/read_roots"),
+        ('[imports.a]\ncommand = ["x"]\nenv = {A = 1}', f"'env' must be a list of names, or a table of texts {AT}/a/env"),
+        ('[imports.a]\ncommand = ["x"]\nenv = {A = "${B"}', f"the variable 'A' has '${{' without the name of a variable and '}}' {AT}/a/env/A"),
+        ('[imports.a]\ncommand = ["x"]\nstartup_timeout = 0', f"'startup_timeout' must be a number of seconds greater than 0 {AT}/a/startup_timeout"),
         ('[imports."../a"]\ntools = "a.json"', f"an import's name must be a letter followed by letters, digits, '_' or '-', not '../a' {AT}/..~1a"),
         ('[imports.a-b]\ntools = "x"\n[imports.A_b]\ntools = "y"', f"imports 'a-b' and 'A_b' both become A_B in Python; rename one {AT}/A_b"),
     ],

@@ -24,7 +24,7 @@ from tests.packs.service import Service, running_service
 from tests.projects import Project, run, run_on_terminal
 from toolkit import SecurityPolicy, ToolCall, ToolkitContext, create_agent_toolkit
 from toolkit.codegen import UntrustedImport, accept_configured, find_settings, refuse_untrusted, run_imports
-from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.imports.settings import ImportSettings, OAuthSettings
 from toolkit.codegen.imports.trust import describe_effect
 from toolkit.errors import SetupError
 
@@ -222,12 +222,24 @@ ASKS_AGAIN: dict[str, tuple[ImportSettings, ImportSettings]] = {
     "another header": (SERVICE, ImportSettings("x", openapi="a.yaml", headers={"Authorization": "Bearer ${OTHER}"})),
     "another text of a header": (SERVICE, ImportSettings("x", openapi="a.yaml", headers={"Authorization": "Basic ${TOKEN}"})),
     "another module": (ImportSettings("x", functions=("a",)), ImportSettings("x", functions=("b",))),
+    "a directory to read": (SERVER, ImportSettings("x", command=("npx", "server"), env=("A",), read_roots=("~/.ssh",))),
+    "another folder": (SERVER, ImportSettings("x", command=("npx", "server"), env=("A",), cwd="below")),
+    "values of variables": (SERVER, ImportSettings("x", command=("npx", "server"), env={"A": "${B}"})),
+    "another value": (
+        ImportSettings("x", command=("npx",), env={"A": "b"}), ImportSettings("x", command=("npx",), env={"A": "c"})
+    ),
+    "a login": (ImportSettings("x", url="https://a.org"), ImportSettings("x", url="https://a.org", oauth=OAuthSettings())),
+    "a login elsewhere": (
+        ImportSettings("x", url="https://a.org", oauth=OAuthSettings()),
+        ImportSettings("x", url="https://a.org", oauth=OAuthSettings(issuer="https://evil.org")),
+    ),
     "models instead": (ImportSettings("x", functions=("a",)), ImportSettings("x", models=("a",))),
 }  # fmt: skip
-NOT_SHOWN = {"the end of a long command", "another query", "another text of a header"}
+NOT_SHOWN = {"the end of a long command", "another query", "another text of a header", "another value"}
 ASKS_NOT = {
     "another prefix": ImportSettings("x", command=("npx", "server"), env=("A",), prefix="p_"),
     "another time limit": ImportSettings("x", command=("npx", "server"), env=("A",), timeout=1),
+    "another time limit for the start": ImportSettings("x", command=("npx", "server"), env=("A",), startup_timeout=1),
     "fewer tools": ImportSettings("x", command=("npx", "server"), env=("A",), without=("t",)),
 }
 

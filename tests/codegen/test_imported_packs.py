@@ -113,6 +113,21 @@ def test_packs_say_how_to_reach_what_runs_the_tools(tmp_path: Path) -> None:
     assert made.generate() == []
 
 
+def test_a_server_may_have_a_login_and_an_environment_of_its_own(tmp_path: Path) -> None:
+    own = {"read_roots": ["~/models"], "cwd": "below", "startup_timeout": 90, "env": {"LEVEL": "debug"}}
+    login = {"url": "https://x.org/mcp", "oauth": {"client_id": "it's me", "scope": "read"}}
+    web = {**mcp("look", prefix="", permissions=("network",)), "origin": {"kind": "mcp", "name": "web"}}
+    made = project(tmp_path, {"files": {**SERVER, **own}, "web": login}, {"files": mcp("read"), "web": web})
+    made.generate()
+    text = made.files()["imported.py"].decode()
+    assert "from toolkit.generated_support import McpOAuth, McpServer, McpTool, mcp_pack\n" in text
+    assert """oauth=McpOAuth(client_id="it's me", scope="read"),\n""" in text
+    for line in ('read_roots=("~/models",),', 'cwd="below",', "startup_timeout=90.0,", 'env={"LEVEL": "debug"},'):
+        assert f"        {line}\n" in text
+    loaded = run([sys.executable, "-c", "from acme.generated.imported import WEB; print(WEB.server.oauth)"], tmp_path)
+    assert loaded.stdout.startswith('McpOAuth(client_id="it\'s me"')
+
+
 def test_a_server_may_have_the_guarded_network(tmp_path: Path) -> None:
     tools = mcp("read", permissions=("execute", "network"))
     made = project(tmp_path, {"files": {**SERVER, "network": "guarded"}}, {"files": tools})

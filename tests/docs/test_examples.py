@@ -18,6 +18,7 @@ from tests.projects import REPOSITORY, Project, run
 
 README = (REPOSITORY / "README.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+ABOUT_SERVERS = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/mcp.md").read_text(), re.DOTALL)
 
 
 def modules() -> list[str]:
@@ -36,7 +37,7 @@ def test_docstrings_run(name: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("program", [program for program in PROGRAMS if "acme" not in program])
+@pytest.mark.parametrize("program", [program for program in PROGRAMS + ABOUT_SERVERS if "acme" not in program])
 def test_readme_programs_run(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     exec(compile(program, "README.md", "exec"), {"__name__": "readme"})

@@ -69,6 +69,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "toolkit/packs": (
         "toolkit.errors",
+        "toolkit.jsonschema",
         "toolkit.lazy_exports",
         "toolkit.wire",
         "toolkit.guard",
@@ -102,7 +103,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # `python -m toolkit.codegen` is the same command line
     "codegen/__main__.py": ("toolkit.cli",),
     # keeps what was confirmed in the private state directory
-    "codegen/imports/trust_records.py": ("toolkit.errors", "toolkit.runtime.context.state_directory"),
+    "codegen/imports/trust_records.py": ("toolkit.errors", "toolkit.runtime.context.private_records"),
     # shows values of the settings to a person
     "codegen/imports/trust.py": ("toolkit.codegen", "toolkit.errors", "toolkit.visible"),
     # reads what adapters read already
@@ -129,7 +130,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.guard.policy",
     ),
     # asks a live server, as the pack does that runs its tools
-    "codegen/imports/importers/mcp.py": ("toolkit.codegen", "toolkit.errors", "toolkit.guard", "toolkit.packs"),
+    "codegen/imports/importers/mcp.py": (
+        "toolkit.codegen",
+        "toolkit.errors",
+        "toolkit.guard",
+        "toolkit.packs",
+        "toolkit.runtime.context",
+    ),
     # runs in a process of its own, beside the code of a project
     "codegen/imports/importers/project_process.py": ("toolkit.errors",),
     "codegen/imports/importers/functions_reader.py": (
@@ -175,7 +182,7 @@ TOUCH_THE_SYSTEM = {
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context/toolkit_context.py",
     # the private state directory, and the audit log outside every root
-    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/stores/todos.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit/log.py",
+    "toolkit/runtime/context/state_directory.py", "toolkit/runtime/context/private_records.py", "toolkit/runtime/stores/todos.py", "toolkit/runtime/output/cache", "toolkit/runtime/audit/log.py",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
+from toolkit.cli.login import choose_browser
 from toolkit.cli.options import AsJson, ImportNames, Project, Trust
 from toolkit.cli.report import print_json, print_line, print_text, print_warning, report_errors, show_progress
 from toolkit.cli.trust import choose_decision
@@ -105,7 +106,9 @@ def _check_live(names: list[str], allow: AllowedChange | None, trust: bool, proj
     with report_errors(as_json, spec_mistakes=2):
         settings = find_settings(project)
         with show_progress("comparing") as progress:
-            found = find_live_changes(settings, names, progress, trust=choose_decision(trust, as_json))
+            found = find_live_changes(
+                settings, names, progress, trust=choose_decision(trust, as_json), open_url=choose_browser(as_json)
+            )
     allowed = CHANGE_KINDS[: CHANGE_KINDS.index(allow) + 1] if allow else ()
     refused = [item for item in found if item.change.kind not in allowed]
     if as_json:
@@ -132,13 +135,20 @@ def import_specs(
 
     The sources are the [tool.toolkit.imports.*] tables in pyproject.toml. If one of them fails, nothing is written.
     What they run or reach must be confirmed once on this machine, and again after each change.
+    A server with 'oauth' asks you to log in once, in the browser; after that the stored token is used.
     """
     from toolkit.codegen import find_settings, run_imports
 
     with report_errors(as_json):
         settings = find_settings(project)
         with show_progress("importing") as progress:
-            reports = run_imports(settings, names or (), progress, trust=choose_decision(trust, as_json))
+            reports = run_imports(
+                settings,
+                names or (),
+                progress,
+                trust=choose_decision(trust, as_json),
+                open_url=choose_browser(as_json),
+            )
     if as_json:
         print_json([asdict(report) for report in reports])
         return

@@ -7,15 +7,24 @@ read-only: listing tools must not change anything.
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import shutil
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.errors import SetupError, ToolkitError, ToolTimeout, nearest
 from toolkit.guard.net.network import Network
 from toolkit.guard.process.guard import ProcessGuard
-from toolkit.packs.mcp.pack import McpServer
+from toolkit.packs.mcp.server import TOKEN_RECORDS, McpOAuth, McpServer
+from toolkit.runtime.context.mcp_callbacks import McpCallbacks, OpenUrl
+from toolkit.runtime.context.private_records import PrivateRecords
+
+if TYPE_CHECKING:
+    from toolkit.packs.mcp.listing import ToolListing
 
 _KEPT: Final = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 # Keys that a wrapper may have besides its one property. Any other key would mean that it is more than a wrapper.
@@ -24,6 +33,7 @@ _OF_A_WRAPPER: Final = frozenset(
     | {"additionalProperties", "x-fastmcp-wrap-result"}
 )
 
+_MAX_LINE: Final = 4096
 _IT_RAN: Final = ("SERVER_NOT_READY", "SERVER_DIED", "REMOTE")
 _WHERE_PROGRAMS_ARE: Final = (
     "; the sandbox has the system's programs, those next to this Python and the project's folder:"
@@ -31,37 +41,47 @@ _WHERE_PROGRAMS_ARE: Final = (
 )
 
 
-def import_mcp(settings: ImportSettings, root: Path) -> ImportResult:
-    """Every tool that the server lists, in its order."""
+def import_mcp(settings: ImportSettings, root: Path, open_url: OpenUrl | None = None) -> ImportResult:
+    """Every tool that the server lists, in its order. ``open_url`` shows the page of a login to a person."""
     server = McpServer(
         name=settings.name,
         command=settings.command,
         url=settings.url,
         env=settings.env,
         headers=settings.headers,
+        oauth=None if settings.oauth is None else McpOAuth(**asdict(settings.oauth)),
         sandbox=settings.sandbox,
         network=settings.network,
+        read_roots=settings.read_roots,
+        cwd=settings.cwd,
         timeout=settings.timeout,
+        startup_timeout=settings.startup_timeout,
     )
     try:
-        identity, tools = asyncio.run(_list_tools(server, root))
+        listing = asyncio.run(_list_tools(server, root, open_url))
     except ToolkitError as error:
         raise SetupError(f"{error.message}{_suggest_fix(settings, error)} @ {settings.pointer}") from None
     except ImportError as error:
         raise SetupError(
             f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]' @ {settings.pointer}"
         ) from None
-    origin = {"server": identity} if identity else {}
-    return ImportResult(origin, [convert_tool(tool, settings.permissions) for tool in tools])
+    origin = {"server": dict(listing.identity)} if listing.identity else {}
+    notes = tuple(
+        f"{name!r} is left out, as the protocol demands: its x-mcp-header is invalid ({reason})"
+        for name, reason in listing.dropped.items()
+    )
+    return ImportResult(origin, [convert_tool(tool, settings.permissions) for tool in listing.tools], notes)
 
 
-async def _list_tools(server: McpServer, root: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
+async def _list_tools(server: McpServer, root: Path, open_url: OpenUrl | None) -> ToolListing:
     from toolkit.packs.mcp.connection import McpConnection, ServerAccess
 
+    callbacks = None if open_url is None else McpCallbacks(open_url=open_url)
+    tokens = PrivateRecords(TOKEN_RECORDS, [str(root)]) if server.oauth is not None else None
     with ProcessGuard(str(root), mode="read-only") as guard:
         connection = McpConnection(server)
         try:
-            return await connection.list_tools(ServerAccess(guard, Network()))
+            return await connection.list_tools(ServerAccess(guard, Network(), callbacks, tokens))
         finally:
             await connection.close()
 
@@ -71,6 +91,8 @@ def _suggest_fix(settings: ImportSettings, error: ToolkitError) -> str:
     if not settings.command:
         return ""
     reason = error.details.get("reason")
+    if reason in ("COMMAND_NOT_FOUND", "NOT_EXECUTABLE") and settings.sandbox and (line := _line_to_add(settings)):
+        return f"; in the settings: {line}"
     if reason == "COMMAND_NOT_FOUND":
         names = error.details.get("near")
         near = nearest(settings.command[0], names) if isinstance(names, list) else ""
@@ -85,6 +107,22 @@ def _suggest_fix(settings: ImportSettings, error: ToolkitError) -> str:
     waits = reason == "SERVER_NOT_READY"
     hint = "; a program that is downloaded on start (npx, uvx) needs network = true" if waits else ""
     return f"; it ran in the project's folder, in the sandbox: read-only, without the network{hint}"
+
+
+def _line_to_add(settings: ImportSettings) -> str | None:
+    """The line of the settings that lets the sandbox see a program of this machine."""
+    name = settings.command[0]
+    program = shutil.which(name) if "/" not in name else os.path.expanduser(name)
+    if program is None or not os.path.isabs(program) or not os.path.exists(program):
+        return None
+    if "/" not in name:  # its environment is found from there
+        return f"command = {json.dumps([program, *settings.command[1:]])}"
+    with open(program, "rb") as file:
+        line = file.readline(_MAX_LINE)
+    words = line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
+    folders = [os.path.dirname(os.path.realpath(place)) for place in (program, *words[:1])]
+    missing = [folder for folder in folders if not folder.startswith(("/usr/", "/bin/"))]
+    return f"read_roots = {json.dumps(list(dict.fromkeys(missing)))}" if missing else None
 
 
 def convert_tool(tool: dict[str, Any], permissions: tuple[str, ...]) -> dict[str, Any]:

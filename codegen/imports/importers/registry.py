@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -13,6 +14,9 @@ from toolkit.codegen.imports.settings import ImportKind, ImportSettings
 Importer: TypeAlias = Callable[[ImportSettings, Path], ImportResult]
 """Takes the settings of one import and the project's folder, returns the tools. Raises ``SetupError``."""
 
+OpenUrl: TypeAlias = Callable[[str], object]
+"""Shows an address to the person, or opens it in a browser, and returns at once."""
+
 IMPORTERS: Final[Mapping[ImportKind, str]] = {
     "mcp": "toolkit.codegen.imports.importers.mcp:import_mcp",
     "openapi": "toolkit.codegen.imports.importers.openapi.importer:import_openapi",
@@ -22,7 +26,8 @@ IMPORTERS: Final[Mapping[ImportKind, str]] = {
 }
 
 
-def load_importer(kind: ImportKind) -> Importer:
+def load_importer(kind: ImportKind, open_url: OpenUrl | None = None) -> Importer:
+    """The importer of this kind; ``open_url`` is for servers that need a login."""
     module, _, name = IMPORTERS[kind].partition(":")
-    found: Importer = getattr(import_module(module), name)
-    return found
+    found: Callable[..., ImportResult] = getattr(import_module(module), name)
+    return partial(found, open_url=open_url) if kind == "mcp" else found

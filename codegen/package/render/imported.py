@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from toolkit.codegen.imports.freshness import service_url
-from toolkit.codegen.imports.settings import ImportSettings
+from toolkit.codegen.imports.settings import ImportSettings, OAuthSettings
 from toolkit.codegen.package.render.literal import literal
 from toolkit.codegen.package.render.modules import RUN_BY_US, header, origin_kind
 from toolkit.codegen.package.rows import Row
@@ -36,6 +36,7 @@ def render_imported(imports: Iterable[ImportSettings], rows: Sequence[Row]) -> s
         return None
     kinds = {item.kind for item in imports}
     used = [name for kind, names in _SUPPORT.items() if kind in kinds for name in names]
+    used += ["McpOAuth"] if any(item.oauth is not None for item in imports) else []
     packs = "\n".join(_pack(item, [row for row in rows if _belongs_to(row, item)]) for item in imports)
     return f"""{header("Packs for imported tools; commands and addresses come from the settings.")}
 from typing import Final
@@ -63,11 +64,28 @@ def _pack(item: ImportSettings, rows: Sequence[Row]) -> str:
 
 
 def _server(item: ImportSettings) -> str:
+    how: dict[str, object]
     if item.command:
-        how = {"command": item.command, "env": item.env, "sandbox": item.sandbox, "network": item.network}
+        env = dict(item.env) if isinstance(item.env, Mapping) else item.env
+        how = {"command": item.command, "env": env, "sandbox": item.sandbox, "network": item.network}
+        how |= {"read_roots": item.read_roots} if item.read_roots else {}
+        how |= {"cwd": item.cwd} if item.cwd != "." else {}
     else:
         how = {"url": item.url, "headers": dict(item.headers)}
-    return _call("McpServer", {"name": item.name, **how, "timeout": item.timeout})
+        how |= {"oauth": _Source(_login(item.oauth))} if item.oauth is not None else {}
+    how |= {"timeout": item.timeout}
+    how |= {"startup_timeout": item.startup_timeout} if item.startup_timeout is not None else {}
+    return _call("McpServer", {"name": item.name, **how})
+
+
+def _login(oauth: OAuthSettings) -> str:
+    return f"McpOAuth({', '.join(f'{name}={literal(value)}' for name, value in oauth.given().items())})"
+
+
+class _Source(str):
+    """Python source, to be written as it is."""
+
+    __slots__ = ()
 
 
 def _tool(row: Row) -> str:
@@ -91,5 +109,6 @@ def _output(row: Row) -> str:
 
 def _call(name: str, values: dict[str, object], indent: str = "    ") -> str:
     """A call with one keyword per line. The keywords of a request were checked when its spec was read."""
-    lines = "".join(f"{indent}    {key}={literal(value)},\n" for key, value in values.items())
+    sources = {key: value if isinstance(value, _Source) else literal(value) for key, value in values.items()}
+    lines = "".join(f"{indent}    {key}={source},\n" for key, source in sources.items())
     return f"{name}(\n{lines}{indent})"

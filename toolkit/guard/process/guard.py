@@ -45,6 +45,7 @@ from toolkit.guard.process.kernel.tier import Tier, TierChoice, pick_tier
 from toolkit.guard.process.limits import CommandLimits, EndedBy
 from toolkit.guard.process.long_process import LongProcess
 from toolkit.guard.process.output import HeadTail, Sink, read_until_exit
+from toolkit.guard.process.program_roots import expand_home, find_environment
 from toolkit.guard.process.sandbox import Sandbox, real_root, stdin_from_pipe
 
 if TYPE_CHECKING:
@@ -269,6 +270,7 @@ class ProcessGuard:
         env: Mapping[str, str] = {},
         network: CommandNetwork = "none",
         sandbox: bool = True,
+        read_roots: Sequence[str] = (),
     ) -> LongProcess:
         """Start a program that runs until it is closed, such as a server that its caller talks to over pipes.
 
@@ -276,12 +278,18 @@ class ProcessGuard:
         that neither its time nor the bytes it writes to disk are limited. A program that cannot be run is
         noticed only after a moment; ``LongProcess.outcome`` then raises the reason.
 
+        ``read_roots`` are directories that it reads besides those of this guard. The environment of a program that is
+        named by its absolute path (a venv, a prefix of Node) is found without them; see ``program_roots.py``. In both,
+        and in ``argv[0]``, ``~/`` is the home of this user.
+
         ``sandbox=False`` runs it without a sandbox, whatever tier this guard has: for programs that a person chose by
         name. Its file must not be where commands can write, or a command could choose what runs outside.
         """
         self._check()
+        argv = [expand_home(argv[0]), *argv[1:]] if argv else argv
         with contextlib.ExitStack() as stack:
-            request = self._prepare_request(stack, argv, cwd, env, network, sandbox=sandbox)
+            view, argv = self._reading(stack, argv, read_roots) if sandbox else (self, argv)
+            request = view._prepare_request(stack, argv, cwd, env, network, sandbox=sandbox)
             request = dataclasses.replace(request, until_closed=True)
             if not sandbox:
                 self._sandbox.refuse_writable_program(request)
@@ -292,7 +300,7 @@ class ProcessGuard:
             pipe = os.pipe()
             try:
                 command, stdout, stderr = stack.enter_context(
-                    self._sandbox.start(
+                    view._sandbox.start(
                         request, stdin_from_pipe(pipe), unsandboxed=unsandboxed, start_proxy=start_proxy
                     )
                 )
@@ -301,6 +309,24 @@ class ProcessGuard:
                 raise
             program = LongProcess(command, pipe[1], stdout, stderr, stack.pop_all(), sandboxed=not unsandboxed)
         return program.register_in(self._programs)
+
+    def _reading(
+        self, stack: contextlib.ExitStack, argv: Sequence[str], read_roots: Sequence[str]
+    ) -> tuple[ProcessGuard, Sequence[str]]:
+        """A view whose commands also read these directories and the environment of the program, and the command for it.
+
+        It is ended with ``stack``.
+        """
+        roots, path = [expand_home(root) for root in read_roots], list[str]()
+        if argv and os.path.isabs(argv[0]):
+            found = find_environment(argv[0], self._sandbox.places_of_tools)
+            roots, path, argv = [*roots, *found.roots], found.path, [found.program, *argv[1:]]
+        if not roots:
+            return self, argv
+        view = copy.copy(self)
+        view._sandbox = self._sandbox.reading(roots, path)
+        stack.callback(view._sandbox.close)
+        return view, argv
 
     def accept_changes(self) -> contextlib.AbstractContextManager[Accept]:
         """For a change of files that ``keep`` covers, by somebody who may: ``with guard.accept_changes() as accept: ...``.

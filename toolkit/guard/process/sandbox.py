@@ -4,6 +4,7 @@ agent's process."""
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import os
@@ -89,6 +90,32 @@ class Sandbox:
         self._lock = threading.Lock()
         self._closed = False
         self._server: ForkServerClient | None = None
+        self._owns_review = True
+
+    @property
+    def places_of_tools(self) -> list[str]:
+        """The real paths of the workspace and of where else commands may write. Also if this sandbox may write nothing:
+        another one may have written there before."""
+        return [self.workspace, *self._setup.roots.write]
+
+    def reading(self, roots: Sequence[str], path: Sequence[str]) -> Sandbox:
+        """A sandbox of the same workspace whose commands also read ``roots``, and find programs in ``path`` first.
+
+        It has a fork server of its own, and is closed on its own.
+        """
+        known = self._setup.roots
+        # Also as it is written: links inside may lead through links.
+        extra = [path for root in roots for path in (real_root("read_roots", root), os.path.abspath(root))]
+        made = copy.copy(self)
+        made._setup = dataclasses.replace(
+            self._setup, roots=dataclasses.replace(known, read={**known.read, **identities(extra)})
+        )
+        made.path = ":".join([*path, self.path])
+        made._fd = os.dup(self._fd)
+        made._lock = threading.Lock()
+        made._server = None
+        made._owns_review = False
+        return made
 
     @contextlib.contextmanager
     def home_and_tmp(self, *, unsandboxed: bool) -> Iterator[tuple[str, str]]:
@@ -190,7 +217,8 @@ class Sandbox:
             os.close(self._fd)
             if self._server is not None:
                 self._server.close()
-        self._review.close()
+        if self._owns_review:
+            self._review.close()
 
     def _start_sandboxed(self, request: CommandRequest, stdio: Sequence[int]) -> CommandHandle:
         with self._lock:

@@ -19,23 +19,35 @@ session. Nothing starts one on its own, and calls that come at the same time sha
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from mcp import MCPError
 from mcp_types import (
+    HEADER_MISMATCH,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
     InputRequiredResult,
+    InputResponses,
     ListToolsRequest,
     PaginatedRequestParams,
+    Request,
 )
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
 
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
-from toolkit.packs.mcp.session import McpSession, ServerAccess, SessionExpired
+from toolkit.packs.mcp.listing import (
+    PageT,
+    ToolListing,
+    ToolPage,
+    collect_tools,
+    find_invalid_headers,
+    read_pages,
+)
+from toolkit.packs.mcp.session import McpSession, ServerAccess, SessionExpired, learn_headers
 from toolkit.runtime.context.progress import logger
 from toolkit.runtime.workers import LoopThread, Workers
 
@@ -43,17 +55,12 @@ if TYPE_CHECKING:
     from mcp import ClientSession
     from mcp.shared.dispatcher import ProgressFnT
 
-    from toolkit.packs.mcp.pack import McpServer
+    from toolkit.packs.mcp.server import McpServer
 
 __all__ = ["McpConnection", "ServerAccess"]
 
 T = TypeVar("T")
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
-
-MAX_PAGES: Final = 1000
-MAX_TOOLS: Final = 10_000
-MAX_TOOL_BYTES: Final = 64 << 20
-"""Bounds of a server's list of tools, all pages together."""
 
 _WRITE_SECONDS: Final = 2.0
 """Seconds that sending a request, or its cancellation, may take in addition to the time for its answer."""
@@ -61,14 +68,17 @@ _WRITE_SECONDS: Final = 2.0
 _MAX_PENDING_PROGRESS: Final = 1000
 _MAX_PROGRESS_TEXT: Final = 2000
 
-_ANSWER: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
+_MAX_INPUT_ROUNDS: Final = 10
+"""How often a server may ask for input before it answers a call."""
 
+_CALLED: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 
-class _ToolPage(BaseModel):
-    """One page of tools, each as the server describes it."""
+AnyRequest: TypeAlias = Request[Any, Any]
+MakeRequest: TypeAlias = Callable[[InputResponses | None, str | None], AnyRequest]
+"""Makes a request from the answers to what the server asked for, and the state it wants to see again."""
 
-    tools: list[dict[str, Any]]
-    nextCursor: str | None = None
+Send: TypeAlias = "Callable[[McpSession, ClientSession, float | None], Awaitable[T]]"
+"""Sends a request over a session; the last argument is the client's own time limit."""
 
 
 class McpConnection:
@@ -95,22 +105,67 @@ class McpConnection:
 
         ``on_progress`` is called in the caller's loop.
         """
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
         forward = None if on_progress is None else _forward_progress(on_progress, asyncio.get_running_loop())
 
-        async def send(session: ClientSession) -> CallToolResult | InputRequiredResult:
-            return await session.send_request(
-                request, _ANSWER, request_read_timeout_seconds=timeout, progress_callback=forward
+        def make_request(answers: InputResponses | None, state: str | None) -> CallToolRequest:
+            params = CallToolRequestParams(
+                name=tool, arguments=dict(arguments), input_responses=answers, request_state=state
+            )
+            return CallToolRequest(params=params)
+
+        return await self.request(make_request, _CALLED, access, timeout=timeout, on_progress=forward)
+
+    async def request(
+        self,
+        make_request: MakeRequest,
+        answer: TypeAdapter[T | InputRequiredResult],
+        access: ServerAccess,
+        *,
+        timeout: float,
+        on_progress: ProgressFnT | None = None,
+    ) -> T:
+        """The server's answer to a request; what it asks for before it answers goes to the functions of the context."""
+        caller = asyncio.get_running_loop()
+
+        async def send(session: McpSession, client: ClientSession, limit: float | None) -> T:
+            answers: InputResponses | None = None
+            state: str | None = None
+            for attempt in range(_MAX_INPUT_ROUNDS):
+                request = make_request(answers, state)
+                found: T | InputRequiredResult = await client.send_request(  # type: ignore[type-var]  # takes adapters
+                    request, answer, limit, progress_callback=on_progress
+                )
+                if not isinstance(found, InputRequiredResult):
+                    return found
+                if not found.input_requests:  # it only wants to be asked again
+                    await asyncio.sleep(min(0.05 * 2**attempt, 0.25))
+                answers, state = await session.questions.answer_all(client, found), found.request_state
+            raise self._remote_error(f"asked for input {_MAX_INPUT_ROUNDS} times without an answer to the call")
+
+        return await self._run_in_loop(self._request(send, access, timeout, caller))
+
+    async def list_tools(self, access: ServerAccess) -> ToolListing:
+        """Name and version of the server, and the tools that may be offered, as it describes them."""
+        pages = self.list_pages(ListToolsRequest, ToolPage, "tools", access)
+        tools = await collect_tools(pages, self._server.name)
+        identity, version = await self._run_in_loop(self._describe_server(access))
+        # Over stdio there are no headers, so that the mark has no meaning.
+        is_modern = bool(self._server.url) and version in MODERN_PROTOCOL_VERSIONS
+        dropped = find_invalid_headers(tools) if is_modern else {}
+        return ToolListing(identity, [tool for tool in tools if tool.get("name", "") not in dropped], dropped)
+
+    def list_pages(
+        self, request: Callable[..., AnyRequest], page: type[PageT], what: str, access: ServerAccess
+    ) -> AsyncIterator[PageT]:
+        """The pages of a list that the server has; ``what`` is in it."""
+        answer: TypeAdapter[PageT | InputRequiredResult] = TypeAdapter(page)
+
+        async def read(params: PaginatedRequestParams) -> PageT:
+            return await self.request(
+                lambda _, __: request(params=params), answer, access, timeout=self._server.timeout
             )
 
-        result = await self._run_in_loop(self._request(send, access, timeout))
-        if isinstance(result, InputRequiredResult):
-            raise self._remote_error("asks for input during a call, which is not supported")
-        return result
-
-    async def list_tools(self, access: ServerAccess) -> tuple[dict[str, str], list[dict[str, Any]]]:
-        """Name and version of the server, and all of its tools, as it describes them."""
-        return await self._run_in_loop(self._list_tools(access))
+        return read_pages(read, self._server.name, what)
 
     def without_secrets(self, text: str) -> str:
         """The text without the secret values that the server was given."""
@@ -139,20 +194,27 @@ class McpConnection:
 
     # -- from here on in the loop of this connection -------------------------------------------------------------------
 
-    async def _request(self, send: Callable[[ClientSession], Awaitable[T]], access: ServerAccess, timeout: float) -> T:
-        """Send a request to the current session; once more if the server has forgotten that session."""
+    async def _request(
+        self, send: Send[T], access: ServerAccess, timeout: float, caller: asyncio.AbstractEventLoop
+    ) -> T:
+        """Send a request to the current session; once more if the server refused it unread: it has forgotten that session,
+        or wants other headers."""
         for attempt in (1, 2):
             session = await self._current_session(access)
             client = await session.wait_until_ready()
+            questions = session.questions
+            # The client's own limit does not stand still while a person is asked.
+            limit = None if questions.may_take_long else timeout
             try:
-                async with asyncio.timeout(timeout + _WRITE_SECONDS):
-                    return await send(client)
-            except TimeoutError:
-                session.retire()
-                message = f"the MCP server {self._server.name!r} does not read its input"
-                raise ToolTimeout(message, details={"abandoned": False}) from None
+                with questions.during_call(caller), questions.limits.limit(timeout + _WRITE_SECONDS):
+                    return await send(session, client, limit)
+                raise self._explain_silence(session, has_own_limit=limit is None)
             except (MCPError, ValidationError, RuntimeError) as error:
                 explained = await session.explain_error(error)
+                if attempt == 1 and self._wants_other_headers(error):
+                    with questions.limits.limit(timeout), suppress(MCPError, ValidationError):
+                        await learn_headers(client)
+                    continue
             if not isinstance(explained, SessionExpired):
                 raise explained from None
             session.retire()
@@ -173,33 +235,22 @@ class McpConnection:
                 self._session = McpSession(self._server, access, self._workers)
             return self._session
 
-    async def _list_tools(self, access: ServerAccess) -> tuple[dict[str, str], list[dict[str, Any]]]:
-        tools: list[dict[str, Any]] = []
-        seen: set[str] = set()
-        cursor: str | None = None
-        size = 0
-        for _ in range(MAX_PAGES):
-            request = ListToolsRequest(params=PaginatedRequestParams(cursor=cursor))
+    def _wants_other_headers(self, error: Exception) -> bool:
+        """Whether the server refused a request unread, because its tools want other headers than they did."""
+        return bool(self._server.url) and isinstance(error, MCPError) and error.code == HEADER_MISMATCH
 
-            async def send(session: ClientSession, request: ListToolsRequest = request) -> _ToolPage:
-                return await session.send_request(request, _ToolPage, self._server.timeout)
+    def _explain_silence(self, session: McpSession, *, has_own_limit: bool) -> ToolTimeout:
+        name = f"the MCP server {self._server.name!r}"
+        if has_own_limit:
+            return ToolTimeout(f"{name} did not answer in time", details={"abandoned": False})
+        session.retire()
+        return ToolTimeout(f"{name} does not read its input", details={"abandoned": False})
 
-            page = await self._request(send, access, self._server.timeout)
-            tools += page.tools
-            size += len(json.dumps(page.tools))
-            if len(tools) > MAX_TOOLS or size > MAX_TOOL_BYTES:
-                raise self._remote_error(f"lists more than {MAX_TOOLS} tools, or {MAX_TOOL_BYTES >> 20} MiB of them")
-            cursor = page.nextCursor
-            if cursor is None:
-                return await self._identity(access), tools
-            if cursor in seen:
-                raise self._remote_error("sends the same page of its tools again and again")
-            seen.add(cursor)
-        raise self._remote_error(f"has more than {MAX_PAGES} pages of tools")
-
-    async def _identity(self, access: ServerAccess) -> dict[str, str]:
-        info = (await (await self._current_session(access)).wait_until_ready()).server_info
-        return {} if info is None else {"name": info.name, "version": info.version}
+    async def _describe_server(self, access: ServerAccess) -> tuple[dict[str, str], str | None]:
+        """Its name and version, and the version of the protocol that is spoken."""
+        client = await (await self._current_session(access)).wait_until_ready()
+        info = client.server_info
+        return {} if info is None else {"name": info.name, "version": info.version}, client.protocol_version
 
     async def _close_session(self) -> None:
         if self._session is not None:

@@ -15,7 +15,7 @@ from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 if TYPE_CHECKING:
-    from mcp_types import BlobResourceContents, CallToolResult, TextResourceContents
+    from mcp_types import BlobResourceContents, CallToolResult, SamplingMessageContentBlock, TextResourceContents
     from mcp_types import ContentBlock as McpBlock
 
     from toolkit.packs.mcp.pack import McpTool
@@ -89,7 +89,23 @@ def _repeats(text: str, *values: object) -> bool:
         return False
 
 
-def _media_blocks(content: Iterable[McpBlock]) -> Iterable[ContentBlock]:
+def read_blocks(content: Iterable[McpBlock | SamplingMessageContentBlock]) -> list[ContentBlock]:
+    """All blocks in their order, texts as well."""
+    found: list[ContentBlock] = []
+    for block in content:
+        if block.type == "text":
+            found.append(ContentBlock("text", text=block.text))
+        else:
+            found += _media_blocks([block])
+    return found
+
+
+def read_resource_contents(contents: Iterable[TextResourceContents | BlobResourceContents]) -> tuple[ContentBlock, ...]:
+    """What is in a resource: texts as they are, everything else as media."""
+    return tuple(_resource_block(item) for item in contents)
+
+
+def _media_blocks(content: Iterable[Any]) -> Iterable[ContentBlock]:
     for block in content:
         if block.type in ("image", "audio"):
             yield ContentBlock(block.type, block.mime_type, data=block.data)
@@ -108,8 +124,15 @@ def _link_block(link: Any) -> ContentBlock:
 
 
 def _embedded_block(resource: TextResourceContents | BlobResourceContents) -> ContentBlock:
+    block = _resource_block(resource)
+    if block.text is None:
+        return block
+    return ContentBlock("text", block.media_type, text=f"[resource {resource.uri}]\n{block.text}")
+
+
+def _resource_block(resource: TextResourceContents | BlobResourceContents) -> ContentBlock:
     kind = resource.mime_type
     text = getattr(resource, "text", None)
     if text is not None:
-        return ContentBlock("text", kind, text=f"[resource {resource.uri}]\n{text}")
+        return ContentBlock("text", kind, text=text)
     return ContentBlock(block_type(kind or ""), kind, data=getattr(resource, "blob", ""))

@@ -2,32 +2,43 @@
 
 Promise: the client gets the answers, the requests, and the notifications that have a use here: well-formed progress, and
 cancellations. Everything else is dropped: log messages, changes of lists, unknown methods, progress that is malformed or
-not a finite number.
+not a finite number. Questions that nobody answers (elicitation, sampling) get a refusal in our words.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from toolkit.packs.mcp.server_log import ServerLog
 
 if TYPE_CHECKING:
     import contextvars
 
-    from mcp.client._transport import ReadStream
+    from mcp.client._transport import ReadStream, WriteStream
 
 
 class IncomingStream:
     """The stream of a server's messages, without those that are dropped."""
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], log: ServerLog) -> None:
+    def __init__(
+        self,
+        stream: ReadStream[SessionMessage | Exception],
+        outgoing: WriteStream[SessionMessage],
+        log: ServerLog,
+        refusal: Callable[[str], str | None],
+    ) -> None:
         self._stream = stream
+        self._outgoing = outgoing
         self._log = log
+        self._refusal = refusal
+        self.assumes_complete = False
+        """Whether an answer that does not say what it is counts as complete, as newer revisions of the protocol demand."""
 
     @property
     def last_context(self) -> contextvars.Context | None:
@@ -40,8 +51,16 @@ class IncomingStream:
             item = await self._stream.receive()
             if isinstance(item, Exception):
                 self._log.warn(f"a message that cannot be read is ignored ({type(item).__name__})")
+            elif isinstance(item.message, JSONRPCRequest) and (words := self._refusal(item.message.method)):
+                await self._refuse(item.message, words)
             elif not isinstance(item.message, JSONRPCNotification) or self._is_useful(item.message):
+                if self.assumes_complete and isinstance(item.message, JSONRPCResponse):
+                    item.message.result.setdefault("resultType", "complete")
                 return item
+
+    async def _refuse(self, request: JSONRPCRequest, words: str) -> None:
+        error = ErrorData(code=INVALID_REQUEST, message=words)
+        await self._outgoing.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=request.id, error=error)))
 
     def _is_useful(self, message: JSONRPCNotification) -> bool:
         if message.method == "notifications/progress":

@@ -15,75 +15,24 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
 
-from toolkit.errors import SetupError, ToolFailed, ToolkitError
-from toolkit.guard.net.hosts import Url
-from toolkit.guard.permission import CommandNetwork
+from toolkit.errors import ToolFailed
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.key import DependencyKey
+from toolkit.packs.mcp.server import TOKEN_RECORDS, McpServer
 from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.pack import Pack
 from toolkit.runtime.catalog.tool import NO_SANDBOX
 from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
+    from toolkit.packs.mcp.client import McpClient
     from toolkit.packs.mcp.connection import McpConnection
     from toolkit.packs.mcp.session import ServerAccess
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpServer:
-    """How a server is reached: by the command that starts it, or by its URL.
-
-    :param name: its name in errors.
-    :param command: program and arguments, for a server over stdio; started in the workspace.
-    :param url: for a server over HTTP.
-    :param env: names of environment variables that are passed to the command.
-    :param headers: sent with every request; ``${NAME}`` stands for the environment variable of that name.
-    :param sandbox: False runs the command without a sandbox; the audit log then says so for every call.
-    :param network: True gives the command the network of this machine, ``"guarded"`` what the context's ``Network`` allows.
-    :param timeout: seconds that one call, or the start of the server, may take.
-
-    >>> McpServer(name="files", command=("mcp-server-filesystem", ".")).sandbox
-    True
-    """
-
-    name: str
-    command: tuple[str, ...] = ()
-    url: str = ""
-    env: tuple[str, ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
-    sandbox: bool = True
-    network: bool | Literal["guarded"] = False
-    timeout: float = 60.0
-
-    def __post_init__(self) -> None:
-        if bool(self.command) == bool(self.url):
-            raise SetupError(f"the MCP server {self.name!r} needs a command or a url, not both")
-        if isinstance(self.command, str) or isinstance(self.env, str):
-            raise SetupError(f"'command' and 'env' of the MCP server {self.name!r} must be lists of strings")
-        if self.network not in (True, False, "guarded") or (self.network == "guarded" and not self.sandbox):
-            raise SetupError(
-                f"'network' of the MCP server {self.name!r} must be True, False or 'guarded', which needs the sandbox"
-            )
-        if not self.timeout > 0:
-            raise SetupError(f"the timeout of the MCP server {self.name!r} must be a number of seconds greater than 0")
-        if self.url:
-            try:
-                Url.parse(self.url)
-            except ToolkitError as error:
-                raise SetupError(f"the url of the MCP server {self.name!r}: {error.message}") from None
-
-    @property
-    def command_network(self) -> CommandNetwork:
-        """What its command reaches."""
-        if self.network == "guarded":
-            return "guarded"
-        return "host" if self.network else "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +45,46 @@ class McpTool:
     wraps_result: bool = False
 
 
-def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> Pack:
+class McpPack(Pack):
+    """The handlers of a server's tools; ``client`` reads its resources and prompts."""
+
+    def __init__(self, server: McpServer, tools: Mapping[str, McpTool]) -> None:
+        self.server: Final = server
+        self._key: Final[DependencyKey[McpConnection]] = DependencyKey(
+            f"mcp server {server.name}", self._connect, lifetime="run"
+        )
+        super().__init__({name: _Handler(server, tool, self._key).as_parts() for name, tool in tools.items()})
+
+    async def client(self, ctx: ToolContext) -> McpClient:
+        """The server's resources and prompts, over the connection that its tools use.
+
+        ``ctx`` must have the permission that the server's tools have: ``execute`` or ``network``.
+
+        >>> async def read_manual(args: BaseModel, ctx: ToolContext) -> str:
+        ...     client = await FILES.client(ctx)
+        ...     blocks = await client.read_resource("docs://manual")
+        ...     return "".join(block.text or "" for block in blocks)
+        >>> FILES = mcp_pack(McpServer(name="files", command=("mcp-server-filesystem", ".")), {})
+        """
+        connection = await ctx.resolve_async(self._key)
+        from toolkit.packs.mcp.client import McpClient
+
+        return McpClient(self.server, connection, server_access(self.server, ctx))
+
+    async def _connect(self) -> AsyncIterator[McpConnection]:
+        try:
+            from toolkit.packs.mcp.connection import McpConnection
+        except ImportError as error:
+            message = f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]'"
+            raise ToolFailed("NOT_CONFIGURED", message) from None
+        connection = McpConnection(self.server)
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+
+def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> McpPack:
     """The handlers of a server's tools, by the names they have in the toolkit.
 
     >>> files = McpServer(name="files", command=("mcp-server-filesystem", "."))
@@ -104,21 +92,17 @@ def mcp_pack(server: McpServer, tools: Mapping[str, McpTool]) -> Pack:
     >>> list(pack.handlers)
     ['fs_read']
     """
+    return McpPack(server, tools)
 
-    async def connect() -> AsyncIterator[McpConnection]:
-        try:
-            from toolkit.packs.mcp.connection import McpConnection
-        except ImportError as error:
-            message = f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]'"
-            raise ToolFailed("NOT_CONFIGURED", message) from None
-        connection = McpConnection(server)
-        try:
-            yield connection
-        finally:
-            await connection.close()
 
-    key: DependencyKey[McpConnection] = DependencyKey(f"mcp server {server.name}", connect, lifetime="run")
-    return Pack({name: _Handler(server, tool, key).as_parts() for name, tool in tools.items()})
+def server_access(server: McpServer, ctx: ToolContext) -> ServerAccess:
+    """What the context of a call allows. The server outlives the call that starts it, so that call's check is left out."""
+    from toolkit.packs.mcp.session import ServerAccess
+
+    network = ctx.net.network if server.url or server.network else None
+    process = ctx.process.with_check(_never_stop) if server.command else None
+    tokens = ctx.user_records(TOKEN_RECORDS) if server.oauth is not None else None
+    return ServerAccess(process, network, ctx.mcp, tokens)
 
 
 class _Handler:
@@ -144,20 +128,11 @@ class _Handler:
         result = await connection.call(
             self._tool.name,
             arguments,
-            self._access(ctx),
+            server_access(self._server, ctx),
             timeout=self._server.timeout if left is None else min(left, self._server.timeout),
             on_progress=_progress_reporter(ctx) if ctx.watched else None,
         )
         return read_output(result, self._tool, self._output_model(), ctx, connection.without_secrets)
-
-    def _access(self, ctx: ToolContext) -> ServerAccess:
-        """What the tool's context allows. The server outlives the call that starts it, so that call's check is left out."""
-        from toolkit.packs.mcp.session import ServerAccess
-
-        network = ctx.net.network if self._server.url or self._server.network else None
-        if not self._server.command:
-            return ServerAccess(network=network)
-        return ServerAccess(ctx.process.with_check(_never_stop), network)
 
     def _output_model(self) -> type[BaseModel]:
         module, _, name = self._tool.output.partition(":")

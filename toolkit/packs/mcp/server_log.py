@@ -24,6 +24,8 @@ MAX_LINES: Final = 10
 _MAX_TEXT: Final = 300
 _CLIENT_LOGGERS: Final = (
     "client",
+    "mcp.client.auth.oauth2",
+    "mcp.client.auth.utils",
     "mcp.client.client",
     "mcp.client.session",
     "mcp.client.streamable_http",

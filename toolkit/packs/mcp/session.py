@@ -21,15 +21,16 @@ from mcp import Client, MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, Implementation, PaginatedRequestParams
 from pydantic import ValidationError
 
-from toolkit.errors import ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
+from toolkit.errors import SetupError, ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
 from toolkit.guard.environment_variables import fill_in, read_variables, read_variables_by_name
 from toolkit.guard.fs.path import display
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.process.long_process import GRACE, LongProcess
 from toolkit.packs.hide_secrets import hide_secrets
-from toolkit.packs.mcp.http import http_streams
+from toolkit.packs.mcp.http.transport import http_streams
 from toolkit.packs.mcp.incoming import IncomingStream
 from toolkit.packs.mcp.own_errors import OWN_ERROR, read_own_error
+from toolkit.packs.mcp.questions import ServerQuestions
 from toolkit.packs.mcp.server_log import ServerLog
 from toolkit.packs.mcp.stdio import JsonRpcReader, stdio_streams
 from toolkit.runtime.call.reader import first_errors
@@ -41,7 +42,11 @@ if TYPE_CHECKING:
 
     from toolkit.guard.net.network import Network
     from toolkit.guard.process.guard import ProcessGuard
-    from toolkit.packs.mcp.pack import McpServer
+    from toolkit.packs.mcp.http.transport import Authorize
+    from toolkit.packs.mcp.oauth.authorization import ServerAuthorization
+    from toolkit.packs.mcp.server import McpServer
+    from toolkit.runtime.context.mcp_callbacks import McpCallbacks
+    from toolkit.runtime.context.private_records import PrivateRecords
 
 _MAX_QUOTED: Final = 2000
 _MAX_PAGES: Final = 100
@@ -51,10 +56,13 @@ _UNREADABLE: Final = re.compile(r"Failed to parse [\w ]{1,30}: ")
 
 @dataclass(frozen=True, slots=True)
 class ServerAccess:
-    """What a server is reached with: ``process`` starts its command, ``network`` allows its address."""
+    """What a server is reached with: ``process`` starts its command, ``network`` allows its address, ``callbacks`` answer
+    what it asks, ``tokens`` are where its login is kept."""
 
     process: ProcessGuard | None = None
     network: Network | None = None
+    callbacks: McpCallbacks | None = None
+    tokens: PrivateRecords | None = None
 
 
 class SessionExpired(Exception):
@@ -72,16 +80,18 @@ class McpSession:
         self._server = server
         self._access = access
         self._workers = workers
+        self.questions: Final = ServerQuestions(server.name, access.callbacks, workers)
         self._server_gone = anyio.Event()
         self._stop = anyio.Event()
         self._process: LongProcess | None = None
         self._reader: JsonRpcReader | None = None
         self._secrets: Mapping[str, str] = {}
+        self._authorization: ServerAuthorization | None = None
         self._log = ServerLog(server.name, self.without_secrets)
         self._failure: ToolkitError | None = None
         self._closed_by_owner = False
         # Its deadline is first that of the start, then none, then that of the end.
-        self._time_limit = anyio.CancelScope(deadline=anyio.current_time() + server.timeout)
+        self._time_limit = anyio.CancelScope(deadline=anyio.current_time() + server.seconds_to_start)
         self._ready: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._run())
 
@@ -136,7 +146,10 @@ class McpSession:
 
     def without_secrets(self, text: str) -> str:
         """The text with the names of variables in place of the values that the server was given."""
-        return hide_secrets(text, ((f"${{{name}}}", value) for name, value in self._secrets.items()))
+        text = hide_secrets(text, ((f"${{{name}}}", value) for name, value in self._secrets.items()))
+        if self._authorization is None:
+            return text
+        return hide_secrets(text, (("${token}", value) for value in self._authorization.secret_values()))
 
     @property
     def _name(self) -> str:
@@ -146,7 +159,7 @@ class McpSession:
 
     async def _run(self) -> None:
         try:
-            with self._time_limit, self._log.take_over():
+            with self._time_limit, self.questions.limits.watch(self._time_limit), self._log.take_over():
                 async with self._open_client() as client:
                     self._ready.set_result(client)
                     self._time_limit.deadline = float("inf")
@@ -159,15 +172,20 @@ class McpSession:
 
     @asynccontextmanager
     async def _open_client(self) -> AsyncIterator[ClientSession]:
-        async with (
-            self._open_transport() as (incoming, outgoing),
-            Client(
-                _transport((IncomingStream(incoming, self._log), outgoing)), client_info=_client_info(), cache=None
-            ) as client,
-        ):
-            if self._server.url and client.session.discover_result is not None:
-                await _learn_headers(client.session)
-            yield client.session
+        async with self._open_transport() as (stream, outgoing):
+            incoming = IncomingStream(stream, outgoing, self._log, self.questions.refusal)
+            async with Client(
+                _transport((incoming, outgoing)),
+                client_info=_client_info(),
+                cache=None,
+                elicitation_callback=self.questions.on_elicit,
+                sampling_callback=self.questions.on_sample,
+            ) as client:
+                if client.session.discover_result is not None:
+                    incoming.assumes_complete = True
+                    if self._server.url:
+                        await learn_headers(client.session)
+                yield client.session
 
     @asynccontextmanager
     async def _open_transport(self) -> AsyncIterator[TransportStreams]:
@@ -177,11 +195,13 @@ class McpSession:
             headers = {name: fill_in(value, self._secrets) for name, value in server.headers.items()}
             network = self._access.network
             assert network is not None
-            async with http_streams(Url.parse(server.url), headers, network, self._workers) as streams:
+            url = Url.parse(server.url)
+            authorize = None if server.oauth is None else self._authorize(url, network)
+            async with http_streams(url, headers, network, self._workers, authorize) as streams:
                 yield streams
             return
-        self._secrets = read_variables_by_name(server.env, self._name)
-        process = self._process = await self._start_process()
+        env = self._read_environment()
+        process = self._process = await self._start_process(env)
         reader = self._reader = JsonRpcReader(process)
         try:
             async with stdio_streams(process, reader, self._server_gone) as streams:
@@ -190,13 +210,41 @@ class McpSession:
             with anyio.CancelScope(shield=True):
                 await asyncio.wrap_future(self._workers.submit(process.close))
 
-    async def _start_process(self) -> LongProcess:
+    def _authorize(self, url: Url, network: Network) -> Authorize:
+        """Adds the login of the server to its transport."""
+        from toolkit.packs.mcp.oauth.authorization import ServerAuthorization
+        from toolkit.packs.mcp.oauth.token_store import TokenStore
+        from toolkit.packs.mcp.oauth.transport import AuthorizationServers, AuthorizedTransport
+
+        server, access = self._server, self._access
+        assert server.oauth is not None and access.tokens is not None
+        store = TokenStore(access.tokens, server)
+        open_url = None if access.callbacks is None else access.callbacks.open_url
+        login = self._authorization = ServerAuthorization(server, store, open_url, self._workers, self.questions.limits)
+        servers = AuthorizationServers(url, server.oauth.issuer, network, self._workers)
+        return lambda transport: AuthorizedTransport(transport, login, servers, server.name)
+
+    def _read_environment(self) -> Mapping[str, str]:
+        """The variables of the command; values that come from our environment are secrets."""
+        env = self._server.env
+        if isinstance(env, Mapping):
+            self._secrets = read_variables(env.values(), self._name)
+            return {name: fill_in(text, self._secrets) for name, text in env.items()}
+        self._secrets = read_variables_by_name(env, self._name)
+        return self._secrets
+
+    async def _start_process(self, env: Mapping[str, str]) -> LongProcess:
         server, guard = self._server, self._access.process
         assert guard is not None
 
         def start() -> LongProcess:
             return guard.start(
-                server.command, env=self._secrets, network=server.command_network, sandbox=server.sandbox
+                server.command,
+                cwd=server.cwd,
+                env=env,
+                network=server.command_network,
+                sandbox=server.sandbox,
+                read_roots=server.read_roots,
             )
 
         starting = asyncio.wrap_future(self._workers.submit(start))
@@ -218,6 +266,8 @@ class McpSession:
             return ToolCancelled("the toolkit was closed")
         if isinstance(cause, ToolkitError):
             return cause
+        if isinstance(cause, SetupError):
+            return ToolFailed("NOT_CONFIGURED", f"{self._name}: {cause}", server=self._server.name)
         if isinstance(cause, MCPError) and cause.code == OWN_ERROR and (own := self._own_error(cause)):
             return own
         try:
@@ -233,7 +283,7 @@ class McpSession:
         if self._time_limit.cancelled_caught:
             return self._make_failure(
                 "SERVER_NOT_READY",
-                f"was not ready within {self._server.timeout:g} s; raise its 'timeout' if it needs longer",
+                f"was not ready within {self._server.seconds_to_start:g} s; raise its 'timeout' if it needs longer",
                 notes,
             )
         if self._server_gone.is_set():
@@ -274,8 +324,8 @@ def _client_info() -> Implementation:
     return Implementation(name="typed-toolkit", version=__version__)
 
 
-async def _learn_headers(session: ClientSession) -> None:
-    """Newer servers want some arguments in headers as well; their list of tools says which ones."""
+async def learn_headers(session: ClientSession) -> None:
+    """Newer servers over HTTP want some arguments in headers as well; their list of tools says which ones."""
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from toolkit.errors import SetupError
-from toolkit.guard.user_state import CONFIRMED_IMPORTS, user_state_directory
+from toolkit.guard.user_state import user_state_directory
 
 
 class StateDirectory:
@@ -40,10 +40,6 @@ class StateDirectory:
                 f"the state directory {path!r} cannot be created: {error.strerror}; give another state_dir"
             ) from error
         return path
-
-    def confirmed_imports(self) -> str:
-        """The folder of what the user has confirmed, created if necessary."""
-        return self.folder(CONFIRMED_IMPORTS)
 
     def path(self, name: str) -> str:
         """Where a folder is or will be; the caller creates it."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.core import Core
     from toolkit.runtime.catalog.pack import PackSource
     from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.mcp_callbacks import McpCallbacks
+    from toolkit.runtime.context.private_records import PrivateRecords
     from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.context.toolkit_context import ToolkitContext
     from toolkit.runtime.functions.standalone import StandaloneContext
@@ -187,6 +189,18 @@ class ToolContext:
     def output_check(self) -> str:
         """What happens to an output that the tool's schema refuses: ``enforce``, ``warn`` or ``off``."""
         return self._tool.output_check
+
+    @property
+    def mcp(self) -> McpCallbacks | None:
+        """The functions of the context that answer MCP servers."""
+        return self._core.context.mcp
+
+    def user_records(self, folder: str) -> PrivateRecords:
+        """Records of this user that outlive every toolkit, such as the tokens of servers. No tool can reach them."""
+        from toolkit.runtime.context.private_records import PrivateRecords
+
+        context = self._core.context
+        return PrivateRecords(folder, (context.workspace, *context.read_roots, *context.write_roots))
 
     # -- the session ---------------------------------------------------------------------------------------------------
 

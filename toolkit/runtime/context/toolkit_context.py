@@ -30,6 +30,7 @@ from toolkit.runtime.context.state_directory import StateDirectory
 if TYPE_CHECKING:
     from toolkit.guard.net.network import Network
     from toolkit.guard.process.limits import CommandLimits
+    from toolkit.runtime.context.mcp_callbacks import McpCallbacks
     from toolkit.runtime.output.message import ToolMessage
 
 NameT = TypeVar("NameT", bound=str)
@@ -67,6 +68,8 @@ class ToolkitContext(Generic[NameT]):
     :param overrides: dependency id -> factory that replaces its own.
     :param state_dir: a private directory outside the workspace for what outlives a call: kept outputs, todos, the
         journal of patches. The default is ``typed-toolkit`` below the user's state directory.
+    :param mcp: functions that answer MCP servers which ask the person or a model, or need a login; without them servers
+        are refused.
     :param audit: the file in which every call is recorded, outside the workspace; None means no log.
     :param on_progress: receives the progress events of running tools.
     :param on_result: receives the message of every successful call.
@@ -83,6 +86,7 @@ class ToolkitContext(Generic[NameT]):
         "deadline",
         "git",
         "limits",
+        "mcp",
         "message_id",
         "mode",
         "network",
@@ -117,6 +121,7 @@ class ToolkitContext(Generic[NameT]):
         command_network: CommandNetwork = "none",
         git: GitMode = "commit",
         limits: CommandLimits | None = None,
+        mcp: McpCallbacks | None = None,
         coerce: bool = False,
         output_check: OutputCheck = "enforce",
         deadline: float | None = None,
@@ -145,6 +150,7 @@ class ToolkitContext(Generic[NameT]):
         self.command_network: Final = _one_of("command_network", command_network, get_args(CommandNetwork))
         self.git: Final = _one_of("git", git, get_args(GitMode))
         self.limits: Final = limits
+        self.mcp: Final = mcp
         self.coerce: Final = coerce
         self.output_check: Final = _one_of("output_check", output_check, get_args(OutputCheck))
         self.deadline: Final = deadline

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 import httpcore2
@@ -20,11 +19,18 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from toolkit.errors import SandboxViolation, ToolFailed, ToolkitError
-from toolkit.guard.net.dial import Deadline, look_up_permitted
 from toolkit.guard.net.exchange import check_headers
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.net.network import Network
 from toolkit.packs.mcp.answer_size import find_excess
+from toolkit.packs.mcp.http.guarded_pool import (
+    CONNECT_SECONDS,
+    CONNECTION_FAILURES,
+    describe_failure,
+    open_pool,
+    read_body,
+    send,
+)
 from toolkit.packs.mcp.own_errors import write_own_error
 from toolkit.packs.mcp.stdio import MAX_MESSAGE
 from toolkit.runtime.workers import Workers
@@ -32,24 +38,30 @@ from toolkit.runtime.workers import Workers
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
+Authorize: TypeAlias = Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]
+
 _MAX_STREAM: Final = 8 * MAX_MESSAGE
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _EVENT_END: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
 
-_CONNECT_SECONDS: Final = 30.0
 _IDLE_SECONDS: Final = 300.0
 _SECONDS_BETWEEN_STREAMS: Final = 0.1
 
 
 @asynccontextmanager
 async def http_streams(
-    url: Url, headers: Mapping[str, str], network: Network, workers: Workers
+    url: Url,
+    headers: Mapping[str, str],
+    network: Network,
+    workers: Workers,
+    authorize: Authorize | None = None,
 ) -> AsyncIterator[TransportStreams]:
-    """The streams of a session with the server at ``url``."""
+    """The streams of a session with the server at ``url``; ``authorize`` adds a login to its transport."""
+    transport: httpx2.AsyncBaseTransport = _OneOrigin(url, network.for_service(url.host), workers)
     client = httpx2.AsyncClient(
-        transport=_OneOrigin(url, network.for_service(url.host), workers),
+        transport=transport if authorize is None else authorize(transport),
         headers={**check_headers(headers), "accept-encoding": "identity"},
-        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_IDLE_SECONDS),
+        timeout=httpx2.Timeout(CONNECT_SECONDS, read=_IDLE_SECONDS),
         trust_env=False,
     )
     async with client, streamable_http_client(url.text, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams:
@@ -62,10 +74,7 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
     def __init__(self, url: Url, network: Network, workers: Workers) -> None:
         self._url = url
         self._next_stream = 0.0
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=network.context if url.scheme == "https" else None,
-            network_backend=_GuardedBackend(url, network, workers),
-        )
+        self._pool = open_pool(url, network, workers)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
@@ -75,9 +84,9 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
                 await self._wait_for_turn()
             return await self._send(request)
         except ToolkitError as error:
-            return _as_answer(error)
-        except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
-            return _as_answer(ToolFailed("NETWORK", f"'{self._url.authority}': {_describe(error)}"))
+            return error_answer(error)
+        except CONNECTION_FAILURES as error:
+            return error_answer(ToolFailed("NETWORK", f"'{self._url.authority}': {describe_failure(error)}"))
 
     async def _wait_for_turn(self) -> None:
         """Limit how often streams are opened: a server decides that, and may ask for it at once and forever."""
@@ -86,24 +95,14 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
         await anyio.sleep(self._next_stream - _SECONDS_BETWEEN_STREAMS - now)
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
-        target = httpcore2.URL(
-            scheme=request.url.raw_scheme,
-            host=request.url.raw_host,
-            port=request.url.port,
-            target=request.url.raw_path,
-        )
-        stream: Any = request.stream
-        sent = httpcore2.Request(
-            request.method, target, headers=request.headers.raw, content=stream, extensions=request.extensions
-        )
-        answer = await self._pool.handle_async_request(sent)
+        answer = await send(self._pool, request)
         try:
             headers = httpx2.Headers(answer.headers)
             if refusal := self._find_refusal(answer.status, headers):
                 raise refusal
             if headers.get("content-type", "").startswith("text/event-stream"):
                 return httpx2.Response(answer.status, headers=headers, stream=_LimitedStream(answer))
-            body = await _read_body(answer)
+            body = await read_body(answer, MAX_MESSAGE)
             if excess := find_excess(body):
                 raise excess
         except BaseException:
@@ -111,7 +110,7 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
             raise
         await answer.aclose()
         if answer.status >= 400 and not _is_rpc_error(body):
-            return self._status_answer(answer.status, request)
+            return self._status_answer(answer.status, request, headers)
         headers.pop("content-length", None)
         return httpx2.Response(answer.status, headers=headers, content=body)
 
@@ -126,11 +125,17 @@ class _OneOrigin(httpx2.AsyncBaseTransport):
             return ToolFailed("REMOTE", f"'{self._url.authority}' used an unrequested Content-Encoding")
         return None
 
-    def _status_answer(self, status: int, request: httpx2.Request) -> httpx2.Response:
+    def _status_answer(self, status: int, request: httpx2.Request, headers: httpx2.Headers) -> httpx2.Response:
         # With a session, 404 means that the session is over; the transport has its own error for that.
         if status == 404 and "mcp-session-id" in request.headers:
             return httpx2.Response(status)
-        return _as_answer(ToolFailed("REMOTE", f"'{self._url.authority}' returned status {status}"), status)
+        advice = ""
+        if status == 401:
+            advice = ": it needs authorization; set 'oauth = true' in its settings, or send a token in 'headers'"
+        answer = error_answer(ToolFailed("REMOTE", f"'{self._url.authority}' returned status {status}{advice}"), status)
+        if challenge := headers.get("www-authenticate"):
+            answer.headers["www-authenticate"] = challenge
+        return answer
 
     async def aclose(self) -> None:
         await self._pool.aclose()
@@ -171,48 +176,8 @@ def _limit_event(event: bytes) -> bytes:
     return b"data: " + json.dumps(_rpc_error(excess)).encode() + b"\n\n"
 
 
-class _GuardedBackend(httpcore2.AnyIOBackend):
-    """Connects only to addresses that the network guard permits, with one lookup for each connection."""
-
-    def __init__(self, url: Url, network: Network, workers: Workers) -> None:
-        self._url = url
-        self._network = network
-        self._workers = workers
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        import asyncio
-
-        deadline = Deadline(timeout or _CONNECT_SECONDS, lambda: None)
-        look_up = partial(look_up_permitted, self._network, self._url.host, self._url.port, deadline)
-        addresses = await asyncio.wrap_future(self._workers.submit(look_up))
-        for number, address in enumerate(addresses, 1):
-            try:
-                return await super().connect_tcp(str(address), self._url.port, deadline.seconds_left() / len(addresses))
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                if number == len(addresses):
-                    raise
-        raise AssertionError("the guard returns at least one address")
-
-
 def _origin(url: httpx2.URL) -> tuple[str, bytes, int | None]:
     return url.scheme, url.raw_host, url.port
-
-
-async def _read_body(answer: httpcore2.Response) -> bytes:
-    pieces, size = list[bytes](), 0
-    async for chunk in answer.aiter_stream():
-        pieces.append(chunk)
-        size += len(chunk)
-        if size > MAX_MESSAGE:
-            raise ToolFailed("TOO_LARGE", f"the server's answer is longer than {MAX_MESSAGE >> 20} MiB")
-    return b"".join(pieces)
 
 
 def _is_rpc_error(body: bytes) -> bool:
@@ -223,7 +188,7 @@ def _is_rpc_error(body: bytes) -> bool:
     return isinstance(found, dict) and "jsonrpc" in found and "error" in found
 
 
-def _as_answer(error: ToolkitError, status: int = 502) -> httpx2.Response:
+def error_answer(error: ToolkitError, status: int = 502) -> httpx2.Response:
     """An error of ours as the answer to one request; raising it would end the whole session."""
     return httpx2.Response(status, json=_rpc_error(error))
 
@@ -231,15 +196,6 @@ def _as_answer(error: ToolkitError, status: int = 502) -> httpx2.Response:
 def _rpc_error(error: ToolkitError) -> dict[str, object]:
     """The official client puts the id of its request in the place of ours."""
     return {"jsonrpc": "2.0", "id": 0, "error": write_own_error(error).model_dump(mode="json", by_alias=True)}
-
-
-def _describe(error: Exception) -> str:
-    if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout):
-        untrusted = "certificate" in str(error).lower()
-        return "its certificate is not valid" if untrusted else "the connection failed"
-    if isinstance(error, httpcore2.TimeoutException):
-        return "it did not respond in time"
-    return "the connection was lost, or the response was not HTTP"
 
 
 def _without_query(location: str) -> str:
