@@ -1,26 +1,21 @@
-"""Building a ``QueryResult`` in the same way for every provider: its finish reason, and answers that failed."""
+"""Building a ``QueryResult`` in the same way for every provider: token counts, and answers that failed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
 from dataclasses import replace
 from typing import Any
 
 from toolkit.adapters.lossless import provider_metadata
-from toolkit.wire.call import ToolCall
+from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.query import FinishReason, QueryResult, Usage
 
 
-def choose_finish_reason(
-    reported: object, reasons: Mapping[str, FinishReason], calls: Sequence[ToolCall]
-) -> FinishReason:
-    """The reason for the one that was ``reported``. ``length`` and ``error`` win over ``tool_calls``; others are ``stop``."""
-    return reasons.get(str(reported)) or ("tool_calls" if calls else "stop")
-
-
-def error_result(provider: str, error: object, usage: Usage | None = None) -> QueryResult:
-    """The result for an answer that is an error."""
-    return QueryResult("", (), "error", usage or Usage(), {provider: {"error": error}})
+def error_result(
+    provider: str, error: object, usage: Usage | None = None, reason: FinishReason = "error", **kept: object
+) -> QueryResult:
+    """The result for an answer that is an error; ``reason`` is ``filtered`` if a safety filter caused it."""
+    return QueryResult("", (), reason, usage or Usage(), {provider: {"error": error, **kept}})
 
 
 def end_stream_early(so_far: QueryResult, provider: str, error: object) -> QueryResult:
@@ -32,6 +27,24 @@ def end_stream_early(so_far: QueryResult, provider: str, error: object) -> Query
 
 def join_pieces(so_far: Any, more: Any) -> Any:
     """A streamed value: text and lists come in pieces, anything else comes whole."""
-    if isinstance(so_far, str) and isinstance(more, str):
-        return so_far + more
+    if isinstance(so_far, str):
+        return so_far + more if isinstance(more, str) else so_far
     return [*so_far, *more] if isinstance(so_far, list) and isinstance(more, list) else more
+
+
+def count(value: object) -> int | None:
+    """A number of tokens, if it is one."""
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else None
+    return value if type(value) is int else None
+
+
+def add_counts(*values: object) -> int | None:
+    """The sum of numbers of tokens; None if none of them is known."""
+    known = [found for value in values if (found := count(value)) is not None]
+    return sum(known) if known else None
+
+
+def keep_usage(usage: object) -> JsonDict:
+    """What is kept of the provider's own token counts, which may have more details than ``Usage``."""
+    return {"usage": usage} if isinstance(usage, dict) and usage else {}

@@ -10,7 +10,7 @@ from toolkit.adapters.media import block_from_url, media_url
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import BlockType, ContentBlock
 
-_TEXTS: Final = frozenset({"input_text", "output_text", "text"})
+_TEXTS: Final = ("input_text", "output_text", "text")
 
 
 def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict, *, role: str = "user") -> list[JsonDict]:
