@@ -41,6 +41,11 @@ class CallEvents:
         self._completed[call.id] += 1
         yield CallCompleted(call)
 
+    def complete_if_sound(self, call: ToolCall) -> Iterator[AnswerEvent]:
+        """The same, unless the answer may have been cut in the middle of the call; ``complete_all`` follows if it was not."""
+        if call.arguments:
+            yield from self.complete(call)
+
     def complete_all(self, calls: Sequence[ToolCall]) -> Iterator[AnswerEvent]:
         """The rest of all calls that are not complete yet."""
         done = Counter(self._completed)

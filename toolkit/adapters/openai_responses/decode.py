@@ -188,7 +188,8 @@ def decode_response(response: object) -> QueryResult:
     kept: JsonDict = {"layout": layout, "finish_reason": reported_word(raw)}
     kept |= {key: raw[key] for key in _KEPT if raw.get(key) is not None} | keep_usage(raw.get("usage"))
     kept |= {"needs_action": actions} if actions else {}
-    calls = refuse_last(calls) if reason == "length" else calls
+    if reason == "length" and items and is_call(items[-1]):
+        calls = refuse_last(calls)
     return QueryResult(content, calls, reason, usage, {PROVIDER: kept}, decode_reasoning(items))
 
 

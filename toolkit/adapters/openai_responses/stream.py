@@ -91,7 +91,7 @@ class Accumulator(StreamedAnswer):
             return
         call = decode_call(item, 0)
         if is_done:
-            self._tell(self._call_events.complete(call))
+            self._tell(self._call_events.complete_if_sound(call))
         elif call.name:
             self._tell(self._call_events.grow(call.id, call.name, self._arguments.get(place, ())))
 
@@ -99,8 +99,9 @@ class Accumulator(StreamedAnswer):
         """Notes wrong types in what is read of an item."""
         self._types.text(item.get("type"), f"{where}.type")
         if is_call(item):
-            for key in ("call_id", "id", "name"):
+            for key in ("call_id", "id"):
                 self._types.id(item.get(key), f"{where}.{key}")
+            self._types.text(item.get("name"), f"{where}.name")
             given = item.get("arguments", item.get("input"))
             if not isinstance(given, dict):  # some servers send an object instead of text
                 self._types.text(given, f"{where}.arguments")
@@ -158,7 +159,7 @@ class Accumulator(StreamedAnswer):
         elif end == "done":
             whole = self._types.maybe_text(event.get(key), key)
             item[key] = item.get(key) if whole is None else whole
-            item["name"] = item.get("name") or self._types.id(event.get("name"), "name")
+            item["name"] = item.get("name") or self._types.maybe_text(event.get("name"), "name")
             self._done.add(place)
 
     # -- the result --------------------------------------------------------------------------------------------------------
