@@ -19,6 +19,8 @@ from toolkit.wire import QueryResult, to_json
 
 WRONG: Final[tuple[Any, ...]] = (True, 7, 1.5, "x", [], ["x"], [7], [{}], [[]], {}, {"x": 1}, {"x": {}}, None)
 ARGUMENTS: Final = ("arguments", "args", "input", "partial_json")
+# Some servers send the arguments of a call as an object, or a text as a list of parts; LangChain also has texts as indexes.
+ALSO_RIGHT: Final[dict[Any, type]] = {**dict.fromkeys(ARGUMENTS, dict), "content": list, "index": str}
 SAMPLE: Final = 60
 ALL: Final = 2000
 
@@ -50,12 +52,11 @@ def get(value: Any, place: tuple[Any, ...]) -> Any:
 def mutations(whole: Any, name: str, count: int) -> Iterator[tuple[str, Any, Any, Any]]:
     """Copies with a wrong value each: what was done, the copy, what was there, and what is there now."""
     chance = random.Random(zlib.crc32(name.encode()))
-    all_places = list(places(whole))
+    all_places = [place for place in places(whole) if not set(place[:-1]) & set(ARGUMENTS)]  # what is in them may be anything
     for _ in range(count):
         place = chance.choice(all_places)
         was = get(whole, place)
-        # Some servers send the arguments of a call as an object, or a text as a list of parts: this is read as well.
-        is_right = dict if place[-1] in ARGUMENTS else list if place[-1] == "content" else None
+        is_right = ALSO_RIGHT.get(place[-1])
         wrong = chance.choice([one for one in WRONG if type(one) not in (type(was), is_right)])
         yield f"{name}: {wrong!r} at {place}", put(whole, place, wrong), was, wrong
 

@@ -45,6 +45,12 @@ class TypeReader:
         self._note(value, where, "a number")
         return None
 
+    def flag(self, value: object, where: str) -> bool:
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        self._note(value, where, "a boolean")
+        return False
+
     def object(self, value: object, where: str) -> JsonDict:
         if isinstance(value, dict):
             return value

@@ -12,10 +12,14 @@ from toolkit.wire.query import FinishReason, QueryResult, Usage
 
 
 def error_result(
-    provider: str, error: object, usage: Usage | None = None, reason: FinishReason = "error", **kept: object
+    provider: str,
+    error: object,
+    usage: Usage | None = None,
+    reason: FinishReason = "error",
+    kept: JsonDict | None = None,
 ) -> QueryResult:
     """The result for an answer that is an error; ``reason`` is ``filtered`` if a safety filter caused it."""
-    return QueryResult("", (), reason, usage or Usage(), {provider: {"error": error, **kept}})
+    return QueryResult("", (), reason, usage or Usage(), {provider: {"error": error, **(kept or {})}})
 
 
 def end_stream_early(so_far: QueryResult, provider: str, error: object) -> QueryResult:
