@@ -22,7 +22,7 @@ ARGUMENTS: Final = ("arguments", "args", "input", "partial_json")
 # Some servers send the arguments of a call as an object, or a text as a list of parts; LangChain also has texts as indexes.
 ALSO_RIGHT: Final[dict[Any, type]] = {**dict.fromkeys(ARGUMENTS, dict), "content": list, "index": str}
 SAMPLE: Final = 60
-ALL: Final = 2000
+ALL: Final = 3000
 
 
 def places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -95,7 +95,8 @@ def test_a_wrong_type_in_a_stream_is_one_error_and_nothing_else_is_lost(
             check_types(result, adapter)
             # The last event of Responses has the whole text, also where a piece of it was malformed.
             if adapter != "openai_responses":
-                assert "".join(texts) == result.content, done
+                in_any_order = sorted if result.finish_reason == "error" else str
+                assert in_any_order("".join(texts)) == in_any_order(result.content), done
             if essence(result) != essence(untouched) and None not in (was, wrong):
                 assert result.finish_reason == "error", done
                 assert "error" in result.metadata[adapter] or "cut" in result.metadata[adapter], done  # type: ignore[operator]

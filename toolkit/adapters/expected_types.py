@@ -45,6 +45,12 @@ class TypeReader:
         self._note(value, where, "a number")
         return None
 
+    def number(self, value: object, where: str) -> float | None:
+        if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            return value
+        self._note(value, where, "a number")
+        return None
+
     def flag(self, value: object, where: str) -> bool:
         if value is None or isinstance(value, bool):
             return bool(value)

@@ -89,7 +89,8 @@ class Accumulator(StreamedAnswer):
     def _add_text(self, part: JsonDict) -> None:
         before = self._parts[-1] if self._parts else {}
         # A signed part is not merged: its signature is for its own content.
-        if before and before.keys() | part.keys() <= _MERGED and before.get("thought") == part.get("thought"):
+        is_plain = "text" in before and before.keys() | part.keys() <= _MERGED
+        if is_plain and before.get("thought") == part.get("thought"):
             self._parts[-1] = {**before, "text": before["text"] + part["text"]}
         elif part["text"] or part.keys() - _MERGED:
             self._parts.append(part)
@@ -101,13 +102,14 @@ class Accumulator(StreamedAnswer):
         where = "candidates[].content.parts[].functionCall"
         raw = dict(call)
         follows = self._types.flag(raw.pop("willContinue", False), f"{where}.willContinue")
-        pieces = self._types.objects(raw.pop("partialArgs", ()) or [], f"{where}.partialArgs")
+        pieces = self._types.objects(raw.pop("partialArgs", None), f"{where}.partialArgs")
         if self._open_call is None or raw.get("name"):
             if self._open_call is not None:
                 self._broken.append(self._open_call)
             self._open_call = self._start_call(part, raw)
         opened = self._open_call
         for piece in pieces:
+            self._check_piece(piece, f"{where}.partialArgs[]")
             if not put_value(opened["functionCall"]["args"], piece):
                 self._broken.append(opened)
         if "thoughtSignature" in part:
@@ -115,6 +117,12 @@ class Accumulator(StreamedAnswer):
         if not follows:
             self._open_call = None
         self._report_call(opened, is_whole=not follows)
+
+    def _check_piece(self, piece: JsonDict, where: str) -> None:
+        self._types.text(piece.get("jsonPath"), f"{where}.jsonPath")
+        self._types.text(piece.get("stringValue"), f"{where}.stringValue")
+        self._types.number(piece.get("numberValue"), f"{where}.numberValue")
+        self._types.flag(piece.get("boolValue"), f"{where}.boolValue")
 
     def _start_call(self, part: JsonDict, raw: JsonDict) -> JsonDict:
         where = "candidates[].content.parts[].functionCall"

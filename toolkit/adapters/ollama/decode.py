@@ -22,7 +22,7 @@ from toolkit.wire.result import ToolResult
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
 # Durations, in nanoseconds.
-_KEPT: Final = ("model", "total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
+_KEPT: Final = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 
 
 def decode_tools(tools: object) -> list[AnyDefinition]:

@@ -13,6 +13,7 @@ from toolkit.adapters.base_driver import (
     join_messages_with_system,
     without_none,
 )
+from toolkit.adapters.finish_reasons import openai_error_reason
 from toolkit.adapters.openai_chat.decode import decode_response, decode_strict_calls
 from toolkit.adapters.openai_chat.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_chat.stream import Accumulator
@@ -49,6 +50,7 @@ def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
         decode=decode_response,
         accumulator=Accumulator,
         finish=partial(decode_strict_result, decode_strict_calls),
+        error_reason=lambda error: openai_error_reason({"code": getattr(error, "code", None)}),
     )
 
 

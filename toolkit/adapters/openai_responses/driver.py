@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolkit.adapters.base_driver import AsyncBaseDriver, BaseDriver, Exchange, Prompt, join_messages, without_none
+from toolkit.adapters.finish_reasons import openai_error_reason
 from toolkit.adapters.openai_responses.decode import decode_response, decode_strict_calls
 from toolkit.adapters.openai_responses.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator
@@ -40,6 +41,7 @@ def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
         decode=decode_response,
         accumulator=Accumulator,
         finish=partial(decode_strict_result, decode_strict_calls),
+        error_reason=lambda error: openai_error_reason({"code": getattr(error, "code", None)}),
     )
 
 
