@@ -10,7 +10,14 @@ from typing import Any, Final
 
 from toolkit.adapters.plain_json import JsonDict
 
-_KINDS: Final = {str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+_KINDS: Final = {
+    str: "a text",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
 
 
 class TypeReader:
@@ -57,14 +64,14 @@ class TypeReader:
         self._note(value, where, "a boolean")
         return False
 
-    def object(self, value: object, where: str) -> JsonDict:
+    def json_object(self, value: object, where: str) -> JsonDict:
         if isinstance(value, dict):
             return value
         if value is not None:
             self._note(value, where, "an object")
         return {}
 
-    def list(self, value: object, where: str) -> list[Any]:
+    def json_list(self, value: object, where: str) -> list[Any]:
         if isinstance(value, list):
             return value
         if value is not None:
@@ -73,8 +80,8 @@ class TypeReader:
 
     def objects(self, value: object, where: str) -> list[JsonDict]:
         """The objects in a list; anything else in it is left out."""
-        items = self.list(value, where)
-        return [found for at, item in enumerate(items) if (found := self.object(item, f"{where}[{at}]"))]
+        items = self.json_list(value, where)
+        return [found for at, item in enumerate(items) if (found := self.json_object(item, f"{where}[{at}]"))]
 
     def _note(self, value: object, where: str, expected: str) -> None:
         if self.error is None:

@@ -13,7 +13,6 @@ from toolkit.adapters.surrogates import WholeCharacters
 from toolkit.wire.events import AnswerEvent, ReasoningCame, TextCame, UsageCame
 from toolkit.wire.query import QueryResult, Usage
 
-
 # The last line of some servers' streams, which is not JSON.
 _END: Final = "[DONE]"
 
@@ -42,7 +41,7 @@ class StreamedAnswer(ABC):
         self._came = []
         raw = self._open(event)
         if raw != _END:
-            self._read(self._types.object(raw, "an event"))
+            self._read(self._types.json_object(raw, "an event"))
         return self._came
 
     def _open(self, event: object) -> Any:

@@ -48,12 +48,12 @@ class Accumulator(StreamedAnswer):
 
     def _read(self, event: JsonDict) -> None:
         if "type" not in event:
-            event = self._types.object(event.get("data"), "data")  # wrapped with the name of the event
+            event = self._types.json_object(event.get("data"), "data")  # wrapped with the name of the event
         kind = self._types.text(event.get("type"), "type")
         if kind in ("content_block_start", "content_block_delta", "content_block_stop"):
             self._read_block(kind, self._types.index(event.get("index"), "index"), event)
         elif kind == "message_start":
-            self._start_message(self._types.object(event.get("message"), "message"))
+            self._start_message(self._types.json_object(event.get("message"), "message"))
         elif kind == "message_delta":
             self._update_message(event)
         elif kind == "message_stop":
@@ -64,9 +64,9 @@ class Accumulator(StreamedAnswer):
 
     def _read_block(self, kind: str, index: int | None, event: JsonDict) -> None:
         if kind == "content_block_start":
-            self._start_block(index, self._types.object(event.get("content_block"), "content_block"))
+            self._start_block(index, self._types.json_object(event.get("content_block"), "content_block"))
         elif kind == "content_block_delta":
-            self._read_delta(index, self._types.object(event.get("delta"), "delta"))
+            self._read_delta(index, self._types.json_object(event.get("delta"), "delta"))
         else:
             self._stop_block(self._blocks.stop(index))
 
@@ -89,10 +89,10 @@ class Accumulator(StreamedAnswer):
             self._start_block(place, block)
 
     def _update_message(self, event: JsonDict) -> None:
-        usage = self._types.object(self._message.get("usage"), "usage")
-        usage = {**usage, **_without_nulls(self._types.object(event.get("usage"), "usage"))}
+        usage = self._types.json_object(self._message.get("usage"), "usage")
+        usage = {**usage, **_without_nulls(self._types.json_object(event.get("usage"), "usage"))}
         around = {key: value for key, value in event.items() if key not in ("type", "delta", "usage")}
-        delta = self._types.object(event.get("delta"), "delta")
+        delta = self._types.json_object(event.get("delta"), "delta")
         self._message |= {**_without_nulls(around), **_without_nulls(delta), "usage": usage}
         self._check_message()
         if self._message.get("stop_reason") is not None:
@@ -113,7 +113,7 @@ class Accumulator(StreamedAnswer):
         made, id = dict(block), None
         if kind == "call":
             id = self._types.id(block.get("id"), "content_block.id")
-            given = self._types.object(block["input"], "content_block.input")
+            given = self._types.json_object(block["input"], "content_block.input")
             made |= {"id": id or "", "name": self._types.text(block.get("name"), "content_block.name"), "input": given}
         growing = self._blocks.start(index, kind, made, id)
         self._report_call(growing)

@@ -60,19 +60,19 @@ class Accumulator(StreamedAnswer):
     def _unwrap_event(self, event: JsonDict) -> tuple[str, JsonDict]:
         """The name of an event and its content, in whichever way it is wrapped."""
         if isinstance(event.get("event"), str):
-            return event["event"], self._types.object(event.get("data"), "data")
+            return event["event"], self._types.json_object(event.get("data"), "data")
         if set(event) == {"data"}:
-            return self._unwrap_event(self._types.object(event["data"], "data"))
+            return self._unwrap_event(self._types.json_object(event["data"], "data"))
         for name in event:
             if name in _EVENTS or name.endswith("Exception"):
-                return name, self._types.object(event[name], name)
+                return name, self._types.json_object(event[name], name)
         return next((name for key, name in _EVENTS_BY_KEY.items() if key in event), ""), event
 
     def _read_block(self, name: str, index: int | None, raw: JsonDict) -> None:
         if name == "contentBlockDelta":
-            self._read_delta(index, self._types.object(raw.get("delta"), "delta"))
+            self._read_delta(index, self._types.json_object(raw.get("delta"), "delta"))
         elif name == "contentBlockStart":
-            self._start_block(index, self._types.object(raw.get("start"), "start"))
+            self._start_block(index, self._types.json_object(raw.get("start"), "start"))
         else:
             self._stop_block(self._blocks.stop(index))
 
@@ -103,12 +103,12 @@ class Accumulator(StreamedAnswer):
         block = {key: dict(value) if isinstance(value, dict) else value for key, value in start.items()}
         id = None
         if "toolUse" in block:
-            use = self._types.object(block["toolUse"], "start.toolUse")
+            use = self._types.json_object(block["toolUse"], "start.toolUse")
             id = self._types.id(use.get("toolUseId"), "start.toolUse.toolUseId")
             name = self._types.maybe_text(use.get("name"), "start.toolUse.name")
             block["toolUse"] = {**use, "toolUseId": id or "", "name": name or ""}
         elif kind in ("toolResult", "image", "reasoningContent"):
-            block[kind] = dict(self._types.object(block[kind], f"start.{kind}"))
+            block[kind] = dict(self._types.json_object(block[kind], f"start.{kind}"))
         self._report_call(self._blocks.start(index, kind, block, id))
 
     def _read_delta(self, index: int | None, delta: JsonDict) -> None:
@@ -121,10 +121,12 @@ class Accumulator(StreamedAnswer):
             self._grow_text(block, self._types.text(piece, "delta.text"), delta)
         elif kind == "toolUse":
             block.setdefault("toolUse", {"toolUseId": "", "name": ""})
-            growing.add_arguments(self._read_arguments(self._types.object(piece, "delta.toolUse").get("input")))
+            growing.add_arguments(self._read_arguments(self._types.json_object(piece, "delta.toolUse").get("input")))
             self._report_call(growing)
         elif kind == "reasoningContent":
-            self._grow_reasoning(block.setdefault("reasoningContent", {}), self._types.object(piece, f"delta.{kind}"))
+            self._grow_reasoning(
+                block.setdefault("reasoningContent", {}), self._types.json_object(piece, f"delta.{kind}")
+            )
         elif kind == "toolResult":
             result = block.setdefault("toolResult", {})
             result["content"] = [*plain_list(result.get("content")), *plain_list(piece)]

@@ -9,8 +9,8 @@ from toolkit.adapters.argument_text import call_from_text
 from toolkit.adapters.cohere.content import decode_parts, decode_text
 from toolkit.adapters.cohere.encode import CHOICES, PROVIDER, encode_call, encode_definition, encode_message
 from toolkit.adapters.conversation import decode_with_call_names
-from toolkit.adapters.lossless import has_native_parts, keep_difference
 from toolkit.adapters.finish_reasons import COHERE, choose_finish_reason
+from toolkit.adapters.lossless import has_native_parts, keep_difference
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.query_results import count, error_result, keep_usage
 from toolkit.adapters.streamed_calls import refuse_last
@@ -113,4 +113,6 @@ def decode_usage(usage: object) -> Usage:
     """All tokens the model read and wrote, which may be more than the billed ones."""
     found = plain_object(usage)
     tokens = plain_object(found.get("tokens")) or plain_object(found.get("billed_units"))
-    return Usage(count(tokens.get("input_tokens")), count(tokens.get("output_tokens")), count(found.get("cached_tokens")))
+    return Usage(
+        count(tokens.get("input_tokens")), count(tokens.get("output_tokens")), count(found.get("cached_tokens"))
+    )

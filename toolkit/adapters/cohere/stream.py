@@ -35,7 +35,7 @@ class Accumulator(StreamedAnswer):
     def _read(self, event: JsonDict) -> None:
         kind = self._types.text(event.get("type"), "type")
         index = self._types.index(event.get("index"), "index")
-        delta = self._types.object(event.get("delta"), "delta")
+        delta = self._types.json_object(event.get("delta"), "delta")
         if kind == "message-end":
             self._read_end(delta)
         elif not kind and event.get("message"):
@@ -43,19 +43,19 @@ class Accumulator(StreamedAnswer):
         elif kind == "tool-call-end":
             self._end_call(index)
         elif "message" in delta:
-            self._read_message(kind, index, self._types.object(delta["message"], "delta.message"))
+            self._read_message(kind, index, self._types.json_object(delta["message"], "delta.message"))
 
     def _read_message(self, kind: str, index: int | None, message: JsonDict) -> None:
         """Takes a piece of the message that is written."""
         where = "delta.message"
         if kind in ("content-start", "content-delta"):
-            self._read_content(index or 0, self._types.object(message.get("content"), f"{where}.content"))
+            self._read_content(index or 0, self._types.json_object(message.get("content"), f"{where}.content"))
         elif kind == "tool-plan-delta":
             plan = self._types.text(message.get("tool_plan"), f"{where}.tool_plan")
             self._plan.append(plan)
             self._think(plan)
         elif kind in ("tool-call-start", "tool-call-delta"):
-            self._read_call(index, self._types.object(message.get("tool_calls"), f"{where}.tool_calls"))
+            self._read_call(index, self._types.json_object(message.get("tool_calls"), f"{where}.tool_calls"))
         elif kind == "citation-start" and message.get("citations"):
             self._citations.append(message["citations"])
 
@@ -75,7 +75,7 @@ class Accumulator(StreamedAnswer):
 
     def _read_call(self, index: int | None, raw: JsonDict) -> None:
         where = "delta.message.tool_calls"
-        function = self._types.object(raw.get("function"), f"{where}.function")
+        function = self._types.json_object(raw.get("function"), f"{where}.function")
         extra = {key: value for key, value in raw.items() if key not in ("id", "type", "function")}
         piece = CallPiece(
             index,
@@ -96,7 +96,10 @@ class Accumulator(StreamedAnswer):
                 self._tell(self._call_events.complete_if_sound(_build_call(growing, 0)))
 
     def _read_end(self, delta: JsonDict) -> None:
-        self._end = {**delta, "finish_reason": self._types.maybe_text(delta.get("finish_reason"), "delta.finish_reason")}
+        self._end = {
+            **delta,
+            "finish_reason": self._types.maybe_text(delta.get("finish_reason"), "delta.finish_reason"),
+        }
         self._error = delta.get("error") or self._error
         self._count(decode_usage(delta.get("usage")))
         whole = self.result()
@@ -114,7 +117,9 @@ class Accumulator(StreamedAnswer):
         growing = self._calls.in_order()
         calls = [_build_call(one, number) for number, one in enumerate(growing)]
         if not is_whole:
-            calls = [call if one.is_whole else refuse_unfinished(call) for call, one in zip(calls, growing, strict=True)]
+            calls = [
+                call if one.is_whole else refuse_unfinished(call) for call, one in zip(calls, growing, strict=True)
+            ]
         end = self._end or {}
         whole = build_result(mend(message), calls, end.get("finish_reason"), end.get("usage"))
         return whole if is_whole else end_stream_early(whole, PROVIDER, self._failure)

@@ -52,7 +52,10 @@ def decode_call(part: JsonDict, made_id: str) -> ToolCall:
     kept = {"signature": part["thoughtSignature"]} if "thoughtSignature" in part else {}
     metadata: dict[str, object] | None = {PROVIDER: kept} if kept else None
     return ToolCall(
-        plain_text(raw.get("id")) or made_id, plain_text(raw.get("name")), arguments if isinstance(arguments, dict) else {}, metadata
+        plain_text(raw.get("id")) or made_id,
+        plain_text(raw.get("name")),
+        arguments if isinstance(arguments, dict) else {},
+        metadata,
     )
 
 

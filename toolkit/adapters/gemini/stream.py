@@ -51,13 +51,13 @@ class Accumulator(StreamedAnswer):
         for candidate in self._types.objects(event.get("candidates"), "candidates"):
             if not self._types.index(candidate.get("index"), "candidates[].index"):
                 self._read_candidate(candidate)
-        self._count(decode_usage(self._types.object(event.get("usageMetadata"), "usageMetadata")))
+        self._count(decode_usage(self._types.json_object(event.get("usageMetadata"), "usageMetadata")))
 
     def _read_candidate(self, candidate: JsonDict) -> None:
         self._answered = True
         more = {key: value for key, value in candidate.items() if key not in _READ and value is not None}
         self._candidate = {key: _merge(self._candidate.get(key), more.get(key)) for key in {**self._candidate, **more}}
-        content = self._types.object(candidate.get("content"), "candidates[].content")
+        content = self._types.json_object(candidate.get("content"), "candidates[].content")
         for part in self._types.objects(content.get("parts"), "candidates[].content.parts"):
             self._read_part(part)
         reported = self._types.maybe_text(candidate.get("finishReason"), "candidates[].finishReason")
@@ -72,7 +72,7 @@ class Accumulator(StreamedAnswer):
     def _read_part(self, part: JsonDict) -> None:
         where = "candidates[].content.parts[]"
         if part.get("functionCall") is not None:
-            self._read_call(part, self._types.object(part["functionCall"], f"{where}.functionCall"))
+            self._read_call(part, self._types.json_object(part["functionCall"], f"{where}.functionCall"))
             return
         text = self._types.maybe_text(part.get("text"), f"{where}.text")
         if text is None:
@@ -129,7 +129,7 @@ class Accumulator(StreamedAnswer):
         self._rest.setdefault("responseId", "")
         self._types.text(raw.get("name"), f"{where}.name")
         self._types.id(raw.get("id"), f"{where}.id")
-        args = dict(self._types.object(raw.get("args"), f"{where}.args"))
+        args = dict(self._types.json_object(raw.get("args"), f"{where}.args"))
         opened = {**part, "functionCall": {**raw, "args": args}}
         self._parts.append(opened)
         return opened

@@ -55,14 +55,14 @@ class Accumulator(StreamedAnswer):
         return plain(event) if isinstance(event, Mapping) else message_json(event) or plain(event)
 
     def _read(self, event: JsonDict) -> None:
-        data = self._types.object(event.get("data"), "data")
-        extra = self._types.object(data.get("additional_kwargs"), "additional_kwargs")
+        data = self._types.json_object(event.get("data"), "data")
+        extra = self._types.json_object(data.get("additional_kwargs"), "additional_kwargs")
         for key, value in extra.items():
             if key not in _REPEATED and not (key in _TEXTS and self._types.maybe_text(value, key) is None):
                 self._extra[key] = join_pieces(self._extra.get(key), value)
         self._read_content(data)
         self._read_calls(data)
-        self._usage = _add_usage(self._usage, self._types.object(data.get("usage_metadata"), "usage_metadata"))
+        self._usage = _add_usage(self._usage, self._types.json_object(data.get("usage_metadata"), "usage_metadata"))
         self._count(decode_usage({"usage_metadata": self._usage}))
         self._id = self._id or data.get("id")
         self._read_end(data)
@@ -80,7 +80,7 @@ class Accumulator(StreamedAnswer):
             return self._types.text(content, "content")
         parts: list[Any] = []
         for part in content:
-            found = part if isinstance(part, str) else self._types.object(part, "content[]")
+            found = part if isinstance(part, str) else self._types.json_object(part, "content[]")
             if isinstance(found, str) or (found and self._types.text(found.get("type"), "content[].type")):
                 parts.append(found)
         return parts
@@ -105,7 +105,7 @@ class Accumulator(StreamedAnswer):
                 self._tell(self._call_events.grow(call.id, call.name, call.pieces))
 
     def _read_end(self, data: JsonDict) -> None:
-        answer_metadata = self._types.object(data.get("response_metadata"), "response_metadata")
+        answer_metadata = self._types.json_object(data.get("response_metadata"), "response_metadata")
         self._answer_metadata.update((key, value) for key, value in answer_metadata.items() if value is not None)
         position = self._types.maybe_text(data.get("chunk_position"), "chunk_position")
         is_whole = "chunk_position" not in data and data.get("type") == "ai"

@@ -32,7 +32,7 @@ class Accumulator(StreamedAnswer):
         if self._types.flag(event.get("done"), "done"):
             self._types.maybe_text(event.get("done_reason"), "done_reason")
             self._last = event
-        message = self._types.object(event.get("message"), "message")
+        message = self._types.json_object(event.get("message"), "message")
         thinking = self._types.text(message.get("thinking"), "message.thinking")
         self._thinking.append(thinking)
         self._think(thinking)
@@ -44,9 +44,9 @@ class Accumulator(StreamedAnswer):
 
     def _read_calls(self, message: JsonDict) -> None:
         for raw in self._types.objects(message.get("tool_calls"), "message.tool_calls"):
-            function = self._types.object(raw.get("function"), "message.tool_calls[].function")
+            function = self._types.json_object(raw.get("function"), "message.tool_calls[].function")
             self._types.text(function.get("name"), "message.tool_calls[].function.name")
-            self._types.object(function.get("arguments"), "message.tool_calls[].function.arguments")
+            self._types.json_object(function.get("arguments"), "message.tool_calls[].function.arguments")
             self._calls.append(raw)
             self._tell(self._call_events.complete(self.result().tool_calls[-1]))
 

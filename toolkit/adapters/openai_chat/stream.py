@@ -48,12 +48,12 @@ class Accumulator(StreamedAnswer):
         for choice in self._types.objects(event.get("choices"), "choices"):
             if not self._types.index(choice.get("index"), "choices[].index"):
                 self._read_choice(choice)
-        if usage := self._types.object(event.get("usage"), "usage"):
+        if usage := self._types.json_object(event.get("usage"), "usage"):
             self._usage = usage
             self._count(decode_usage(usage))
 
     def _read_choice(self, choice: JsonDict) -> None:
-        delta = self._types.object(choice.get("delta"), "choices[].delta")
+        delta = self._types.json_object(choice.get("delta"), "choices[].delta")
         self._read_content(delta)
         for raw in self._types.objects(delta.get("tool_calls"), "choices[].delta.tool_calls"):
             call = self._calls.feed(self._read_piece(raw))
@@ -91,8 +91,8 @@ class Accumulator(StreamedAnswer):
     def _read_piece(self, raw: JsonDict) -> CallPiece:
         """A piece of a call: of a function, whose arguments are JSON text, or of a custom tool, which takes any text."""
         where = "choices[].delta.tool_calls[]"
-        function = self._types.object(raw.get("function"), f"{where}.function")
-        custom = self._types.object(raw.get("custom"), f"{where}.custom")
+        function = self._types.json_object(raw.get("function"), f"{where}.function")
+        custom = self._types.json_object(raw.get("custom"), f"{where}.custom")
         arguments = function.get("arguments")
         if isinstance(arguments, dict):  # some servers send an object instead of text
             arguments = compact(arguments)

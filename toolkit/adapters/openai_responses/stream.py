@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from toolkit.adapters.openai_responses.content import content_text
-from toolkit.adapters.openai_responses.decode import decode_call, decode_reasoning, decode_response, decode_usage, is_call
+from toolkit.adapters.openai_responses.decode import (
+    decode_call,
+    decode_reasoning,
+    decode_response,
+    decode_usage,
+    is_call,
+)
 from toolkit.adapters.openai_responses.encode import PROVIDER
 from toolkit.adapters.openai_responses.ends import has_refusal
 from toolkit.adapters.plain_json import JsonDict
@@ -55,9 +61,9 @@ class Accumulator(StreamedAnswer):
         kind = self._types.text(event.get("type"), "type")
         stem, _, end = kind.rpartition(".")
         if kind in _FIRST:
-            self._first = {**self._types.object(event.get("response"), "response"), "output": []}
+            self._first = {**self._types.json_object(event.get("response"), "response"), "output": []}
         elif kind in _LAST:
-            self._read_last(self._types.object(event.get("response"), "response"))
+            self._read_last(self._types.json_object(event.get("response"), "response"))
         elif kind == "error":
             self._error = {key: value for key, value in event.items() if key != "type"}
         elif kind in _ITEM:
@@ -81,7 +87,7 @@ class Accumulator(StreamedAnswer):
     # -- items -------------------------------------------------------------------------------------------------------------
 
     def _read_item(self, event: JsonDict, *, is_done: bool) -> None:
-        item = dict(self._types.object(event.get("item"), "item"))
+        item = dict(self._types.json_object(event.get("item"), "item"))
         self._check_item(item, "item")
         place = self._place(event, item.get("id"))
         self._items[place] = item
@@ -169,10 +175,11 @@ class Accumulator(StreamedAnswer):
         last = self._last
         is_whole = last is not None and self._failure is None
         if last is not None and (_has_output(last) or not self._items):
-            whole = decode_response({"output": [], **last} if is_whole else {**last, "output": last.get("output") or []})
+            whole = decode_response(last)
         else:
             # Items with an index in their order, then those without.
-            places = sorted(self._items, key=lambda place: (not isinstance(place, int), place if isinstance(place, int) else 0))
+            indexes = sorted(place for place in self._items if isinstance(place, int))
+            places = [*indexes, *(place for place in self._items if not isinstance(place, int))]
             output = [self._build_item(place, is_whole) for place in places]
             whole = decode_response({**self._first, **(last or {}), "output": [item for item in output if item]})
         return whole if is_whole else end_stream_early(whole, PROVIDER, self._failure)
@@ -184,7 +191,8 @@ class Accumulator(StreamedAnswer):
             key = "input" if item["type"] == "custom_tool_call" else "arguments"
             return item if item.get(key) else {**item, "type": "function_call", "arguments": UNFINISHED_TEXT}
         if item.get("type") == "reasoning":
-            return item if not texts or any(one.text for one in decode_reasoning([item])) else _reasoning_item(item, texts)
+            is_shown = any(one.text for one in decode_reasoning([item]))
+            return item if is_shown or not texts else _reasoning_item(item, texts)
         if item.get("type") != "message" or content_text(item.get("content")) or has_refusal(item):
             return item
         return _message_item(texts)
