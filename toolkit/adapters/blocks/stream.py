@@ -13,8 +13,9 @@ from toolkit.adapters.streamed_calls import UNFINISHED_TEXT
 class GrowingBlock:
     """A block so far. ``kind`` says which pieces belong to it; ``arguments`` are the pieces of a call's argument text.
 
-    ``is_repeated``: it was announced again after it was whole. If pieces follow, they are the same once more.
     ``is_replaceable``: the answer was announced again. If the same index is announced again, that block replaces this one.
+    ``is_repeated``: it was announced again after it was whole, or after its answer was. If pieces follow, they are the same
+    once more.
     """
 
     answer: int
@@ -76,7 +77,7 @@ class BlocksInPieces:
             return known
         known.id = known.id or id
         known.block = _merge_blocks(known.block, block)
-        known.is_repeated = known.is_whole
+        known.is_repeated = known.is_whole or known.is_replaceable
         if index is not None and index != known.index:
             known.other_indexes.add(index)
         return known
