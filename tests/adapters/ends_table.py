@@ -49,6 +49,8 @@ _NOTES: Final = f"""
 - `Accumulator.feed_events(event)` returns events (`toolkit.wire.events`) where `feed` returns the text in them. A driver's
   `stream_query(...)` has both: `.events`, whose last is `AnswerEnded`, and `.stream`. They read the same request.
 - `QueryResult.raw` is the SDK's response, or the list of its events for a stream.
+- `driver.count_tokens(prompt, options)` of the drivers for Anthropic, Gemini and Responses asks the provider how many tokens the
+  request has. Gemini's own API cannot count tools; Vertex can.
 - Sources (`groundingMetadata`, `citationMetadata`, `annotations`, `citations`) and the state of a conversation in Responses
   (`id`, `conversation`, `previous_response_id`) are in the metadata.
 """

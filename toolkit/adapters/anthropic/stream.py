@@ -10,7 +10,7 @@ from toolkit.adapters.argument_text import compact, parse_object
 from toolkit.adapters.blocks.stream import BlocksInPieces, GrowingBlock
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.query_results import end_stream_early
-from toolkit.adapters.streamed_answer import StreamedAnswer
+from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.adapters.surrogates import mend, mend_text
 from toolkit.wire.query import QueryResult
 

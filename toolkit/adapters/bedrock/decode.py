@@ -18,7 +18,7 @@ from toolkit.adapters.blocks.decode import (
 from toolkit.adapters.finish_reasons import BEDROCK, choose_finish_reason
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.query_results import add_counts, count, error_result
-from toolkit.adapters.streamed_calls import refuse_last
+from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions

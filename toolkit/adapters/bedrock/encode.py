@@ -10,7 +10,7 @@ from toolkit.adapters.argument_text import compact
 from toolkit.adapters.bedrock.content import encode_part
 from toolkit.adapters.blocks.encode import BlockWriter, arrange_blocks, call_input, encode_turns
 from toolkit.adapters.lossless import provider_metadata
-from toolkit.adapters.plain_json import JsonDict, plain, plain_objects
+from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
 from toolkit.adapters.result_value import result_blocks
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
@@ -89,8 +89,8 @@ def _find_documents(blocks: Iterable[JsonDict]) -> Iterator[JsonDict]:
         document, result = block.get("document"), block.get("toolResult")
         if isinstance(document, dict):
             yield document
-        if isinstance(result, dict):
-            yield from _find_documents(plain_objects(result.get("content")))
+        if isinstance(result, dict) and isinstance(result.get("content"), list):
+            yield from _find_documents(one for one in result["content"] if isinstance(one, dict))
 
 
 def _sent_name(name: str) -> str:

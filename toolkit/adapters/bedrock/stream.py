@@ -11,7 +11,7 @@ from toolkit.adapters.bedrock.encode import PROVIDER
 from toolkit.adapters.blocks.stream import BlocksInPieces, GrowingBlock
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
 from toolkit.adapters.query_results import end_stream_early
-from toolkit.adapters.streamed_answer import StreamedAnswer
+from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.adapters.surrogates import mend, mend_text
 from toolkit.wire.query import QueryResult
 

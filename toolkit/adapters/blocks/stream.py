@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.streamed_calls import UNFINISHED_TEXT
+from toolkit.adapters.streaming.calls import UNFINISHED_TEXT
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from toolkit.adapters.gemini.key_case import to_camel_case
 from toolkit.adapters.gemini.partial_arguments import put_value
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.query_results import end_stream_early
-from toolkit.adapters.streamed_answer import StreamedAnswer
+from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 

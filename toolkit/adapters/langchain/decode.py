@@ -14,7 +14,7 @@ from toolkit.adapters.langchain.encode import CHOICES, PROVIDER, encode_call, en
 from toolkit.adapters.lossless import keep_difference, provider_metadata
 from toolkit.adapters.plain_json import JsonDict, plain, plain_object, plain_objects, plain_text
 from toolkit.adapters.query_results import count, error_result
-from toolkit.adapters.streamed_calls import refuse_last
+from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
 from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function

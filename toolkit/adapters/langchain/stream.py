@@ -19,8 +19,8 @@ from toolkit.adapters.langchain.encode import PROVIDER
 from toolkit.adapters.lossless import provider_metadata
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.query_results import end_stream_early, join_pieces
-from toolkit.adapters.streamed_answer import StreamedAnswer
-from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces, refuse_last, refuse_unfinished
+from toolkit.adapters.streaming.answer import StreamedAnswer
+from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces, refuse_last, refuse_unfinished
 from toolkit.adapters.surrogates import mend
 from toolkit.wire.query import QueryResult
 

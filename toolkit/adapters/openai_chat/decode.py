@@ -20,7 +20,7 @@ from toolkit.adapters.openai_chat.encode import (
 )
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.query_results import count, error_result, keep_usage
-from toolkit.adapters.streamed_calls import refuse_last
+from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name

@@ -11,8 +11,8 @@ from toolkit.adapters.openai_chat.decode import build_result, decode_usage, reas
 from toolkit.adapters.openai_chat.encode import PROVIDER, encode_call
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.query_results import end_stream_early, join_pieces
-from toolkit.adapters.streamed_answer import StreamedAnswer
-from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces, GrowingCall, keep_earlier, refuse_unfinished
+from toolkit.adapters.streaming.answer import StreamedAnswer
+from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces, GrowingCall, keep_earlier, refuse_unfinished
 from toolkit.adapters.surrogates import mend, mend_text
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult

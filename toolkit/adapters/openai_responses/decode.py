@@ -22,7 +22,7 @@ from toolkit.adapters.openai_responses.encode import (
 from toolkit.adapters.openai_responses.ends import decode_finish_reason, find_actions, reported_word
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.query_results import count, error_result, keep_usage
-from toolkit.adapters.streamed_calls import refuse_last
+from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice

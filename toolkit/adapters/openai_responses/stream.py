@@ -16,8 +16,8 @@ from toolkit.adapters.openai_responses.encode import PROVIDER
 from toolkit.adapters.openai_responses.ends import has_refusal
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.query_results import end_stream_early
-from toolkit.adapters.streamed_answer import StreamedAnswer
-from toolkit.adapters.streamed_calls import UNFINISHED_TEXT
+from toolkit.adapters.streaming.answer import StreamedAnswer
+from toolkit.adapters.streaming.calls import UNFINISHED_TEXT
 from toolkit.wire.query import QueryResult
 
 _FIRST: Final = frozenset({"response.created", "response.queued", "response.in_progress"})
