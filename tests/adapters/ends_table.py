@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters import finish_reasons
+from toolkit.adapters.answers import finish_reasons
 from toolkit.adapters.openai_responses.ends import CLIENT_RUN
 
 _TABLES: Final[dict[str, finish_reasons.Reasons]] = {

@@ -15,7 +15,7 @@ from google.genai import types as genai
 
 from tests.adapters.metadata import metadata_of
 from toolkit import QueryResult
-from toolkit.adapters import finish_reasons
+from toolkit.adapters.answers import finish_reasons
 from toolkit.adapters.openai_responses.ends import CLIENT_RUN
 from toolkit.wire import FinishReason
 

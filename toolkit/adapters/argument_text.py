@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolkit.adapters.surrogates import mend
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.wire.call import ToolCall
 
 

@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.surrogates import mend
 from toolkit.wire.call import ToolCall
 from toolkit.wire.events import AnswerEvent, CallCompleted
 from toolkit.wire.message import ChatMessage, TextMessage

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from toolkit.adapters.answers.query_results import end_stream_early
+from toolkit.adapters.answers.surrogates import mend, mend_text
 from toolkit.adapters.anthropic.decode import build_result, decode_usage
 from toolkit.adapters.anthropic.encode import PROVIDER
 from toolkit.adapters.argument_text import compact, parse_object
 from toolkit.adapters.blocks.stream import BlocksInPieces, GrowingBlock
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.query_results import end_stream_early
 from toolkit.adapters.streaming.answer import StreamedAnswer
-from toolkit.adapters.surrogates import mend, mend_text
 from toolkit.wire.query import QueryResult
 
 _TEXT: Final = {"type": "text", "text": ""}

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import BEDROCK, choose_finish_reason
+from toolkit.adapters.answers.query_results import add_counts, count, error_result
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments, compact
 from toolkit.adapters.bedrock.content import decode_part
 from toolkit.adapters.bedrock.encode import CHOICES, PROVIDER, WRITER, encode_definition
@@ -15,11 +18,8 @@ from toolkit.adapters.blocks.decode import (
     decode_turns,
     drop_empty_texts,
 )
-from toolkit.adapters.finish_reasons import BEDROCK, choose_finish_reason
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
-from toolkit.adapters.query_results import add_counts, count, error_result
 from toolkit.adapters.streaming.calls import refuse_last
-from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import COHERE, choose_finish_reason
+from toolkit.adapters.answers.query_results import count, error_result, keep_usage
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_text
 from toolkit.adapters.cohere.content import decode_parts, decode_text
 from toolkit.adapters.cohere.encode import CHOICES, PROVIDER, encode_call, encode_definition, encode_message
 from toolkit.adapters.conversation import decode_with_call_names
-from toolkit.adapters.finish_reasons import COHERE, choose_finish_reason
 from toolkit.adapters.lossless import has_native_parts, keep_difference
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
-from toolkit.adapters.query_results import count, error_result, keep_usage
 from toolkit.adapters.streaming.calls import refuse_last
-from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions, decode_function
 from toolkit.wire.call import ToolCall

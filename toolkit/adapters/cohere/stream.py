@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolkit.adapters.answers.query_results import end_stream_early
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.cohere.decode import build_result, decode_usage
 from toolkit.adapters.cohere.encode import PROVIDER, encode_call
 from toolkit.adapters.lossless import keep_difference
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.query_results import end_stream_early
 from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces, GrowingCall, keep_earlier, refuse_unfinished
-from toolkit.adapters.surrogates import mend
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from toolkit.adapters.finish_reasons import GEMINI, GEMINI_BLOCKS, choose_finish_reason
+from toolkit.adapters.answers.finish_reasons import GEMINI, GEMINI_BLOCKS, choose_finish_reason
+from toolkit.adapters.answers.query_results import add_counts, count, error_result, keep_usage
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.gemini.content import (
     PROVIDER,
     decode_call,
@@ -21,8 +23,6 @@ from toolkit.adapters.gemini.schema import from_openapi
 from toolkit.adapters.lossless import add_difference, keep_difference, provider_metadata, set_provider_metadata
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects
 from toolkit.adapters.provider_names import MADE_ID
-from toolkit.adapters.query_results import add_counts, count, error_result, keep_usage
-from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice

@@ -6,16 +6,16 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import LANGCHAIN, choose_finish_reason
+from toolkit.adapters.answers.query_results import count, error_result
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments
 from toolkit.adapters.conversation import decode_with_call_names
-from toolkit.adapters.finish_reasons import LANGCHAIN, choose_finish_reason
 from toolkit.adapters.langchain.content import content_text, decode_blocks, decode_layout
 from toolkit.adapters.langchain.encode import CHOICES, PROVIDER, encode_call, encode_definition, encode_message
 from toolkit.adapters.lossless import keep_difference, provider_metadata
 from toolkit.adapters.plain_json import JsonDict, plain, plain_object, plain_objects, plain_text
-from toolkit.adapters.query_results import count, error_result
 from toolkit.adapters.streaming.calls import refuse_last
-from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
 from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
 from toolkit.wire.call import ToolCall

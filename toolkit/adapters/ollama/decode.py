@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.finish_reasons import OLLAMA, choose_finish_reason
+from toolkit.adapters.answers.finish_reasons import OLLAMA, choose_finish_reason
+from toolkit.adapters.answers.query_results import count, error_result
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.lossless import keep_difference
 from toolkit.adapters.ollama.content import decode_images
 from toolkit.adapters.ollama.encode import PROVIDER, encode_call, encode_definition, encode_message
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.provider_names import MADE_ID
-from toolkit.adapters.query_results import count, error_result
-from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_definitions import decode_definitions, decode_function
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NativeChoice, ToolChoice

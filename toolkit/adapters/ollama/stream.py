@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from toolkit.adapters.answers.query_results import count, end_stream_early
 from toolkit.adapters.ollama.decode import decode_response
 from toolkit.adapters.ollama.encode import PROVIDER
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.query_results import count, end_stream_early
 from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.wire.query import QueryResult, Usage
 

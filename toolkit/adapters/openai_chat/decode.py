@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import OPENAI_CHAT, choose_finish_reason, openai_error_reason
+from toolkit.adapters.answers.query_results import count, error_result, keep_usage
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments
 from toolkit.adapters.conversation import decode_with_call_names
-from toolkit.adapters.finish_reasons import OPENAI_CHAT, choose_finish_reason, openai_error_reason
 from toolkit.adapters.lossless import keep_difference
 from toolkit.adapters.openai_chat.content import content_text, decode_parts
 from toolkit.adapters.openai_chat.encode import (
@@ -19,10 +21,8 @@ from toolkit.adapters.openai_chat.encode import (
     sent_name,
 )
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
-from toolkit.adapters.query_results import count, error_result, keep_usage
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
-from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
 from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
 from toolkit.wire.call import ToolCall

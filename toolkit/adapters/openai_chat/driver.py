@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from toolkit.adapters.answers.finish_reasons import openai_error_reason
 from toolkit.adapters.base_driver import (
     AsyncBaseDriver,
     BaseDriver,
@@ -13,7 +14,6 @@ from toolkit.adapters.base_driver import (
     join_messages_with_system,
     without_none,
 )
-from toolkit.adapters.finish_reasons import openai_error_reason
 from toolkit.adapters.openai_chat.decode import decode_response, decode_strict_calls
 from toolkit.adapters.openai_chat.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_chat.stream import Accumulator

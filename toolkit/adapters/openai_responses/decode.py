@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import openai_error_reason
+from toolkit.adapters.answers.query_results import count, error_result, keep_usage
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments
-from toolkit.adapters.finish_reasons import openai_error_reason
 from toolkit.adapters.lossless import add_difference, keep_difference
 from toolkit.adapters.openai_responses.content import content_text, decode_parts
 from toolkit.adapters.openai_responses.encode import (
@@ -21,10 +23,8 @@ from toolkit.adapters.openai_responses.encode import (
 )
 from toolkit.adapters.openai_responses.ends import decode_finish_reason, find_actions, reported_word
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
-from toolkit.adapters.query_results import count, error_result, keep_usage
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
-from toolkit.adapters.surrogates import mend
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from toolkit.adapters.answers.finish_reasons import openai_error_reason
 from toolkit.adapters.base_driver import Exchange, Prompt, join_messages, without_none
-from toolkit.adapters.finish_reasons import openai_error_reason
 from toolkit.adapters.openai_responses.decode import decode_response, decode_strict_calls
 from toolkit.adapters.openai_responses.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator

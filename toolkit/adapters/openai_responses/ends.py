@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from toolkit.adapters.finish_reasons import OPENAI_RESPONSES, choose_finish_reason, openai_error_reason
+from toolkit.adapters.answers.finish_reasons import OPENAI_RESPONSES, choose_finish_reason, openai_error_reason
 from toolkit.adapters.plain_json import JsonDict, plain_object, plain_objects
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import FinishReason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from toolkit.adapters.answers.query_results import end_stream_early
 from toolkit.adapters.openai_responses.content import content_text
 from toolkit.adapters.openai_responses.decode import (
     decode_call,
@@ -15,7 +16,6 @@ from toolkit.adapters.openai_responses.decode import (
 from toolkit.adapters.openai_responses.encode import PROVIDER
 from toolkit.adapters.openai_responses.ends import has_refusal
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.query_results import end_stream_early
 from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.adapters.streaming.calls import UNFINISHED_TEXT
 from toolkit.wire.query import QueryResult

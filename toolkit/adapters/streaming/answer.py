@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Final
 
+from toolkit.adapters.answers.surrogates import WholeCharacters
 from toolkit.adapters.plain_json import plain
 from toolkit.adapters.streaming.call_events import CallEvents
 from toolkit.adapters.streaming.expected_types import TypeReader
-from toolkit.adapters.surrogates import WholeCharacters
 from toolkit.wire.events import AnswerEvent, ReasoningCame, TextCame, UsageCame
 from toolkit.wire.query import QueryResult, Usage
 

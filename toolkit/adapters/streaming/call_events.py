@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from toolkit.adapters.answers.surrogates import mend_text
 from toolkit.adapters.argument_text import compact
-from toolkit.adapters.surrogates import mend_text
 from toolkit.wire.call import ToolCall
 from toolkit.wire.events import AnswerEvent, ArgumentsCame, CallCompleted, CallStarted
 
