@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolkit.adapters.argument_text import arguments_text, call_from_text
-from toolkit.adapters.streamed_calls import CallPiece, CallsInPieces
+from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces
 from toolkit.wire import ToolCall
 
 

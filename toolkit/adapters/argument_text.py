@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.wire.call import ToolCall
 
 
@@ -55,9 +56,9 @@ def compact(value: object) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """The JSON in a text; None if it is not valid JSON."""
+    """The JSON in a text; None if it is not valid JSON. Lone surrogates in it are mended."""
     try:
-        return json.loads(text)
+        return mend(json.loads(text))
     except (ValueError, RecursionError):
         return None
 

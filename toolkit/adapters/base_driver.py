@@ -11,9 +11,13 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.wire.call import ToolCall
+from toolkit.wire.events import AnswerEvent, CallCompleted
 from toolkit.wire.message import ChatMessage, TextMessage
-from toolkit.wire.query import AsyncStreamResult, QueryOptions, QueryResult, StreamResult
+from toolkit.wire.query import FinishReason, QueryOptions, QueryResult
+from toolkit.wire.streams import AsyncStreamResult, StreamResult
 
 Prompt: TypeAlias = str | Sequence[ChatMessage]
 """What a query starts with: a user's text, or messages."""
@@ -24,7 +28,7 @@ _DEFAULTS: Final = QueryOptions()
 class GrowingAnswer(Protocol):
     """An answer that is put together from events: every adapter's ``Accumulator``."""
 
-    def feed(self, event: object, /) -> str: ...
+    def feed_events(self, event: object, /) -> list[AnswerEvent]: ...
     def result(self) -> QueryResult: ...
 
 
@@ -36,13 +40,17 @@ def _keep_stream(stream: Any) -> Any:
     return stream
 
 
+def _always_error(error: Exception) -> FinishReason:
+    return "error"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
     """How to query one provider over its SDK's client.
 
     ``build_request`` returns keyword arguments for ``send`` and ``send_streaming``, the client's methods; those of an async
     client are awaited. ``manage`` wraps a stream that does not close itself in a context manager that does. ``finish`` may
-    change a result before it is returned.
+    change a result before it is returned. ``error_reason`` tells the errors of a safety filter from others.
     """
 
     build_request: Callable[[Prompt, QueryOptions], JsonDict]
@@ -52,6 +60,43 @@ class Exchange:
     accumulator: Callable[[], GrowingAnswer]
     manage: Callable[[Any], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]] = _keep_stream
     finish: Callable[[QueryResult, QueryOptions], QueryResult] = _keep_result
+    error_reason: Callable[[Exception], FinishReason] = _always_error
+
+    def request(self, prompt: Prompt, options: QueryOptions) -> JsonDict:
+        """The request to send. A lone surrogate in it, wherever it came from, could not be sent."""
+        request: JsonDict = mend(self.build_request(prompt, options))
+        return request
+
+    def decode_answer(self, answer: object, options: QueryOptions) -> QueryResult:
+        return replace(self.finish(self.decode(answer), options), raw=answer)
+
+    def fail(self, so_far: QueryResult, error: Exception) -> QueryResult:
+        """The result of a query that failed: what came until then, and the exception under ``error``."""
+        return replace(so_far, finish_reason=self.error_reason(error), metadata={**so_far.metadata, "error": error})
+
+
+class _StreamedQuery:
+    """The answer of one streamed query: what came so far, and how it ends."""
+
+    def __init__(self, exchange: Exchange, options: QueryOptions) -> None:
+        self._exchange: Final = exchange
+        self._options: Final = options
+        self._answer: Final = exchange.accumulator()
+        self._raw: Final[list[object]] = []
+        self.error: Exception | None = None
+
+    def feed(self, event: object) -> Iterator[AnswerEvent]:
+        self._raw.append(event)
+        for one in self._answer.feed_events(event):
+            yield CallCompleted(self._finish_call(one)) if isinstance(one, CallCompleted) else one
+
+    def _finish_call(self, event: CallCompleted) -> ToolCall:
+        [call] = self._exchange.finish(QueryResult("", [event.call]), self._options).tool_calls
+        return call
+
+    def result(self) -> QueryResult:
+        whole = replace(self._exchange.finish(self._answer.result(), self._options), raw=self._raw)
+        return whole if self.error is None else self._exchange.fail(whole, self.error)
 
 
 class BaseDriver:
@@ -64,31 +109,29 @@ class BaseDriver:
         """Sends one request and returns its answer."""
         exchange = self._exchange
         try:
-            answer = exchange.send(**exchange.build_request(prompt, options))
-            return exchange.finish(exchange.decode(answer), options)
+            answer = exchange.send(**exchange.request(prompt, options))
+            return exchange.decode_answer(answer, options)
         except Exception as error:
-            return add_error(QueryResult(""), error)
+            return exchange.fail(QueryResult(""), error)
 
     def stream_query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> StreamResult:
         """Sends one request and returns its answer as it comes.
 
-        The request is sent when the first text is read; closing ``stream`` closes the connection.
+        The request is sent when the first text or event is read; closing ``stream`` closes the connection.
         """
         exchange = self._exchange
-        answer = exchange.accumulator()
-        errors: list[Exception] = []
+        query = _StreamedQuery(exchange, options)
 
-        def read_texts() -> Iterator[str]:
+        def read_events() -> Iterator[AnswerEvent]:
             try:
-                managed: Any = exchange.manage(exchange.send_streaming(**exchange.build_request(prompt, options)))
+                managed: Any = exchange.manage(exchange.send_streaming(**exchange.request(prompt, options)))
                 with managed as events:
                     for event in events:
-                        if text := answer.feed(event):
-                            yield text
+                        yield from query.feed(event)
             except Exception as error:
-                errors.append(error)
+                query.error = error
 
-        return StreamResult(read_texts(), lambda: _finish_stream(exchange, answer, options, errors))
+        return StreamResult(read_events(), query.result)
 
 
 class AsyncBaseDriver:
@@ -101,43 +144,30 @@ class AsyncBaseDriver:
         """Sends one request and returns its answer."""
         exchange = self._exchange
         try:
-            answer = await exchange.send(**exchange.build_request(prompt, options))
-            return exchange.finish(exchange.decode(answer), options)
+            answer = await exchange.send(**exchange.request(prompt, options))
+            return exchange.decode_answer(answer, options)
         except Exception as error:
-            return add_error(QueryResult(""), error)
+            return exchange.fail(QueryResult(""), error)
 
     async def stream_query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> AsyncStreamResult:
         """Sends one request and returns its answer as it comes.
 
-        The request is sent when the first text is read; closing ``stream`` closes the connection.
+        The request is sent when the first text or event is read; closing ``stream`` closes the connection.
         """
         exchange = self._exchange
-        answer = exchange.accumulator()
-        errors: list[Exception] = []
+        query = _StreamedQuery(exchange, options)
 
-        async def read_texts() -> AsyncIterator[str]:
+        async def read_events() -> AsyncIterator[AnswerEvent]:
             try:
-                managed: Any = exchange.manage(await exchange.send_streaming(**exchange.build_request(prompt, options)))
+                managed: Any = exchange.manage(await exchange.send_streaming(**exchange.request(prompt, options)))
                 async with managed as events:
                     async for event in events:
-                        if text := answer.feed(event):
-                            yield text
+                        for one in query.feed(event):
+                            yield one
             except Exception as error:
-                errors.append(error)
+                query.error = error
 
-        return AsyncStreamResult(read_texts(), lambda: _finish_stream(exchange, answer, options, errors))
-
-
-def _finish_stream(
-    exchange: Exchange, answer: GrowingAnswer, options: QueryOptions, errors: list[Exception]
-) -> QueryResult:
-    result = exchange.finish(answer.result(), options)
-    return add_error(result, errors[0]) if errors else result
-
-
-def add_error(result: QueryResult, error: Exception) -> QueryResult:
-    """The result of a query that failed: what came until then, and the exception under ``error``."""
-    return replace(result, finish_reason="error", metadata={**result.metadata, "error": error})
+        return AsyncStreamResult(read_events(), query.result)
 
 
 # -- building requests ---------------------------------------------------------------------------------------------------

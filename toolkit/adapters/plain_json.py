@@ -44,3 +44,13 @@ def plain_list(value: object) -> list[Any]:
     """The same where a list is expected; anything else becomes an empty list."""
     found = plain(value)
     return found if isinstance(found, list) else []
+
+
+def plain_objects(value: object) -> list[JsonDict]:
+    """The same where a list of objects is expected; whatever else is in the list is left out."""
+    return [item for item in plain_list(value) if isinstance(item, dict)]
+
+
+def plain_text(value: object) -> str:
+    """A text, or the text of a number, which some servers send as an id; anything else becomes an empty text."""
+    return str(value) if isinstance(value, str) or type(value) is int else ""

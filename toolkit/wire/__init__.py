@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from toolkit.wire.message import ToolResultMessage as ToolResultMessage
     from toolkit.wire.message import has_tool_calls as has_tool_calls
     from toolkit.wire.message import is_tool_result as is_tool_result
-    from toolkit.wire.query import AsyncStreamResult as AsyncStreamResult
     from toolkit.wire.query import FinishReason as FinishReason
     from toolkit.wire.query import QueryOptions as QueryOptions
     from toolkit.wire.query import QueryResult as QueryResult
     from toolkit.wire.query import Reasoning as Reasoning
-    from toolkit.wire.query import StreamResult as StreamResult
     from toolkit.wire.query import Usage as Usage
     from toolkit.wire.result import ToolResult as ToolResult
+    from toolkit.wire.streams import AsyncStreamResult as AsyncStreamResult
+    from toolkit.wire.streams import StreamResult as StreamResult
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -61,7 +61,8 @@ else:
             ".events": "AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame TextCame UsageCame",
             ".json_types": "JsonObject",
             ".message": "AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls is_tool_result",
-            ".query": "AsyncStreamResult FinishReason QueryOptions QueryResult Reasoning StreamResult Usage",
+            ".query": "FinishReason QueryOptions QueryResult Reasoning Usage",
             ".result": "ToolResult",
+            ".streams": "AsyncStreamResult StreamResult",
         },
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -84,7 +84,8 @@ class Reasoning:
 class QueryResult:
     """A model's answer. ``metadata`` has what only the provider knows: its own finish reason, signatures, an error.
 
-    ``raw`` is the response of the provider's SDK, if a driver made the request; it is not stored as JSON.
+    ``raw`` is the response of the provider's SDK, or the list of its events for a stream, if a driver made the request. It
+    is not stored as JSON.
 
     >>> QueryResult("hello").finish_reason
     'stop'
@@ -103,41 +104,3 @@ class QueryResult:
         if self.tool_calls:
             return AssistantToolCallMessage(self.content, self.tool_calls, self.metadata)
         return TextMessage("assistant", self.content, self.metadata)
-
-
-class StreamResult:
-    """A streamed answer: ``stream`` yields its text, ``result`` is the whole answer once the stream has ended.
-
-    Reading ``result`` before that reads the rest of the stream.
-    """
-
-    __slots__ = ("_finish", "stream")
-
-    def __init__(self, stream: Iterator[str], result: Callable[[], QueryResult]) -> None:
-        self.stream = stream
-        self._finish = result
-
-    @property
-    def result(self) -> QueryResult:
-        for _ in self.stream:
-            pass
-        return self._finish()
-
-
-class AsyncStreamResult:
-    """The async ``StreamResult``: ``async for text in answer.stream``, then ``await answer.result``."""
-
-    __slots__ = ("_finish", "stream")
-
-    def __init__(self, stream: AsyncIterator[str], result: Callable[[], QueryResult]) -> None:
-        self.stream = stream
-        self._finish = result
-
-    @property
-    def result(self) -> Awaitable[QueryResult]:
-        return self._read_rest()
-
-    async def _read_rest(self) -> QueryResult:
-        async for _ in self.stream:
-            pass
-        return self._finish()

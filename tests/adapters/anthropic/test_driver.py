@@ -100,7 +100,7 @@ def test_asks_and_is_answered(kind: str) -> None:
 
     assert (result.content, result.finish_reason) == ("so", "tool_calls")
     assert [(one.id, one.name, one.arguments) for one in result.tool_calls] == [("toolu_1", "add", {"a": 1})]
-    assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.cached_input_tokens) == (3, 5, 2)
+    assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.cached_input_tokens) == (5, 5, 2)
     assert texts == (["s", "o"] if "stream" in kind else [])
     assert encode_messages([result.message()]) == [{"role": "assistant", "content": BODY["content"]}]
     [asked] = server.requests

@@ -285,9 +285,9 @@ MESSAGE: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant"
         ("max_tokens", False, "length"),
         ("max_tokens", True, "length"),
         ("model_context_window_exceeded", True, "length"),
-        ("pause_turn", False, "stop"),
-        ("refusal", False, "stop"),
-        ("compaction", False, "stop"),
+        ("pause_turn", False, "paused"),
+        ("refusal", False, "refused"),
+        ("compaction", False, "paused"),
         (None, False, "stop"),
     ],
 )
@@ -302,7 +302,7 @@ def test_what_an_answer_tells_beside_its_content() -> None:
     details = {"type": "refusal", "category": "bio", "explanation": None}
     found = decode_response({**MESSAGE, "stop_reason": "refusal", "stop_details": details, "container": {"id": "c"}})
     usage = found.usage
-    assert (usage.input_tokens, usage.output_tokens, usage.cached_input_tokens, usage.reasoning_tokens) == (3, 5, 2, 4)
+    assert (usage.input_tokens, usage.output_tokens, usage.cached_input_tokens, usage.reasoning_tokens) == (5, 5, 2, 4)
     told = found.metadata["anthropic"]
     assert isinstance(told, dict)
     assert (told["id"], told["stop_details"], told["container"]) == ("msg_1", details, {"id": "c"})

@@ -133,7 +133,7 @@ def test_everything_an_answer_can_hold() -> None:
         {"type": "compaction", "content": "all that", "encrypted_content": "e"},
     ]
     assert (result.content, result.finish_reason) == ("so", "stop")
-    assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.cached_input_tokens) == (3, 5, 2)
+    assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.cached_input_tokens) == (5, 5, 2)
     told = result.metadata["anthropic"]
     assert isinstance(told, dict)
     assert (told["finish_reason"], told["container"]) == ("end_turn", {"id": "c"})

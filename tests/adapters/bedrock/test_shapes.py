@@ -251,8 +251,8 @@ def response(*blocks: dict[str, Any], word: str | None = "end_turn", **more: Any
         ("tool_use", True, "tool_calls"),
         ("max_tokens", True, "length"),
         ("model_context_window_exceeded", False, "length"),
-        ("guardrail_intervened", False, "stop"),
-        ("content_filtered", False, "stop"),
+        ("guardrail_intervened", False, "filtered"),
+        ("content_filtered", False, "filtered"),
         ("malformed_tool_use", True, "error"),
         ("malformed_model_output", False, "error"),
     ],
@@ -263,7 +263,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
     told = found.metadata["bedrock"]
     assert isinstance(told, dict)
     assert (told["finish_reason"], told["trace"]) == (word, {"t": 1})
-    assert (found.usage.input_tokens, found.usage.output_tokens, found.usage.cached_input_tokens) == (3, 5, 2)
+    assert (found.usage.input_tokens, found.usage.output_tokens, found.usage.cached_input_tokens) == (5, 5, 2)
 
 
 def test_what_bedrock_runs_itself_is_no_call() -> None:

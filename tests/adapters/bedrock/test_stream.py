@@ -127,7 +127,7 @@ def test_everything_an_answer_can_hold() -> None:
         {"image": {"format": "png", "source": {"bytes": "AAECAwQ="}}},
     ]  # fmt: skip
     assert (result.content, result.finish_reason) == ("so", "stop")
-    assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.cached_input_tokens) == (3, 5, 2)
+    assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.cached_input_tokens) == (5, 5, 2)
 
 
 def test_a_stream_that_is_cut_keeps_what_came() -> None:

@@ -96,7 +96,7 @@ def test_asks_and_is_answered(kind: str) -> None:
     assert (result.content, result.finish_reason) == ("so", "tool_calls")
     assert [(call.name, call.arguments) for call in result.tool_calls] == [("add", {"a": 1})]
     used = result.usage
-    assert (used.input_tokens, used.output_tokens, used.cached_input_tokens, used.reasoning_tokens) == (3, 5, 2, 1)
+    assert (used.input_tokens, used.output_tokens, used.cached_input_tokens, used.reasoning_tokens) == (3, 6, 2, 1)
     assert texts == (["s", "o"] if "stream" in kind else [])
     [asked] = server.requests
     method = "streamGenerateContent?alt=sse" if "stream" in kind else "generateContent"

@@ -188,7 +188,7 @@ def test_any_chunking_gives_the_same(said: list[tuple[bool, str]], data: st.Data
         ("MAX_TOKENS", True, "length"),
         ("MALFORMED_FUNCTION_CALL", False, "error"),
         ("UNEXPECTED_TOOL_CALL", True, "error"),
-        ("SAFETY", False, "stop"),
+        ("SAFETY", False, "filtered"),
         ("anything", False, "stop"),
     ],
 )
@@ -202,7 +202,7 @@ def test_why_it_stopped(word: str, calls: bool, expected: str) -> None:
 @pytest.mark.parametrize("read", [decode_response, streamed])
 def test_a_prompt_that_was_blocked_says_so(read: Any) -> None:
     result = read({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}})
-    assert (result.finish_reason, result.usage.input_tokens) == ("error", 3)
+    assert (result.finish_reason, result.usage.input_tokens) == ("filtered", 3)
     assert result.metadata["gemini"]["error"] == {"blockReason": "SAFETY"}
 
 

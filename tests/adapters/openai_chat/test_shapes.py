@@ -74,7 +74,7 @@ def test_hostile_streams(shape: str, together: bool) -> None:
         ("function_call", True, "tool_calls"),
         ("length", True, "length"),
         ("length", False, "length"),
-        ("content_filter", False, "stop"),
+        ("content_filter", False, "filtered"),
         ("error", True, "error"),
         ("anything", False, "stop"),
     ],

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import ANTHROPIC, choose_finish_reason
+from toolkit.adapters.answers.query_results import add_counts, count, error_result
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.anthropic.content import decode_part
 from toolkit.adapters.anthropic.encode import CHOICES, PROVIDER, WRITER, encode_definition
 from toolkit.adapters.argument_text import call_from_arguments
@@ -15,8 +18,8 @@ from toolkit.adapters.blocks.decode import (
     decode_turns,
     drop_empty_texts,
 )
-from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
-from toolkit.adapters.query_results import choose_finish_reason, error_result
+from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
+from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall
@@ -24,10 +27,9 @@ from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.message import ChatMessage
-from toolkit.wire.query import FinishReason, QueryResult, Usage
+from toolkit.wire.query import QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
 
-_REASONS: Final[dict[str, FinishReason]] = {"max_tokens": "length", "model_context_window_exceeded": "length"}
 # What a caller may want to know about an answer, or must send with the next request (the container).
 _KEPT: Final = ("id", "model", "stop_sequence", "stop_details", "container", "context_management", "usage")
 
@@ -72,7 +74,7 @@ def decode_system(system: object) -> list[ChatMessage]:
 
 def decode_response(response: object) -> QueryResult:
     """The answer; one that is an error becomes ``finish_reason="error"``."""
-    raw = plain_object(response)
+    raw = mend(plain_object(response))
     if not isinstance(raw.get("content"), list):
         return error_result(PROVIDER, raw.get("error", raw))
     return build_result(raw)
@@ -80,22 +82,39 @@ def decode_response(response: object) -> QueryResult:
 
 def build_result(message: JsonDict, texts: Mapping[int, str] | None = None) -> QueryResult:
     """The result for a whole message; ``texts`` has the argument texts of streamed calls, by the position of their block."""
-    blocks = [block for block in message["content"] if isinstance(block, dict)]
+    blocks = plain_objects(message["content"])
     content, calls, kept = decode_answer(READER, blocks, texts)
     reported = message.get("stop_reason")
-    reason = choose_finish_reason(reported, _REASONS, calls)
+    reason = choose_finish_reason(reported, ANTHROPIC, calls)
+    if reason == "length" and blocks[-1:] and _decode_call(blocks[-1]) is not None:
+        calls = refuse_last(calls)
     fields = {key: message[key] for key in _KEPT if message.get(key) is not None}
     metadata = {PROVIDER: {"finish_reason": reported, **fields, **drop_empty_texts(kept)}}
-    return QueryResult(content, calls, reason, _decode_usage(message.get("usage")), metadata)
+    usage = decode_usage(message.get("usage"))
+    return QueryResult(content, calls, reason, usage, metadata, _decode_reasoning(blocks))
 
 
-def _decode_usage(usage: object) -> Usage:
+def _decode_reasoning(blocks: list[JsonDict]) -> list[Reasoning]:
+    found: list[Reasoning] = []
+    for block in blocks:
+        if block.get("type") == "thinking":
+            text = plain_text(block.get("thinking"))
+            found.append(Reasoning(text, is_hidden=not text))
+        elif block.get("type") == "redacted_thinking":
+            found.append(Reasoning(is_hidden=True))
+    return found
+
+
+def decode_usage(usage: object) -> Usage:
+    """The provider's ``input_tokens`` are without what was read from a cache or written to one."""
     found = plain_object(usage)
+    read, written = found.get("cache_read_input_tokens"), found.get("cache_creation_input_tokens")
     return Usage(
-        found.get("input_tokens"),
-        found.get("output_tokens"),
-        found.get("cache_read_input_tokens"),
-        plain_object(found.get("output_tokens_details")).get("thinking_tokens"),
+        add_counts(found.get("input_tokens"), read, written),
+        count(found.get("output_tokens")),
+        count(read),
+        count(plain_object(found.get("output_tokens_details")).get("thinking_tokens")),
+        count(written),
     )
 
 
@@ -107,7 +126,7 @@ def _decode_text(block: JsonDict) -> str | None:
 def _decode_call(block: JsonDict) -> ToolCall | None:
     if block.get("type") != "tool_use":
         return None
-    return call_from_arguments(str(block.get("id") or ""), str(block.get("name") or ""), block.get("input"))
+    return call_from_arguments(plain_text(block.get("id")), plain_text(block.get("name")), block.get("input"))
 
 
 def _decode_result(block: JsonDict, names: Mapping[str, str]) -> tuple[ToolResult, JsonDict] | None:

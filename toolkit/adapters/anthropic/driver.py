@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.adapters.anthropic.decode import decode_response
 from toolkit.adapters.anthropic.encode import encode_choice, encode_messages, encode_tools, split_system
 from toolkit.adapters.anthropic.stream import Accumulator
-from toolkit.adapters.base_driver import (
-    AsyncBaseDriver,
-    BaseDriver,
-    Exchange,
-    Prompt,
-    join_messages_with_system,
-    without_none,
-)
+from toolkit.adapters.base_driver import Exchange, Prompt, join_messages_with_system, without_none
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
 from toolkit.wire.query import QueryOptions
 
 if TYPE_CHECKING:
@@ -30,18 +24,33 @@ _BY_NAME: Final = frozenset(
 )
 
 
-class AnthropicDriver(BaseDriver):
+# What counting tokens takes of a body.
+_COUNTED: Final = frozenset(
+    {
+        "system",
+        "tools",
+        "tool_choice",
+        "thinking",
+        "output_config",
+        "cache_control",
+        "context_management",
+        "mcp_servers",
+    }
+)
+
+
+class AnthropicDriver(CountingDriver):
     """Queries through ``Anthropic``. ``max_tokens`` holds for queries whose options do not set it."""
 
     def __init__(self, client: Anthropic, *, model: str, max_tokens: int = _MAX_TOKENS) -> None:
-        super().__init__(_exchange(client, model, max_tokens))
+        super().__init__(_exchange(client, model, max_tokens), _counting(client))
 
 
-class AsyncAnthropicDriver(AsyncBaseDriver):
+class AsyncAnthropicDriver(AsyncCountingDriver):
     """Queries through ``AsyncAnthropic``. ``max_tokens`` holds for queries whose options do not set it."""
 
     def __init__(self, client: AsyncAnthropic, *, model: str, max_tokens: int = _MAX_TOKENS) -> None:
-        super().__init__(_exchange(client, model, max_tokens))
+        super().__init__(_exchange(client, model, max_tokens), _counting(client))
 
 
 def _exchange(client: Anthropic | AsyncAnthropic, model: str, max_tokens: int) -> Exchange:
@@ -53,6 +62,15 @@ def _exchange(client: Anthropic | AsyncAnthropic, model: str, max_tokens: int) -
         decode=decode_response,
         accumulator=Accumulator,
     )
+
+
+def _counting(client: Anthropic | AsyncAnthropic) -> Counting:
+    return Counting(client.messages.count_tokens, _select_counted, "input_tokens")
+
+
+def _select_counted(request: JsonDict) -> JsonDict:
+    named = select_keys(request, _BY_NAME - {"max_tokens"})
+    return {**named, "extra_body": select_keys(request["extra_body"], _COUNTED)}
 
 
 def build_request(model: str, max_tokens: int, prompt: Prompt, options: QueryOptions) -> JsonDict:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolkit.adapters.anthropic.decode import build_result
+from toolkit.adapters.answers.query_results import end_stream_early
+from toolkit.adapters.answers.surrogates import mend, mend_text
+from toolkit.adapters.anthropic.decode import build_result, decode_usage
 from toolkit.adapters.anthropic.encode import PROVIDER
-from toolkit.adapters.argument_text import parse_object
+from toolkit.adapters.argument_text import compact, parse_object
 from toolkit.adapters.blocks.stream import BlocksInPieces, GrowingBlock
-from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
-from toolkit.adapters.query_results import end_stream_early
+from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.wire.query import QueryResult
 
 _TEXT: Final = {"type": "text", "text": ""}
@@ -26,7 +28,7 @@ _DELTAS: Final[dict[str, tuple[str, JsonDict, str]]] = {
 }
 
 
-class Accumulator:
+class Accumulator(StreamedAnswer):
     """Takes the events of a stream in their order, as JSON or as the SDK's objects.
 
     >>> answer = Accumulator()
@@ -39,92 +41,154 @@ class Accumulator:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._message: JsonDict = {}
         self._blocks = BlocksInPieces()
-        self._error: object = None
         self._ended = False
 
-    def feed(self, event: object) -> str:
-        """Takes one event and returns the text in it."""
-        raw = plain_object(event)
-        if "type" not in raw:
-            raw = plain_object(raw.get("data"))  # wrapped with the name of the event
-        kind = raw.get("type")
-        if kind == "content_block_delta":
-            return self._feed_delta(raw.get("index"), plain_object(raw.get("delta")))
-        if kind == "content_block_start":
-            return self._start_block(raw.get("index"), plain_object(raw.get("content_block")))
-        if kind == "content_block_stop":
-            self._blocks.stop(raw.get("index"))
+    def _read(self, event: JsonDict) -> None:
+        if "type" not in event:
+            event = self._types.json_object(event.get("data"), "data")  # wrapped with the name of the event
+        kind = self._types.text(event.get("type"), "type")
+        if kind in ("content_block_start", "content_block_delta", "content_block_stop"):
+            self._read_block(kind, self._types.index(event.get("index"), "index"), event)
         elif kind == "message_start":
-            return self._start_message(plain_object(raw.get("message")))
+            self._start_message(self._types.json_object(event.get("message"), "message"))
         elif kind == "message_delta":
-            self._update_message(raw)
+            self._update_message(event)
         elif kind == "message_stop":
             self._ended = True
+            self._complete_calls()
         elif kind == "error":
-            self._error = raw.get("error", raw)
-        return ""
+            self._error = event.get("error", event)
 
-    def _start_message(self, message: JsonDict) -> str:
-        self._message |= message
-        content = plain_list(message.get("content"))
-        if self._ended:  # recordings of whole conversations have several answers in a row, which are read as one
+    def _read_block(self, kind: str, index: int | None, event: JsonDict) -> None:
+        if kind == "content_block_start":
+            self._start_block(index, self._types.json_object(event.get("content_block"), "content_block"))
+        elif kind == "content_block_delta":
+            self._read_delta(index, self._types.json_object(event.get("delta"), "delta"))
+        else:
+            self._stop_block(self._blocks.stop(index))
+
+    # -- the message -------------------------------------------------------------------------------------------------------
+
+    def _start_message(self, message: JsonDict) -> None:
+        content = self._types.objects(message.get("content"), "message.content")
+        if self._ended or self._message.get("stop_reason") is not None:
+            # Recordings of whole conversations have several answers in a row, which are read as one.
             self._ended = False
             self._blocks.next_answer()
             content = []
-        return "".join(self._start_block(place, plain_object(block)) for place, block in enumerate(content))
+        elif self._message.get("id") and message.get("id") and self._message["id"] != message["id"]:
+            self._blocks.drop_answer()
+        else:
+            self._blocks.repeat_answer()
+        self._message |= message
+        self._check_message()
+        for place, block in enumerate(content):
+            self._start_block(place, block)
 
-    def _update_message(self, raw: JsonDict) -> None:
-        usage = {**plain_object(self._message.get("usage")), **_without_nulls(plain_object(raw.get("usage")))}
-        around = {key: value for key, value in raw.items() if key not in ("type", "delta", "usage")}
-        self._message |= {**_without_nulls(around), **_without_nulls(plain_object(raw.get("delta"))), "usage": usage}
+    def _update_message(self, event: JsonDict) -> None:
+        usage = self._types.json_object(self._message.get("usage"), "usage")
+        usage = {**usage, **_without_nulls(self._types.json_object(event.get("usage"), "usage"))}
+        around = {key: value for key, value in event.items() if key not in ("type", "delta", "usage")}
+        delta = self._types.json_object(event.get("delta"), "delta")
+        self._message |= {**_without_nulls(around), **_without_nulls(delta), "usage": usage}
+        self._check_message()
+        if self._message.get("stop_reason") is not None:
+            self._complete_calls()
 
-    def _start_block(self, index: int | None, block: JsonDict) -> str:
-        if "type" not in block:
-            return ""
-        kind = "call" if "input" in block else str(block["type"])
-        self._blocks.start(index, kind, block, block.get("id"))
-        text = block.get("text") if kind == "text" else None
-        return text if isinstance(text, str) else ""
+    def _check_message(self) -> None:
+        reported = self._types.maybe_text(self._message.get("stop_reason"), "delta.stop_reason")
+        self._message["stop_reason"] = reported
+        self._count(decode_usage(self._message.get("usage")))
 
-    def _feed_delta(self, index: int | None, delta: JsonDict) -> str:
-        delta_type = str(delta.get("type"))
+    # -- blocks ------------------------------------------------------------------------------------------------------------
+
+    def _start_block(self, index: int | None, block: JsonDict) -> None:
+        block_type = self._types.text(block.get("type"), "content_block.type")
+        if not block_type:
+            return
+        kind = "call" if "input" in block else block_type
+        made, id = dict(block), None
+        if kind == "call":
+            id = self._types.id(block.get("id"), "content_block.id")
+            given = self._types.json_object(block["input"], "content_block.input")
+            made |= {"id": id or "", "name": self._types.text(block.get("name"), "content_block.name"), "input": given}
+        growing = self._blocks.start(index, kind, made, id)
+        self._report_call(growing)
+        if kind == "text":
+            growing.block["text"] = text = self._types.text(block.get("text"), "content_block.text")
+            self._say(text)
+
+    def _read_delta(self, index: int | None, delta: JsonDict) -> None:
+        delta_type = self._types.text(delta.get("type"), "delta.type")
         kind, default, growing_key = _DELTAS.get(delta_type, (None, None, ""))
-        growing = self._blocks.find_last(index, kind)
+        growing = self._blocks.find_last(index, kind) if delta_type else None
         if growing is None:
             if kind is None or default is None:
-                return ""  # a piece of a block that was never announced
+                return  # a piece of a block that was never announced
             growing = self._blocks.start(index, kind, dict(default))
         block = growing.block
         if delta_type == "input_json_delta":
-            growing.add_arguments(delta.get("partial_json"))
+            growing.add_arguments(self._read_arguments(delta.get("partial_json")))
+            self._report_call(growing)
         elif delta_type == "citations_delta":
-            block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+            before = block.get("citations")
+            block["citations"] = [*(before if isinstance(before, list) else ()), delta.get("citation")]
         else:
-            for key, value in _without_nulls(delta).items():
-                if key == growing_key:
-                    block[key] = f"{block.get(key) or ''}{value}"
-                elif key != "type":
-                    block[key] = value
-        text = delta.get("text") if delta_type == "text_delta" else None
-        return text if isinstance(text, str) else ""
+            self._grow_block(block, growing_key, _without_nulls(delta))
+
+    def _grow_block(self, block: JsonDict, growing_key: str, delta: JsonDict) -> None:
+        for key, value in delta.items():
+            if key == growing_key:
+                piece = self._types.text(value, f"delta.{key}")
+                block[key] = f"{block.get(key) or ''}{piece}"
+                if key == "text":
+                    self._say(piece)
+                elif key == "thinking":
+                    self._think(piece)
+            elif key != "type" and (growing_key or not block.get(key)):
+                block[key] = value
+
+    def _read_arguments(self, piece: Any) -> str:
+        return compact(piece) if isinstance(piece, dict) else self._types.text(piece, "delta.partial_json")
+
+    # -- calls -------------------------------------------------------------------------------------------------------------
+
+    def _report_call(self, growing: GrowingBlock) -> None:
+        if _is_call(growing) and growing.id:
+            self._tell(self._call_events.grow(growing.id, str(growing.block.get("name") or ""), growing.arguments))
+
+    def _stop_block(self, growing: GrowingBlock | None) -> None:
+        if growing is not None and _is_call(growing) and growing.id:
+            calls = [call for call in self.result().tool_calls if call.id == growing.id]
+            self._tell(self._call_events.complete_if_sound(calls[-1]))
+
+    def _complete_calls(self) -> None:
+        whole = self.result()
+        if whole.finish_reason not in ("length", "error"):
+            self._tell(self._call_events.complete_all(whole.tool_calls))
 
     def result(self) -> QueryResult:
         """The answer so far. A stream without a stop reason was cut, which is an error."""
-        is_cut = not self._ended and self._message.get("stop_reason") is None
+        is_cut = self._failure is not None or (not self._ended and self._message.get("stop_reason") is None)
         order = self._blocks.in_order()
         texts = {place: text for place, one in enumerate(order) if (text := _argument_text(one, is_cut)) is not None}
         content = [_finish_block(one, texts.get(place)) for place, one in enumerate(order)]
-        whole = build_result({**self._message, "content": content}, texts)
-        if self._error is None and not is_cut:
-            return whole
-        return end_stream_early(whole, PROVIDER, self._error)
+        whole = build_result(mend({**self._message, "content": content}), texts)
+        return end_stream_early(whole, PROVIDER, self._failure) if is_cut else whole
+
+
+def _is_call(growing: GrowingBlock) -> bool:
+    """Whether this is a call for us to run; servers run some themselves."""
+    return growing.kind == "call" and growing.block.get("type") == "tool_use"
 
 
 def _argument_text(growing: GrowingBlock, is_cut: bool) -> str | None:
     """The argument text of a call, also of one that the server runs itself; None for other blocks."""
-    return growing.argument_text(growing.block.get("input"), is_cut) if growing.kind == "call" else None
+    text = growing.argument_text(growing.block.get("input"), is_cut) if growing.kind == "call" else None
+    return None if text is None else mend_text(text)
 
 
 def _finish_block(growing: GrowingBlock, text: str | None) -> JsonDict:

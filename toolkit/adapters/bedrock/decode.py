@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import BEDROCK, choose_finish_reason
+from toolkit.adapters.answers.query_results import add_counts, count, error_result
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments, compact
 from toolkit.adapters.bedrock.content import decode_part
 from toolkit.adapters.bedrock.encode import CHOICES, PROVIDER, WRITER, encode_definition
@@ -15,8 +18,8 @@ from toolkit.adapters.blocks.decode import (
     decode_turns,
     drop_empty_texts,
 )
-from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
-from toolkit.adapters.query_results import choose_finish_reason, error_result
+from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
+from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall
@@ -24,15 +27,9 @@ from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.message import ChatMessage
-from toolkit.wire.query import FinishReason, QueryResult, Usage
+from toolkit.wire.query import QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
 
-_REASONS: Final[dict[str, FinishReason]] = {
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "malformed_model_output": "error",
-    "malformed_tool_use": "error",
-}
 # What a caller may want to know about an answer.
 _KEPT: Final = ("additionalModelResponseFields", "metrics", "trace", "usage")
 
@@ -73,7 +70,7 @@ def decode_system(system: object) -> list[ChatMessage]:
 
 def decode_response(response: object) -> QueryResult:
     """The answer; one that is an error becomes ``finish_reason="error"``."""
-    raw = plain_object(response)
+    raw = mend(plain_object(response))
     message = plain_object(plain_object(raw.get("output")).get("message"))
     if not isinstance(message.get("content"), list):
         return error_result(PROVIDER, raw)
@@ -82,13 +79,22 @@ def decode_response(response: object) -> QueryResult:
 
 def build_result(response: JsonDict, texts: Mapping[int, str] | None = None) -> QueryResult:
     """The result for a whole answer; ``texts`` has the argument texts of streamed calls, by the position of their block."""
-    blocks = [_as_request(block) for block in response["output"]["message"]["content"] if isinstance(block, dict)]
+    blocks = [_as_request(block) for block in plain_objects(response["output"]["message"]["content"])]
     content, calls, kept = decode_answer(READER, blocks, texts)
     reported = response.get("stopReason")
-    reason = choose_finish_reason(reported, _REASONS, calls)
+    reason = choose_finish_reason(reported, BEDROCK, calls)
+    if reason == "length" and blocks[-1:] and _decode_call(blocks[-1]) is not None:
+        calls = refuse_last(calls)
     fields = {key: response[key] for key in _KEPT if response.get(key) is not None}
     metadata = {PROVIDER: {"finish_reason": reported, **fields, **drop_empty_texts(kept)}}
-    return QueryResult(content, calls, reason, _decode_usage(response.get("usage")), metadata)
+    usage = decode_usage(response.get("usage"))
+    return QueryResult(content, calls, reason, usage, metadata, _decode_reasoning(blocks))
+
+
+def _decode_reasoning(blocks: list[JsonDict]) -> list[Reasoning]:
+    shown = [block["reasoningContent"] for block in blocks if isinstance(block.get("reasoningContent"), dict)]
+    texts = [plain_text(plain_object(one.get("reasoningText")).get("text")) for one in shown]
+    return [Reasoning(text, is_hidden=not text) for text in texts]
 
 
 def _as_request(block: JsonDict) -> JsonDict:
@@ -99,9 +105,16 @@ def _as_request(block: JsonDict) -> JsonDict:
     return {key: value for key, value in block.items() if (key, value) != ("type", "text")}
 
 
-def _decode_usage(usage: object) -> Usage:
+def decode_usage(usage: object) -> Usage:
+    """The provider's ``inputTokens`` are without what was read from a cache or written to one."""
     found = plain_object(usage)
-    return Usage(found.get("inputTokens"), found.get("outputTokens"), found.get("cacheReadInputTokens"))
+    read, written = found.get("cacheReadInputTokens"), found.get("cacheWriteInputTokens")
+    return Usage(
+        add_counts(found.get("inputTokens"), read, written),
+        count(found.get("outputTokens")),
+        count(read),
+        cache_write_tokens=count(written),
+    )
 
 
 def _decode_text(block: JsonDict) -> str | None:
@@ -119,7 +132,7 @@ def _decode_call(block: JsonDict) -> ToolCall | None:
     raw = block.get("toolUse")
     if not isinstance(raw, dict) or raw.get("type") == "server_tool_use":  # which Bedrock runs itself
         return None
-    return call_from_arguments(str(raw.get("toolUseId") or ""), str(raw.get("name") or ""), raw.get("input"))
+    return call_from_arguments(plain_text(raw.get("toolUseId")), plain_text(raw.get("name")), raw.get("input"))
 
 
 def _decode_result(block: JsonDict, names: Mapping[str, str]) -> tuple[ToolResult, JsonDict] | None:

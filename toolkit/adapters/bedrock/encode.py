@@ -103,8 +103,8 @@ def _find_documents(blocks: Iterable[JsonDict]) -> Iterator[JsonDict]:
         document, result = block.get("document"), block.get("toolResult")
         if isinstance(document, dict):
             yield document
-        if isinstance(result, dict):
-            yield from _find_documents(result.get("content") or ())
+        if isinstance(result, dict) and isinstance(result.get("content"), list):
+            yield from _find_documents(one for one in result["content"] if isinstance(one, dict))
 
 
 def _sent_name(name: str) -> str:

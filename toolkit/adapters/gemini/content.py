@@ -20,7 +20,7 @@ from toolkit.adapters.media.blocks import (
     stand_in,
     standard_base64,
 )
-from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
+from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_text
 from toolkit.adapters.provider_names import MADE_ID, provider_name
 from toolkit.adapters.result_value import result_blocks
 from toolkit.wire.call import ToolCall
@@ -67,7 +67,10 @@ def decode_call(part: JsonDict, made_id: str) -> ToolCall:
     kept = {"signature": part["thoughtSignature"]} if "thoughtSignature" in part else {}
     metadata: dict[str, object] | None = {PROVIDER: kept} if kept else None
     return ToolCall(
-        raw.get("id") or made_id, raw.get("name") or "", arguments if isinstance(arguments, dict) else {}, metadata
+        plain_text(raw.get("id")) or made_id,
+        plain_text(raw.get("name")),
+        arguments if isinstance(arguments, dict) else {},
+        metadata,
     )
 
 

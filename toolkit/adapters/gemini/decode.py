@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import GEMINI, GEMINI_BLOCKS, choose_finish_reason
+from toolkit.adapters.answers.query_results import add_counts, count, error_result, keep_usage
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.gemini.content import (
     PROVIDER,
     decode_call,
@@ -20,9 +23,8 @@ from toolkit.adapters.gemini.key_case import detect_spelling, respell, to_camel_
 from toolkit.adapters.gemini.schema import from_openapi
 from toolkit.adapters.lossless import add_difference, keep_difference, provider_metadata, set_provider_metadata
 from toolkit.adapters.media.moved import IN_PLACE
-from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
+from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects
 from toolkit.adapters.provider_names import MADE_ID
-from toolkit.adapters.query_results import choose_finish_reason, error_result
 from toolkit.adapters.result_value import result_blocks
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.wire.call import ToolCall
@@ -30,11 +32,14 @@ from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage, ToolResultMessage
-from toolkit.wire.query import FinishReason, QueryResult, Usage
+from toolkit.wire.query import FinishReason, QueryResult, Reasoning, Usage
 
-# What the model wrote could not be read. Every other reason means stop.
-_UNREADABLE: Final = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE")
-_REASONS: Final[dict[str, FinishReason]] = {"MAX_TOKENS": "length", **dict.fromkeys(_UNREADABLE, "error")}
+# What a caller may want to know about an answer, and the key of its model.
+_KEPT_OF_CANDIDATE: Final = (
+    "groundingMetadata", "citationMetadata", "urlContextMetadata", "safetyRatings", "finishMessage", "avgLogprobs",
+    "logprobsResult", "continuationToken",
+)  # fmt: skip
+_KEPT: Final = ("responseId", "promptFeedback")
 
 
 def decode_tools(tools: object) -> list[AnyDefinition]:
@@ -198,32 +203,47 @@ def decode_model_turn(parts: Any, made_id: str) -> tuple[str, list[ToolCall], Js
 
 
 def decode_response(response: object) -> QueryResult:
-    """The first candidate of an answer; an answer without one is ``finish_reason="error"``."""
-    raw = to_camel_case(plain_object(response))
-    usage = _decode_usage(raw.get("usageMetadata"))
-    candidates = [one for one in plain_list(raw.get("candidates")) if isinstance(one, dict)]
+    """The first candidate of an answer; an answer without one is ``filtered`` or an ``error``."""
+    raw = mend(to_camel_case(plain_object(response)))
+    usage = decode_usage(raw.get("usageMetadata"))
+    kept = {key: raw[key] for key in _KEPT if raw.get(key) is not None} | keep_usage(raw.get("usageMetadata"))
+    candidates = plain_objects(raw.get("candidates"))
     if not candidates:
-        return error_result(PROVIDER, raw.get("error") or raw.get("promptFeedback") or raw, usage)
-    candidate = min(candidates, key=lambda one: one.get("index") or 0)
-    text, calls, kept = decode_model_turn(
-        _content_parts(plain_object(candidate.get("content"))), f"{MADE_ID}{raw.get('responseId', '')}"
-    )
+        error = raw.get("error") or raw.get("promptFeedback") or raw
+        return error_result(PROVIDER, error, usage, _block_reason(raw) or "error", kept)
+    candidate = min(candidates, key=lambda one: count(one.get("index")) or 0)
+    parts = _content_parts(plain_object(candidate.get("content")))
+    text, calls, layout = decode_model_turn(parts, f"{MADE_ID}{raw.get('responseId', '')}")
     reported = candidate.get("finishReason")
-    reason = choose_finish_reason(reported, _REASONS, calls)
+    reason = choose_finish_reason(reported, GEMINI, calls, _block_reason(raw))
     found = {"finish_reason": reported, "model": raw.get("modelVersion")}
-    kept |= {key: value for key, value in found.items() if value is not None}
-    return QueryResult(text, calls, reason, usage, {PROVIDER: kept})
+    found |= {key: candidate.get(key) for key in _KEPT_OF_CANDIDATE}
+    metadata = {**layout, **{key: value for key, value in found.items() if value is not None}, **kept}
+    return QueryResult(text, calls, reason, usage, {PROVIDER: metadata}, _decode_reasoning(parts))
+
+
+def _block_reason(raw: JsonDict) -> FinishReason | None:
+    """``filtered`` if the prompt was blocked."""
+    word = plain_object(raw.get("promptFeedback")).get("blockReason")
+    return GEMINI_BLOCKS.get(str(word), "filtered") if word else None
 
 
 def _content_parts(content: JsonDict) -> list[JsonDict]:
-    return [part for part in plain_list(content.get("parts")) if isinstance(part, dict)]
+    return plain_objects(content.get("parts"))
 
 
-def _decode_usage(usage: object) -> Usage:
+def _decode_reasoning(parts: Sequence[JsonDict]) -> list[Reasoning]:
+    texts = [part.get("text") for part in map(to_camel_case, parts) if part.get("thought") is True]
+    return [Reasoning(text) for text in texts if isinstance(text, str) and text]
+
+
+def decode_usage(usage: object) -> Usage:
+    """The provider counts thoughts beside the answer, and what its own tools returned beside the prompt."""
     found = plain_object(usage)
+    thoughts = found.get("thoughtsTokenCount")
     return Usage(
-        found.get("promptTokenCount"),
-        found.get("candidatesTokenCount"),
-        found.get("cachedContentTokenCount"),
-        found.get("thoughtsTokenCount"),
+        add_counts(found.get("promptTokenCount"), found.get("toolUsePromptTokenCount")),
+        add_counts(found.get("candidatesTokenCount"), thoughts),
+        count(found.get("cachedContentTokenCount")),
+        count(thoughts),
     )

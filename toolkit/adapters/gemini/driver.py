@@ -6,20 +6,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from inspect import isasyncgen
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.base_driver import (
-    AsyncBaseDriver,
-    BaseDriver,
-    Exchange,
-    Prompt,
-    join_messages_with_system,
-    without_none,
-)
+from toolkit.adapters.base_driver import Exchange, Prompt, join_messages_with_system, without_none
 from toolkit.adapters.gemini.decode import decode_response
 from toolkit.adapters.gemini.encode import encode_choice, encode_messages, encode_tools, message_text
 from toolkit.adapters.gemini.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
 from toolkit.wire.message import TextMessage
 from toolkit.wire.query import QueryOptions
 
@@ -27,18 +21,23 @@ if TYPE_CHECKING:
     from google import genai
 
 
-class GeminiDriver(BaseDriver):
-    """Queries through ``genai.Client``."""
+# What counting tokens takes of a config.
+_COUNTED: Final = frozenset({"system_instruction", "tools", "http_options"})
+
+
+class GeminiDriver(CountingDriver):
+    """Queries through ``genai.Client``. Only Vertex counts tools when it counts tokens."""
 
     def __init__(self, client: genai.Client, *, model: str) -> None:
-        super().__init__(_exchange(client.models, model, closing))
+        super().__init__(_exchange(client.models, model, closing), _counting(client.models, client.vertexai))
 
 
-class AsyncGeminiDriver(AsyncBaseDriver):
-    """Queries through the ``aio`` of ``genai.Client``."""
+class AsyncGeminiDriver(AsyncCountingDriver):
+    """Queries through the ``aio`` of ``genai.Client``. Only Vertex counts tools when it counts tokens."""
 
     def __init__(self, client: genai.Client, *, model: str) -> None:
-        super().__init__(_exchange(client.aio.models, model, _closing_response))
+        models = client.aio.models
+        super().__init__(_exchange(models, model, _closing_response), _counting(models, client.vertexai))
 
 
 def _exchange(models: Any, model: str, manage: Any) -> Exchange:
@@ -50,6 +49,18 @@ def _exchange(models: Any, model: str, manage: Any) -> Exchange:
         accumulator=Accumulator,
         manage=manage,
     )
+
+
+def _counting(models: Any, is_vertex: bool | None) -> Counting:
+    return Counting(models.count_tokens, partial(_select_counted, bool(is_vertex)), "total_tokens")
+
+
+def _select_counted(is_vertex: bool, request: JsonDict) -> JsonDict:
+    """Gemini's own API counts contents only, so the system text is counted as one; tools cannot be counted there."""
+    config = select_keys(request["config"], _COUNTED if is_vertex else frozenset({"http_options"}))
+    system = request["config"].get("system_instruction")
+    before = [{"role": "user", "parts": [{"text": system}]}] if system and not is_vertex else []
+    return {"model": request["model"], "contents": [*before, *request["contents"]], "config": config}
 
 
 def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict:

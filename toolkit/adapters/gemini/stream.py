@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+from toolkit.adapters.answers.query_results import end_stream_early
 from toolkit.adapters.argument_text import compact
 from toolkit.adapters.gemini.content import PROVIDER
-from toolkit.adapters.gemini.decode import decode_response
+from toolkit.adapters.gemini.decode import decode_response, decode_usage
 from toolkit.adapters.gemini.key_case import to_camel_case
 from toolkit.adapters.gemini.partial_arguments import put_value
-from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
-from toolkit.adapters.query_results import end_stream_early
+from toolkit.adapters.plain_json import JsonDict, plain
+from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 
 _MERGED: Final = frozenset({"text", "thought"})
+# Keys of a candidate that have a meaning of their own; the others are sources, ratings and the like.
+_READ: Final = frozenset({"content", "finishReason", "index"})
 
 
-class Accumulator:
+class Accumulator(StreamedAnswer):
     """Takes the chunks of a stream in their order, as JSON or as the SDK's objects.
 
     >>> answer = Accumulator()
@@ -28,89 +31,148 @@ class Accumulator:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._parts: list[JsonDict] = []
         self._rest: JsonDict = {}
-        self._reported: object = None
-        self._error: object = None
+        self._candidate: JsonDict = {}
+        self._reported: str | None = None
         self._open_call: JsonDict | None = None
         self._broken: list[JsonDict] = []
         self._answered = False
 
-    def feed(self, event: object) -> str:
-        """Takes one chunk and returns the text in it."""
-        chunk = plain(event)
-        if not isinstance(chunk, dict):
-            return ""
-        chunk = to_camel_case(chunk)
-        self._error = chunk.get("error") or self._error
-        self._rest |= {key: value for key, value in chunk.items() if key != "candidates" and value is not None}
-        texts: list[str] = []
-        for candidate in map(plain_object, plain_list(chunk.get("candidates"))):
-            if candidate.get("index"):
-                continue
-            self._answered = True
-            self._reported = candidate.get("finishReason") or self._reported
-            for part in plain_list(plain_object(candidate.get("content")).get("parts")):
-                texts.append(self._feed_part(plain_object(part)))
-        return "".join(texts)
+    def _open(self, event: object) -> Any:
+        return to_camel_case(plain(event))
 
-    def _feed_part(self, part: JsonDict) -> str:
-        if isinstance(part.get("functionCall"), dict):
-            self._feed_call(part)
-            return ""
-        text = part.get("text")
-        if not isinstance(text, str):
-            self._parts += [part] if part else []
-            return ""
+    def _read(self, event: JsonDict) -> None:
+        self._error = event.get("error") or self._error
+        rest = {key: value for key, value in event.items() if key != "candidates" and value is not None}
+        # Ids of calls are made from the first id of the answer.
+        self._rest |= {key: value for key, value in rest.items() if key != "responseId" or key not in self._rest}
+        for candidate in self._types.objects(event.get("candidates"), "candidates"):
+            if not self._types.index(candidate.get("index"), "candidates[].index"):
+                self._read_candidate(candidate)
+        self._count(decode_usage(self._types.json_object(event.get("usageMetadata"), "usageMetadata")))
+
+    def _read_candidate(self, candidate: JsonDict) -> None:
+        self._answered = True
+        more = {key: value for key, value in candidate.items() if key not in _READ and value is not None}
+        self._candidate = {key: _merge(self._candidate.get(key), more.get(key)) for key in {**self._candidate, **more}}
+        content = self._types.json_object(candidate.get("content"), "candidates[].content")
+        for part in self._types.objects(content.get("parts"), "candidates[].content.parts"):
+            self._read_part(part)
+        reported = self._types.maybe_text(candidate.get("finishReason"), "candidates[].finishReason")
+        if reported:
+            self._reported = reported
+            whole = self.result()
+            if whole.finish_reason not in ("length", "error"):
+                self._tell(self._call_events.complete_all(whole.tool_calls))
+
+    # -- parts -------------------------------------------------------------------------------------------------------------
+
+    def _read_part(self, part: JsonDict) -> None:
+        where = "candidates[].content.parts[]"
+        if part.get("functionCall") is not None:
+            self._read_call(part, self._types.json_object(part["functionCall"], f"{where}.functionCall"))
+            return
+        text = self._types.maybe_text(part.get("text"), f"{where}.text")
+        if text is None:
+            other = {key: value for key, value in part.items() if key != "text"}
+            self._parts += [other] if other else []
+            return
+        is_thought = self._types.flag(part.get("thought"), f"{where}.thought")
+        self._add_text({**part, "thought": True} if is_thought else {k: v for k, v in part.items() if k != "thought"})
+        if is_thought:
+            self._think(text)
+        else:
+            self._say(text)
+
+    def _add_text(self, part: JsonDict) -> None:
         before = self._parts[-1] if self._parts else {}
         # A signed part is not merged: its signature is for its own content.
-        if (
-            before
-            and before.keys() | part.keys() <= _MERGED
-            and bool(before.get("thought")) == bool(part.get("thought"))
-        ):
-            self._parts[-1] = {**before, "text": before["text"] + text}
-        elif text or part.keys() - _MERGED:
+        is_plain = "text" in before and before.keys() | part.keys() <= _MERGED
+        if is_plain and before.get("thought") == part.get("thought"):
+            self._parts[-1] = {**before, "text": before["text"] + part["text"]}
+        elif part["text"] or part.keys() - _MERGED:
             self._parts.append(part)
-        return "" if part.get("thought") else text
 
-    def _feed_call(self, part: JsonDict) -> None:
+    # -- calls -------------------------------------------------------------------------------------------------------------
+
+    def _read_call(self, part: JsonDict, call: JsonDict) -> None:
         """Takes a whole call, or one that starts with its name and grows until a piece says that nothing follows."""
-        raw = dict(part["functionCall"])
-        follows, pieces = raw.pop("willContinue", False), plain_list(raw.pop("partialArgs", ()))
+        where = "candidates[].content.parts[].functionCall"
+        raw = dict(call)
+        follows = self._types.flag(raw.pop("willContinue", False), f"{where}.willContinue")
+        pieces = self._types.objects(raw.pop("partialArgs", None), f"{where}.partialArgs")
         if self._open_call is None or raw.get("name"):
             if self._open_call is not None:
                 self._broken.append(self._open_call)
-            self._open_call = {**part, "functionCall": {**raw, "args": dict(plain_object(raw.get("args")))}}
-            self._parts.append(self._open_call)
-        call = self._open_call["functionCall"]
+            self._open_call = self._start_call(part, raw)
+        opened = self._open_call
         for piece in pieces:
-            if not put_value(call["args"], plain_object(piece)):
-                self._broken.append(self._open_call)
+            self._check_piece(piece, f"{where}.partialArgs[]")
+            if not put_value(opened["functionCall"]["args"], piece):
+                self._broken.append(opened)
         if "thoughtSignature" in part:
-            self._open_call["thoughtSignature"] = part["thoughtSignature"]
+            opened["thoughtSignature"] = part["thoughtSignature"]
         if not follows:
             self._open_call = None
+        self._report_call(opened, is_whole=not follows)
+
+    def _check_piece(self, piece: JsonDict, where: str) -> None:
+        self._types.text(piece.get("jsonPath"), f"{where}.jsonPath")
+        self._types.text(piece.get("stringValue"), f"{where}.stringValue")
+        self._types.number(piece.get("numberValue"), f"{where}.numberValue")
+        self._types.flag(piece.get("boolValue"), f"{where}.boolValue")
+
+    def _start_call(self, part: JsonDict, raw: JsonDict) -> JsonDict:
+        where = "candidates[].content.parts[].functionCall"
+        self._rest.setdefault("responseId", "")
+        self._types.text(raw.get("name"), f"{where}.name")
+        self._types.id(raw.get("id"), f"{where}.id")
+        args = dict(self._types.json_object(raw.get("args"), f"{where}.args"))
+        opened = {**part, "functionCall": {**raw, "args": args}}
+        self._parts.append(opened)
+        return opened
+
+    def _report_call(self, opened: JsonDict, *, is_whole: bool) -> None:
+        place = next(at for at, one in enumerate(_calls_in(self._parts)) if one is opened)
+        call = self.result().tool_calls[place]
+        if is_whole and not any(one is opened for one in self._broken):
+            self._tell(self._call_events.complete(call))
+        else:
+            self._tell(self._call_events.grow(call.id, call.name, ()))
 
     def result(self) -> QueryResult:
         """The answer so far. A stream without a finish reason was cut, which is an error."""
         if not self._answered:
             whole = decode_response(self._rest)
-            return whole if self._rest else end_stream_early(whole, PROVIDER, self._error)
-        candidate = {"content": {"role": "model", "parts": self._parts}, "finishReason": self._reported}
+            is_told = bool(self._rest) and self._failure is None
+            return whole if is_told else end_stream_early(whole, PROVIDER, self._failure)
+        candidate = {**self._candidate, "content": {"parts": self._parts}, "finishReason": self._reported}
         whole = decode_response({**self._rest, "candidates": [candidate]})
         whole = dataclasses.replace(whole, tool_calls=self._break_unfinished(whole.tool_calls))
-        if self._error is None and self._reported is not None:
-            return whole
-        return end_stream_early(whole, PROVIDER, self._error)
+        is_whole = self._failure is None and self._reported is not None
+        return whole if is_whole else end_stream_early(whole, PROVIDER, self._failure)
 
     def _break_unfinished(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Gives a call that never came whole a text that is not valid JSON, so that it is refused when it is run."""
-        parts = [part for part in self._parts if isinstance(part.get("functionCall"), dict)]
         unfinished = [*self._broken, *([self._open_call] if self._open_call is not None else ())]
         return [
             ToolCall(call.id, call.name, {}, call.metadata, compact(part["functionCall"]["args"])[:-1])
             if any(part is one for one in unfinished)
             else call
-            for call, part in zip(calls, parts, strict=True)
+            for call, part in zip(calls, _calls_in(self._parts), strict=True)
         ]
+
+
+def _calls_in(parts: Sequence[JsonDict]) -> list[JsonDict]:
+    return [part for part in parts if isinstance(part.get("functionCall"), dict)]
+
+
+def _merge(before: Any, more: Any) -> Any:
+    """Sources and ratings of a candidate, which come in several chunks. Lists grow, unless they only come again."""
+    if isinstance(before, dict) and isinstance(more, dict):
+        return {key: _merge(before.get(key), more.get(key)) for key in {**before, **more}}
+    if isinstance(before, list) and isinstance(more, list):
+        return [*before, *(item for item in more if item not in before)]
+    return before if more is None else more

@@ -22,7 +22,7 @@ _MEDIA: Final[dict[str, BlockType]] = {"image": "image", "audio": "audio", "file
 _NAMES: Final[dict[str, str]] = {"image": "image", "audio": "audio", "document": "file"}
 # Blocks that repeat a call from the message's list of calls, and their key for the arguments.
 _ARGUMENTS: Final = {"tool_use": "input", "tool_call": "args"}
-_FRAGMENTS: Final = frozenset({"input_json_delta", "tool_call_chunk"})
+_FRAGMENTS: Final = ("input_json_delta", "tool_call_chunk")
 
 
 # -- content as blocks -------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def feed_content(so_far: list[Any], content: object) -> None:
         if last is None:
             so_far.append(dict(part) if isinstance(part, dict) else {"type": "text", "text": text or ""})
         elif text is not None:
-            last["text"] += text
+            last["text"] = (last.get("text") or "") + text
         else:
             _extend_part(last, part)
 
@@ -175,7 +175,30 @@ def _continues(one: JsonDict, part: Any, index: object) -> bool:
 
 def _extend_part(last: JsonDict, part: JsonDict) -> None:
     for key, value in part.items():
-        if key in ("type", "index", "id"):
-            continue
-        before = last.get(key)
-        last[key] = before + value if isinstance(before, str) and isinstance(value, str) else value
+        if key not in ("type", "index", "id"):
+            last[key] = _join(last.get(key), value)
+
+
+def _join(before: Any, value: Any) -> Any:
+    """A value that comes in pieces: texts are joined, also inside objects and items with the same index."""
+    if isinstance(before, str) and isinstance(value, str):
+        return before + value
+    if isinstance(before, dict) and isinstance(value, dict):
+        made = dict(before)
+        _extend_part(made, value)
+        return made
+    if isinstance(before, list) and isinstance(value, list):
+        return _join_items(before, value)
+    return value
+
+
+def _join_items(before: list[Any], more: list[Any]) -> list[Any]:
+    joined = list(before)
+    for item in more:
+        index = item.get("index") if isinstance(item, dict) else None
+        same = [at for at, one in enumerate(joined) if isinstance(one, dict) and one.get("index") == index]
+        if index is None or not same:
+            joined.append(item)
+        else:
+            joined[same[-1]] = _join(joined[same[-1]], item)
+    return joined

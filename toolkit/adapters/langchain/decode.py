@@ -6,20 +6,23 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import LANGCHAIN, choose_finish_reason
+from toolkit.adapters.answers.query_results import count, error_result
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments
 from toolkit.adapters.conversation import decode_with_call_names
 from toolkit.adapters.langchain.content import content_text, decode_blocks, decode_layout
 from toolkit.adapters.langchain.encode import CHOICES, PROVIDER, encode_call, encode_definition, encode_message
 from toolkit.adapters.lossless import keep_difference, provider_metadata
-from toolkit.adapters.plain_json import JsonDict, plain, plain_object
-from toolkit.adapters.query_results import choose_finish_reason, error_result
+from toolkit.adapters.plain_json import JsonDict, plain, plain_object, plain_objects, plain_text
+from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
 from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
-from toolkit.wire.query import FinishReason, QueryResult, Usage
+from toolkit.wire.query import FinishReason, QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
 
 _ROLES: Final[dict[str, Role]] = {
@@ -27,12 +30,8 @@ _ROLES: Final[dict[str, Role]] = {
     "human": "user", "user": "user",
     "ai": "assistant", "assistant": "assistant",
 }  # fmt: skip
-# The finish reasons of the providers behind LangChain, and the keys under which their integrations store them.
-_REASON_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason")
-_REASONS: Final[dict[str, FinishReason]] = {
-    **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded", "max_output_tokens"), "length"),
-    **dict.fromkeys(("error", "malformed_function_call", "error_toxic"), "error"),
-}  # fmt: skip
+# The keys under which the integrations store the finish reason of the provider behind them.
+_REASON_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason", "status")
 
 
 def decode_tools(tools: object) -> list[AnyDefinition]:
@@ -110,18 +109,20 @@ def _decode_result(data: JsonDict, names: Mapping[str, str]) -> ToolResultMessag
 
 def _decode_calls(data: JsonDict) -> list[ToolCall]:
     """The calls of a message; those that LangChain could not read, which it keeps in a list of their own, come last."""
-    raws = [*(data.get("tool_calls") or ()), *(data.get("invalid_tool_calls") or ())]
+    raws = [*plain_objects(data.get("tool_calls")), *plain_objects(data.get("invalid_tool_calls"))]
     return [_decode_call(raw, number) for number, raw in enumerate(raws)]
 
 
 def _decode_call(raw: JsonDict, number: int) -> ToolCall:
-    made = call_from_arguments(raw.get("id") or f"call_{number}", raw.get("name") or "", raw.get("args"))
+    made = call_from_arguments(
+        plain_text(raw.get("id")) or f"call_{number}", plain_text(raw.get("name")), raw.get("args")
+    )
     return keep_difference(made, PROVIDER, raw, encode_call(made))
 
 
 def decode_response(response: object) -> QueryResult:
     """An ``AIMessage``, or its JSON; anything else is ``finish_reason="error"``."""
-    raw = message_json(response)
+    raw = mend(message_json(response))
     if _message_type(raw) != "ai":
         return error_result(PROVIDER, plain(response))
     return build_result(raw, _decode_calls(raw["data"]))
@@ -130,21 +131,53 @@ def decode_response(response: object) -> QueryResult:
 def build_result(raw: JsonDict, calls: list[ToolCall]) -> QueryResult:
     """The result of a whole ``ai`` message, with what is needed to write it again in its metadata."""
     data: JsonDict = raw["data"]
-    content, answer_metadata = data.get("content"), plain_object(data.get("response_metadata"))
+    content = data.get("content")
     kept = decode_layout(content) if isinstance(content, list) else {}
-    reported = next((answer_metadata[key] for key in _REASON_KEYS if answer_metadata.get(key)), None)
-    reason = choose_finish_reason(str(reported).lower(), _REASONS, calls)
-    made = QueryResult(content_text(content), calls, reason, _decode_usage(data), {PROVIDER: kept})
+    reason = decode_finish_reason(data, calls)
+    made = QueryResult(
+        content_text(content),
+        refuse_last(calls) if reason == "length" else calls,
+        reason,
+        decode_usage(data),
+        {PROVIDER: kept},
+        decode_reasoning(data),
+    )
     message = keep_difference(made.message(), PROVIDER, raw, encode_message(made.message()))
-    whole = {"finish_reason": reported, **provider_metadata(message.metadata, PROVIDER)}
+    whole = {"finish_reason": _reported_word(data), **provider_metadata(message.metadata, PROVIDER)}
     return dataclasses.replace(made, metadata={PROVIDER: whole})
 
 
-def _decode_usage(data: JsonDict) -> Usage:
+def _reported_word(data: JsonDict) -> Any:
+    found = plain_object(data.get("response_metadata"))
+    incomplete = plain_object(found.get("incomplete_details")).get("reason")
+    return incomplete or next((found[key] for key in _REASON_KEYS if found.get(key)), None)
+
+
+def decode_finish_reason(data: JsonDict, calls: list[ToolCall]) -> FinishReason:
+    refused: FinishReason | None = "refused" if plain_object(data.get("additional_kwargs")).get("refusal") else None
+    return choose_finish_reason(str(_reported_word(data)).lower(), LANGCHAIN, calls, refused)
+
+
+def decode_reasoning(data: JsonDict) -> list[Reasoning]:
+    """What a message, or a piece of one, shows of the reasoning. Integrations differ in where they put it."""
+    content = data.get("content")
+    parts = plain_objects(content) if isinstance(content, list) else []
+    texts = [plain_text(plain_object(data.get("additional_kwargs")).get("reasoning_content"))]
+    for part in parts:
+        texts += [plain_text(part.get(key)) for key in ("thinking", "reasoning")]
+        texts.append(plain_text(plain_object(part.get("reasoning_content")).get("text")))
+        texts += [plain_text(item.get("text")) for item in plain_objects(part.get("summary"))]
+    hidden = [Reasoning(is_hidden=True) for part in parts if part.get("type") == "redacted_thinking"]
+    return [*(Reasoning(text) for text in texts if text), *hidden]
+
+
+def decode_usage(data: JsonDict) -> Usage:
     found = plain_object(data.get("usage_metadata"))
+    details = plain_object(found.get("input_token_details"))
     return Usage(
-        found.get("input_tokens"),
-        found.get("output_tokens"),
-        plain_object(found.get("input_token_details")).get("cache_read"),
-        plain_object(found.get("output_token_details")).get("reasoning"),
+        count(found.get("input_tokens")),
+        count(found.get("output_tokens")),
+        count(details.get("cache_read")),
+        count(plain_object(found.get("output_token_details")).get("reasoning")),
+        count(details.get("cache_creation")),
     )

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from toolkit.adapters.answers.finish_reasons import OLLAMA, choose_finish_reason
+from toolkit.adapters.answers.query_results import count, error_result
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.lossless import keep_difference
 from toolkit.adapters.ollama.content import decode_images
 from toolkit.adapters.ollama.encode import PROVIDER, encode_call, encode_definition, encode_message
-from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
+from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.provider_names import MADE_ID
-from toolkit.adapters.query_results import choose_finish_reason, error_result
 from toolkit.adapters.tool_definitions import decode_definitions, decode_function
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
-from toolkit.wire.query import FinishReason, QueryResult, Usage
+from toolkit.wire.query import QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "user": "user", "assistant": "assistant"}
-_REASONS: Final[dict[str, FinishReason]] = {"length": "length"}
+# Durations, in nanoseconds.
+_KEPT: Final = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 
 
 def decode_tools(tools: object) -> list[AnyDefinition]:
@@ -74,7 +77,7 @@ def _decode_message(raw: JsonDict, made_id: str) -> TextMessage | AssistantToolC
     content = raw.get("content") or ""
     kept: JsonDict = {"thinking": raw["thinking"]} if isinstance(raw.get("thinking"), str) else {}
     made: TextMessage | AssistantToolCallMessage
-    calls = _decode_calls(raw.get("tool_calls") or (), made_id)
+    calls = _decode_calls(raw.get("tool_calls"), made_id)
     if calls:
         made = AssistantToolCallMessage(content, calls, {PROVIDER: kept})
     else:
@@ -83,27 +86,28 @@ def _decode_message(raw: JsonDict, made_id: str) -> TextMessage | AssistantToolC
     return keep_difference(made, PROVIDER, raw, encode_message(made))
 
 
-def _decode_calls(calls: Any, made_id: str) -> list[ToolCall]:
-    return [_decode_call(raw, f"{made_id}-{number}") for number, raw in enumerate(calls)]
+def _decode_calls(calls: object, made_id: str) -> list[ToolCall]:
+    return [_decode_call(raw, f"{made_id}-{number}") for number, raw in enumerate(plain_objects(calls))]
 
 
 def _decode_call(raw: JsonDict, made_id: str) -> ToolCall:
     function = plain_object(raw.get("function"))
-    made = ToolCall(made_id, function.get("name") or "", plain_object(function.get("arguments")))
+    made = ToolCall(made_id, plain_text(function.get("name")), plain_object(function.get("arguments")))
     return keep_difference(made, PROVIDER, raw, encode_call(made))
 
 
 def decode_response(response: object) -> QueryResult:
     """An answer without a message is ``finish_reason="error"``."""
-    raw = plain_object(response)
-    usage = Usage(raw.get("prompt_eval_count"), raw.get("eval_count"))
+    raw = mend(plain_object(response))
+    usage = Usage(count(raw.get("prompt_eval_count")), count(raw.get("eval_count")))
     message = raw.get("message")
     if not isinstance(message, dict):
         return error_result(PROVIDER, raw.get("error", raw), usage)
-    calls = _decode_calls(message.get("tool_calls") or (), f"{MADE_ID}{raw.get('created_at', '')}")
-    reported = raw.get("done_reason")
-    kept: JsonDict = {"finish_reason": reported}
-    if message.get("thinking"):
-        kept["thinking"] = message["thinking"]
-    reason = choose_finish_reason(reported, _REASONS, calls)
-    return QueryResult(message.get("content") or "", calls, reason, usage, {PROVIDER: kept})
+    calls = _decode_calls(message.get("tool_calls"), f"{MADE_ID}{raw.get('created_at', '')}")
+    reported, thinking = raw.get("done_reason"), plain_text(message.get("thinking"))
+    kept: JsonDict = {"finish_reason": reported, **{key: raw[key] for key in _KEPT if raw.get(key) is not None}}
+    if thinking:
+        kept["thinking"] = thinking
+    reason = choose_finish_reason(reported, OLLAMA, calls)
+    reasoning = [Reasoning(thinking)] if thinking else []
+    return QueryResult(plain_text(message.get("content")), calls, reason, usage, {PROVIDER: kept}, reasoning)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from toolkit.adapters.answers.query_results import count, end_stream_early
 from toolkit.adapters.ollama.decode import decode_response
 from toolkit.adapters.ollama.encode import PROVIDER
-from toolkit.adapters.plain_json import JsonDict, plain, plain_object
-from toolkit.adapters.query_results import end_stream_early
-from toolkit.wire.query import QueryResult
+from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.streaming.answer import StreamedAnswer
+from toolkit.wire.query import QueryResult, Usage
 
 
-class Accumulator:
+class Accumulator(StreamedAnswer):
     """Takes the chunks of a stream in their order, as JSON or as the client's objects.
 
     >>> answer = Accumulator()
@@ -20,28 +19,36 @@ class Accumulator:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._content: list[str] = []
         self._thinking: list[str] = []
-        self._calls: list[Any] = []
+        self._calls: list[JsonDict] = []
         self._first: JsonDict = {}
         self._last: JsonDict | None = None
-        self._error: object = None
 
-    def feed(self, event: object) -> str:
-        """Takes one chunk and returns the text in it."""
-        chunk = plain(event)
-        if not isinstance(chunk, dict):
-            return ""
-        self._error = chunk.get("error") or self._error
-        self._first = self._first or chunk
-        if chunk.get("done"):
-            self._last = chunk
-        message = plain_object(chunk.get("message"))
-        self._calls += message.get("tool_calls") or ()
-        self._thinking.append(message.get("thinking") or "")
-        text = message.get("content") or ""
+    def _read(self, event: JsonDict) -> None:
+        self._error = event.get("error") or self._error
+        self._first = self._first or event
+        if self._types.flag(event.get("done"), "done"):
+            self._types.maybe_text(event.get("done_reason"), "done_reason")
+            self._last = event
+        message = self._types.json_object(event.get("message"), "message")
+        thinking = self._types.text(message.get("thinking"), "message.thinking")
+        self._thinking.append(thinking)
+        self._think(thinking)
+        text = self._types.text(message.get("content"), "message.content")
         self._content.append(text)
-        return str(text)
+        self._say(text)
+        self._read_calls(message)
+        self._count(Usage(count(event.get("prompt_eval_count")), count(event.get("eval_count"))))
+
+    def _read_calls(self, message: JsonDict) -> None:
+        for raw in self._types.objects(message.get("tool_calls"), "message.tool_calls"):
+            function = self._types.json_object(raw.get("function"), "message.tool_calls[].function")
+            self._types.text(function.get("name"), "message.tool_calls[].function.name")
+            self._types.json_object(function.get("arguments"), "message.tool_calls[].function.arguments")
+            self._calls.append(raw)
+            self._tell(self._call_events.complete(self.result().tool_calls[-1]))
 
     def result(self) -> QueryResult:
         """The answer so far. A stream without its last chunk was cut, which is an error."""
@@ -51,6 +58,5 @@ class Accumulator:
         whole = decode_response(
             {**(self._last or {}), "created_at": self._first.get("created_at", ""), "message": message}
         )
-        if self._error is None and self._last is not None:
-            return whole
-        return end_stream_early(whole, PROVIDER, self._error)
+        is_whole = self._failure is None and self._last is not None
+        return whole if is_whole else end_stream_early(whole, PROVIDER, self._failure)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import OPENAI_CHAT, choose_finish_reason, openai_error_reason
+from toolkit.adapters.answers.query_results import count, error_result, keep_usage
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments
 from toolkit.adapters.conversation import decode_with_call_names
 from toolkit.adapters.lossless import keep_difference
@@ -18,8 +21,8 @@ from toolkit.adapters.openai_chat.encode import (
     encode_message,
     sent_name,
 )
-from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
-from toolkit.adapters.query_results import choose_finish_reason, error_result
+from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
+from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
 from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
@@ -27,7 +30,7 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
-from toolkit.wire.query import FinishReason, QueryResult, Usage
+from toolkit.wire.query import FinishReason, QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
 
 _ROLES: Final[dict[str, Role]] = {
@@ -36,7 +39,8 @@ _ROLES: Final[dict[str, Role]] = {
     "user": "user",
     "assistant": "assistant",
 }
-_REASONS: Final[dict[str, FinishReason]] = {"length": "length", "error": "error", "model_length": "length"}
+# Where servers that do not use OpenAI's details count what was read from a cache.
+_CACHED: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens")
 # Keys of an answer that a request may not have, or that are encoded from neutral fields.
 _ONLY_IN_ANSWERS: Final = frozenset({"role", "content", "tool_calls", "annotations", "audio", "function_call"})
 
@@ -88,54 +92,79 @@ def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
     return keep_difference(made, PROVIDER, raw, encode_message(made))
 
 
-def _decode_calls(calls: Iterable[JsonDict]) -> list[ToolCall]:
-    return [_decode_call(raw, number) for number, raw in enumerate(calls)]
+def _decode_calls(calls: object) -> list[ToolCall]:
+    return [_decode_call(raw, number) for number, raw in enumerate(plain_objects(calls))]
 
 
 def _decode_call(raw: JsonDict, number: int) -> ToolCall:
-    id = raw.get("id") or f"call_{number}"
+    id = plain_text(raw.get("id")) or f"call_{number}"
     custom = raw.get("custom")
     if raw.get("type") == "custom" and isinstance(custom, dict):
         rest = {key: value for key, value in custom.items() if key != "name"}
-        made = ToolCall(id, custom.get("name", ""), rest, {PROVIDER: {"type": "custom"}})
+        made = ToolCall(id, plain_text(custom.get("name")), rest, {PROVIDER: {"type": "custom"}})
     else:
         function = plain_object(raw.get("function"))
         # Some servers send the arguments as an object instead of text.
-        made = call_from_arguments(id, function.get("name") or "", function.get("arguments"))
+        made = call_from_arguments(id, plain_text(function.get("name")), function.get("arguments"))
     return keep_difference(made, PROVIDER, raw, encode_call(made))
 
 
 def decode_response(response: object) -> QueryResult:
     """The first choice of an answer; an answer that is an error becomes ``finish_reason="error"``."""
-    raw = plain_object(response)
-    choices = plain_list(raw.get("choices"))
+    raw = mend(plain_object(response))
+    choices = plain_objects(raw.get("choices"))
     if not choices:
-        return error_result(PROVIDER, raw.get("error", raw), _decode_usage(raw.get("usage")))
-    choice = choices[0]
-    message = plain_object(choice.get("message"))
-    calls = _decode_calls(message.get("tool_calls") or ())
+        error = raw.get("error", raw)
+        return error_result(PROVIDER, error, decode_usage(raw.get("usage")), openai_error_reason(error))
+    message = plain_object(choices[0].get("message"))
+    calls = _decode_calls(message.get("tool_calls"))
     text = content_text(message.get("content"))
-    return build_result(text, calls, choice.get("finish_reason"), raw.get("usage"), message)
+    reasoning = reasoning_text(message)
+    return build_result(text, calls, choices[0].get("finish_reason"), raw.get("usage"), message, reasoning)
 
 
 def build_result(
-    content: str, calls: list[ToolCall], reported: object, usage: object, message: JsonDict
+    content: str, calls: list[ToolCall], reported: object, usage: object, message: JsonDict, reasoning: str
 ) -> QueryResult:
     """The result, with what the provider wants back in later requests (reasoning, signatures) in its metadata."""
     extra = {
         key: value for key, value in message.items() if key not in _ONLY_IN_ANSWERS and value not in (None, [], {})
     }
-    kept: JsonDict = {"finish_reason": reported, **({"extra": extra} if extra else {})}
+    kept: JsonDict = {"finish_reason": reported, **({"extra": extra} if extra else {}), **keep_usage(usage)}
     only_read = {key: message[key] for key in ("annotations", "audio") if message.get(key)}
-    reason = choose_finish_reason(reported, _REASONS, calls)
-    return QueryResult(content, calls, reason, _decode_usage(usage), {PROVIDER: {**kept, **only_read}})
-
-
-def _decode_usage(usage: object) -> Usage:
-    found = plain_object(usage)
-    return Usage(
-        found.get("prompt_tokens"),
-        found.get("completion_tokens"),
-        plain_object(found.get("prompt_tokens_details")).get("cached_tokens"),
-        plain_object(found.get("completion_tokens_details")).get("reasoning_tokens"),
+    refused: FinishReason | None = "refused" if message.get("refusal") else None
+    reason = choose_finish_reason(reported, OPENAI_CHAT, calls, refused)
+    is_hidden = not reasoning and bool(message.get("reasoning_details"))
+    return QueryResult(
+        content,
+        refuse_last(calls) if reason == "length" else calls,
+        reason,
+        decode_usage(usage),
+        {PROVIDER: {**kept, **only_read}},
+        [Reasoning(reasoning, is_hidden)] if reasoning or is_hidden else [],
     )
+
+
+def reasoning_text(message: JsonDict) -> str:
+    """What a message, or a piece of one, shows of the model's reasoning. Servers differ in where they put it."""
+    for key in ("reasoning_content", "reasoning"):
+        if isinstance(message.get(key), str) and message[key]:
+            return str(message[key])
+    details = [one.get("text") or one.get("summary") for one in plain_objects(message.get("reasoning_details"))]
+    content = message.get("content")
+    parts = plain_objects(content) if isinstance(content, list) else []
+    thoughts = [content_text(part.get("thinking")) for part in parts if part.get("type") == "thinking"]
+    return "".join(text for text in (*details, *thoughts) if isinstance(text, str))
+
+
+def decode_usage(usage: object) -> Usage:
+    """Some servers count the reasoning in the total only; it is part of the output."""
+    found = plain_object(usage)
+    details = plain_object(found.get("prompt_tokens_details"))
+    read, written = count(found.get("prompt_tokens")), count(found.get("completion_tokens"))
+    reasoning = count(plain_object(found.get("completion_tokens_details")).get("reasoning_tokens"))
+    uncounted = (count(found.get("total_tokens")) or 0) - (read or 0) - (written or 0)
+    if read is not None and written is not None and uncounted > 0 and reasoning in (None, uncounted):
+        written, reasoning = written + uncounted, uncounted
+    cached = next((found[key] for key in _CACHED if key in found), details.get("cached_tokens"))
+    return Usage(read, written, count(cached), reasoning, count(details.get("cache_write_tokens")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from toolkit.adapters.answers.finish_reasons import openai_error_reason
 from toolkit.adapters.base_driver import (
     AsyncBaseDriver,
     BaseDriver,
@@ -49,6 +50,7 @@ def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
         decode=decode_response,
         accumulator=Accumulator,
         finish=partial(decode_strict_result, decode_strict_calls),
+        error_reason=lambda error: openai_error_reason({"code": getattr(error, "code", None)}),
     )
 
 

@@ -27,7 +27,7 @@ from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import BlockType, ContentBlock
 
 PROVIDER: Final = "openai_responses"
-_TEXTS: Final = frozenset({"input_text", "output_text", "text"})
+_TEXTS: Final = ("input_text", "output_text", "text")
 
 
 def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from toolkit.adapters.answers.finish_reasons import openai_error_reason
+from toolkit.adapters.answers.query_results import count, error_result, keep_usage
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments
 from toolkit.adapters.lossless import add_difference, keep_difference
 from toolkit.adapters.openai_responses.content import content_text, decode_parts
@@ -18,8 +21,9 @@ from toolkit.adapters.openai_responses.encode import (
     is_custom,
     sent_name,
 )
-from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
-from toolkit.adapters.query_results import error_result
+from toolkit.adapters.openai_responses.ends import decode_finish_reason, find_actions, reported_word
+from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
+from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
@@ -28,13 +32,15 @@ from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
-from toolkit.wire.query import FinishReason, QueryResult, Usage
+from toolkit.wire.query import QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
 
-_CALLS: Final = frozenset({"function_call", "custom_tool_call"})
-_RESULTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
+_RESULTS: Final = ("function_call_output", "custom_tool_call_output")
 _ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-_FAILED: Final = frozenset({"failed", "cancelled"})
+# What a caller may want to know about an answer, or must send with the next request (the state of the conversation).
+_KEPT: Final = (
+    "id", "model", "status", "conversation", "previous_response_id", "incomplete_details", "service_tier", "error",
+)  # fmt: skip
 
 
 def decode_tools(tools: object) -> list[AnyDefinition]:
@@ -141,8 +147,8 @@ def decode_turn(items: Sequence[JsonDict]) -> tuple[str, list[ToolCall], list[Js
     layout: list[JsonDict] = []
     for item in items:
         kind = item.get("type", "message")
-        if kind in _CALLS:
-            call = _decode_call(item, len(calls))
+        if is_call(item):
+            call = decode_call(item, len(calls))
             calls.append(call)
             layout.append({"call": call.id})
         elif kind == "message":
@@ -153,8 +159,13 @@ def decode_turn(items: Sequence[JsonDict]) -> tuple[str, list[ToolCall], list[Js
     return "".join(texts), calls, layout
 
 
-def _decode_call(item: JsonDict, number: int) -> ToolCall:
-    id, name = item.get("call_id") or item.get("id") or f"call_{number}", item.get("name") or ""
+def is_call(item: JsonDict) -> bool:
+    return item.get("type") in ("function_call", "custom_tool_call")
+
+
+def decode_call(item: JsonDict, number: int) -> ToolCall:
+    id = plain_text(item.get("call_id")) or plain_text(item.get("id")) or f"call_{number}"
+    name = plain_text(item.get("name"))
     if item.get("type") == "custom_tool_call":
         made = ToolCall(id, name, {"input": item.get("input", "")}, {PROVIDER: {"type": "custom"}})
     else:
@@ -165,27 +176,41 @@ def _decode_call(item: JsonDict, number: int) -> ToolCall:
 
 def decode_response(response: object) -> QueryResult:
     """An answer that failed, or is an error, becomes ``finish_reason="error"``."""
-    raw = plain_object(response)
+    raw = mend(plain_object(response))
+    usage = decode_usage(raw.get("usage"))
     if not isinstance(raw.get("output"), list):
-        return error_result(PROVIDER, raw.get("error", raw), _decode_usage(raw.get("usage")))
-    content, calls, layout = decode_turn([plain_object(item) for item in raw["output"]])
-    status, details = raw.get("status"), plain_object(raw.get("incomplete_details"))
-    reason: FinishReason = "tool_calls" if calls else "stop"
-    if status in _FAILED or raw.get("error"):
-        reason = "error"
-    elif status == "incomplete" and details.get("reason") != "content_filter":
-        reason = "length"
-    kept = {"layout": layout, "finish_reason": details.get("reason") or status, "id": raw.get("id")}
-    if raw.get("error"):
-        kept["error"] = raw["error"]
-    return QueryResult(content, calls, reason, _decode_usage(raw.get("usage")), {PROVIDER: kept})
+        error = raw.get("error", raw)
+        return error_result(PROVIDER, error, usage, openai_error_reason(error))
+    items = plain_objects(raw["output"])
+    content, calls, layout = decode_turn(items)
+    actions = find_actions(items)
+    reason = decode_finish_reason(raw, items, calls, actions)
+    kept: JsonDict = {"layout": layout, "finish_reason": reported_word(raw)}
+    kept |= {key: raw[key] for key in _KEPT if raw.get(key) is not None} | keep_usage(raw.get("usage"))
+    kept |= {"needs_action": actions} if actions else {}
+    if reason == "length" and items and is_call(items[-1]):
+        calls = refuse_last(calls)
+    return QueryResult(content, calls, reason, usage, {PROVIDER: kept}, decode_reasoning(items))
 
 
-def _decode_usage(usage: object) -> Usage:
+def decode_reasoning(items: Sequence[JsonDict]) -> list[Reasoning]:
+    """What the reasoning items show: the texts themselves, or their summaries. Encrypted reasoning is hidden."""
+    found: list[Reasoning] = []
+    for item in items:
+        if item.get("type") == "reasoning":
+            parts = [*plain_objects(item.get("summary")), *plain_objects(item.get("content"))]
+            texts = [part["text"] for part in parts if isinstance(part.get("text"), str) and part["text"]]
+            found += [Reasoning(text) for text in texts] or [Reasoning(is_hidden=True)]
+    return found
+
+
+def decode_usage(usage: object) -> Usage:
     found = plain_object(usage)
+    details = plain_object(found.get("input_tokens_details"))
     return Usage(
-        found.get("input_tokens"),
-        found.get("output_tokens"),
-        plain_object(found.get("input_tokens_details")).get("cached_tokens"),
-        plain_object(found.get("output_tokens_details")).get("reasoning_tokens"),
+        count(found.get("input_tokens")),
+        count(found.get("output_tokens")),
+        count(details.get("cached_tokens")),
+        count(plain_object(found.get("output_tokens_details")).get("reasoning_tokens")),
+        count(details.get("cache_write_tokens")),
     )

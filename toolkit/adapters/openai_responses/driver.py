@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.base_driver import AsyncBaseDriver, BaseDriver, Exchange, Prompt, join_messages, without_none
+from toolkit.adapters.answers.finish_reasons import openai_error_reason
+from toolkit.adapters.base_driver import Exchange, Prompt, join_messages, without_none
 from toolkit.adapters.openai_responses.decode import decode_response, decode_strict_calls
 from toolkit.adapters.openai_responses.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict.openai import decode_strict_result
+from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
 from toolkit.wire.query import QueryOptions
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
 
-class OpenAIResponsesDriver(BaseDriver):
+# What counting tokens takes of a request.
+_COUNTED: Final = frozenset(
+    {
+        "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text", "truncation",
+        "conversation", "previous_response_id", "timeout", "extra_headers", "extra_query",
+    }
+)  # fmt: skip
+
+
+class OpenAIResponsesDriver(CountingDriver):
     """Queries through ``OpenAI``."""
 
     def __init__(self, client: OpenAI, *, model: str) -> None:
-        super().__init__(_exchange(client, model))
+        super().__init__(_exchange(client, model), _counting(client))
 
 
-class AsyncOpenAIResponsesDriver(AsyncBaseDriver):
+class AsyncOpenAIResponsesDriver(AsyncCountingDriver):
     """Queries through ``AsyncOpenAI``."""
 
     def __init__(self, client: AsyncOpenAI, *, model: str) -> None:
-        super().__init__(_exchange(client, model))
+        super().__init__(_exchange(client, model), _counting(client))
 
 
 def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
@@ -40,7 +51,12 @@ def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
         decode=decode_response,
         accumulator=Accumulator,
         finish=partial(decode_strict_result, decode_strict_calls),
+        error_reason=lambda error: openai_error_reason({"code": getattr(error, "code", None)}),
     )
+
+
+def _counting(client: OpenAI | AsyncOpenAI) -> Counting:
+    return Counting(client.responses.input_tokens.count, partial(select_keys, keys=_COUNTED), "input_tokens")
 
 
 def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict:

@@ -1,0 +1,1 @@
+"""What decoders and accumulators share to make a result of an answer."""

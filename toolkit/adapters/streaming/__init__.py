@@ -1,0 +1,1 @@
+"""What all adapters share to put streamed answers together."""
