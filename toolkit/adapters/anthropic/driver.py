@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.anthropic.decode import decode_response
+from toolkit.adapters.anthropic.decode import decode_response, decode_strict_calls
 from toolkit.adapters.anthropic.encode import encode_choice, encode_messages, encode_tools, split_system
 from toolkit.adapters.anthropic.stream import Accumulator
 from toolkit.adapters.base_driver import (
@@ -17,6 +17,7 @@ from toolkit.adapters.base_driver import (
     without_none,
 )
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.strict.adapter import decode_strict_result
 from toolkit.wire.query import QueryOptions
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def _exchange(client: Anthropic | AsyncAnthropic, model: str, max_tokens: int) -
         send_streaming=partial(create, stream=True),
         decode=decode_response,
         accumulator=Accumulator,
+        finish=partial(decode_strict_result, decode_strict_calls),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from toolkit.adapters.argument_text import call_from_arguments, compact
 from toolkit.adapters.bedrock.content import decode_part
-from toolkit.adapters.bedrock.encode import CHOICES, PROVIDER, WRITER, encode_definition
+from toolkit.adapters.bedrock.encode import CHOICES, PROVIDER, WRITER, encode_definition, sent_name
 from toolkit.adapters.blocks.decode import (
     BlockReader,
     decode_answer,
@@ -15,8 +16,11 @@ from toolkit.adapters.blocks.decode import (
     decode_turns,
     drop_empty_texts,
 )
+from toolkit.adapters.blocks.encode import encode_call_block
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
 from toolkit.adapters.query_results import choose_finish_reason, error_result
+from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
+from toolkit.adapters.strict.rules import BEDROCK
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall
@@ -47,7 +51,18 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
     schema = plain_object(spec.get("inputSchema")).get("json") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(schema, dict) or "name" not in spec:
         return None
-    return ToolDefinition(spec["name"], spec.get("description") or "", JsonObject(schema), spec.get("strict"))
+    made = ToolDefinition(spec["name"], spec.get("description") or "", JsonObject(schema), spec.get("strict"))
+    return mark_as_sent(made, PROVIDER, BEDROCK)
+
+
+def decode_strict_calls(
+    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
+) -> list[ToolCall]:
+    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
+
+    Call it for the calls of each answer. In the history, a call is still sent as the model wrote it.
+    """
+    return original_calls(calls, definitions, strict, PROVIDER, BEDROCK, sent_name, partial(encode_call_block, WRITER))
 
 
 def decode_choice(choice: object) -> ToolChoice:

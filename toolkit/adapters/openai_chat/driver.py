@@ -17,7 +17,7 @@ from toolkit.adapters.openai_chat.decode import decode_response, decode_strict_c
 from toolkit.adapters.openai_chat.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_chat.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict.openai import decode_strict_result
+from toolkit.adapters.strict.adapter import decode_strict_result
 from toolkit.wire.query import QueryOptions
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from toolkit.adapters.openai_responses.encode import (
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object
 from toolkit.adapters.query_results import error_result
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
+from toolkit.adapters.strict.rules import OPENAI
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall
@@ -46,7 +47,7 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
         return None
     parameters = JsonObject(tool.get("parameters") or {})
     made = ToolDefinition(tool["name"], tool.get("description") or "", parameters, tool.get("strict"))
-    return mark_as_sent(made, PROVIDER)
+    return mark_as_sent(made, PROVIDER, OPENAI)
 
 
 def decode_strict_calls(
@@ -56,7 +57,7 @@ def decode_strict_calls(
 
     Drivers do this themselves. In the history, a call is still sent as the model wrote it.
     """
-    return original_calls(calls, definitions, strict, PROVIDER, sent_name, encode_call)
+    return original_calls(calls, definitions, strict, PROVIDER, OPENAI, sent_name, encode_call)
 
 
 def decode_choice(choice: object) -> ToolChoice:

@@ -10,7 +10,7 @@ from toolkit.adapters.openai_responses.decode import decode_response, decode_str
 from toolkit.adapters.openai_responses.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict.openai import decode_strict_result
+from toolkit.adapters.strict.adapter import decode_strict_result
 from toolkit.wire.query import QueryOptions
 
 if TYPE_CHECKING:
