@@ -13,6 +13,7 @@
     │   ├── ToolTimeout              TOOL_TIMEOUT
     │   ├── ToolCancelled            TOOL_CANCELLED
     │   └── InternalError            INTERNAL
+    ├── OutputError                  a model's answer is not the data that was asked for
     └── SetupError (ValueError)      wrong setup, before any call
         ├── SpecError                mistakes in spec files, all at once
         ├── PolicyError              a policy that is inconsistent
@@ -26,7 +27,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
+
+if TYPE_CHECKING:
+    from toolkit.wire.query import QueryResult
 
 ErrorCode: TypeAlias = Literal[
     "TOOL_NOT_FOUND",
@@ -182,6 +186,14 @@ class InternalError(ToolkitError):
     """Anything else: the message has a short id, under which the log (logger ``toolkit``) has the traceback."""
 
     code = "INTERNAL"
+
+
+class OutputError(Exception):
+    """An answer has no value of the type that was asked for; ``result`` is the answer, with its text and calls."""
+
+    def __init__(self, message: str, result: QueryResult) -> None:
+        super().__init__(message)
+        self.result: Final = result
 
 
 class SetupError(ValueError):

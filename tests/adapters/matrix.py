@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
+from tests.adapters import settings
 from toolkit import (
     AssistantToolCallMessage,
     ChatMessage,
@@ -223,4 +224,5 @@ def document() -> str:
     head = ["", *(adapter.title for adapter in ADAPTERS)]
     rows = [[feature, *(probe(adapter) for adapter in ADAPTERS)] for feature, probe in FEATURES.items()]
     lines = [head, ["---"] * len(head), *rows]
-    return HEAD + "".join(f"| {' | '.join(cell.replace('|', '¦') for cell in line)} |\n" for line in lines) + NOTES
+    table = "".join(f"| {' | '.join(cell.replace('|', '¦') for cell in line)} |\n" for line in lines)
+    return HEAD + table + NOTES + settings.document()

@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.strict import StrictRules
+from toolkit.adapters.structured_output import ModelT, output_schema, read_output
 from toolkit.wire.message import ChatMessage, TextMessage
+from toolkit.wire.output import Output
 from toolkit.wire.query import AsyncStreamResult, QueryOptions, QueryResult, StreamResult
 
 Prompt: TypeAlias = str | Sequence[ChatMessage]
@@ -42,7 +45,8 @@ class Exchange:
 
     ``build_request`` returns keyword arguments for ``send`` and ``send_streaming``, the client's methods; those of an async
     client are awaited. ``manage`` wraps a stream that does not close itself in a context manager that does. ``finish`` may
-    change a result before it is returned.
+    change a result before it is returned. ``output_rules`` are those by which ``build_request`` rewrites the schema of a
+    structured output, if it does.
     """
 
     build_request: Callable[[Prompt, QueryOptions], JsonDict]
@@ -52,6 +56,7 @@ class Exchange:
     accumulator: Callable[[], GrowingAnswer]
     manage: Callable[[Any], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]] = _keep_stream
     finish: Callable[[QueryResult, QueryOptions], QueryResult] = _keep_result
+    output_rules: StrictRules | None = None
 
 
 class BaseDriver:
@@ -68,6 +73,11 @@ class BaseDriver:
             return exchange.finish(exchange.decode(answer), options)
         except Exception as error:
             return add_error(QueryResult(""), error)
+
+    def query_output(self, prompt: Prompt, model: type[ModelT], options: QueryOptions = _DEFAULTS) -> Output[ModelT]:
+        """Sends one request whose answer is a value of ``model``; raises ``OutputError``, with the answer, if it is none."""
+        result = self.query(prompt, replace(options, output=output_schema(model)))
+        return read_output(result, model, self._exchange.output_rules)
 
     def stream_query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> StreamResult:
         """Sends one request and returns its answer as it comes.
@@ -105,6 +115,13 @@ class AsyncBaseDriver:
             return exchange.finish(exchange.decode(answer), options)
         except Exception as error:
             return add_error(QueryResult(""), error)
+
+    async def query_output(
+        self, prompt: Prompt, model: type[ModelT], options: QueryOptions = _DEFAULTS
+    ) -> Output[ModelT]:
+        """Sends one request whose answer is a value of ``model``; raises ``OutputError``, with the answer, if it is none."""
+        result = await self.query(prompt, replace(options, output=output_schema(model)))
+        return read_output(result, model, self._exchange.output_rules)
 
     async def stream_query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> AsyncStreamResult:
         """Sends one request and returns its answer as it comes.

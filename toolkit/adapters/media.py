@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from dataclasses import replace
+from typing import Final, cast, get_args
 
-from toolkit.wire.content import BlockType, ContentBlock
+from toolkit.wire.content import BlockType, ContentBlock, ImageDetail
 
+_DETAILS: Final = get_args(ImageDetail)
 _DATA_URL: Final = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.DOTALL)
 
 
@@ -28,6 +30,18 @@ def block_from_url(kind: BlockType, url: object) -> ContentBlock | None:
         return None
     found = _DATA_URL.fullmatch(url)
     return ContentBlock(kind, url=url) if found is None else ContentBlock(kind, found["type"], data=found["data"])
+
+
+def with_detail(block: ContentBlock | None, detail: object) -> ContentBlock | None:
+    """The image with the detail that its provider's JSON names; other words than the neutral ones are not read."""
+    if block is None or block.type != "image" or detail not in _DETAILS:
+        return block
+    return replace(block, detail=cast(ImageDetail, detail))
+
+
+def detail_field(block: ContentBlock) -> dict[str, str]:
+    """The field ``detail`` of an image, as OpenAI and Cohere have it; empty if nobody asked for one."""
+    return {} if block.detail is None else {"detail": block.detail}
 
 
 def media_note(block: ContentBlock) -> str:

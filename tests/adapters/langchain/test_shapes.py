@@ -172,7 +172,7 @@ MEDIA: list[tuple[Any, ContentBlock]] = [
     ({"type": "audio", "base64": "AA==", "mime_type": "audio/wav"}, ContentBlock("audio", "audio/wav", data="AA==")),
     ({"type": "file", "file_id": "f1", "id": "lc_1"}, ContentBlock("document", file_id="f1")),
     ({"type": "file", "base64": "AA==", "mime_type": "application/pdf"}, ContentBlock("document", "application/pdf", data="AA==")),
-    ({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA==", "detail": "low"}}, PICTURE),
+    ({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA==", "detail": "low"}}, dataclasses.replace(PICTURE, detail="low")),
     ("bare text", ContentBlock("text", text="bare text")),
 ]  # fmt: skip
 

@@ -120,7 +120,9 @@ def test_the_typed_output_is_the_artifact(tmp_path: Path, kind: str) -> None:
     assert (failed.status, failed.artifact) == ("error", None)
     [back] = decode_messages([done])
     assert isinstance(back, ToolResultMessage)
-    assert encode_messages(from_json(to_json([back])))[0]["data"]["artifact"]["content"] == "hello\n", "and it can be stored"
+    assert encode_messages(from_json(to_json([back])))[0]["data"]["artifact"]["content"] == "hello\n", (
+        "and it can be stored"
+    )
 
 
 def test_what_was_done_is_in_the_audit_log_under_the_calls_id(tmp_path: Path) -> None:

@@ -44,7 +44,13 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
     schema = tool.get("input_schema")
     if tool.get("type") not in (None, "custom") or not isinstance(schema, dict) or "name" not in tool:
         return None
-    made = ToolDefinition(tool["name"], tool.get("description") or "", JsonObject(schema), tool.get("strict"))
+    made = ToolDefinition(
+        tool["name"],
+        tool.get("description") or "",
+        JsonObject(schema),
+        tool.get("strict"),
+        defer_loading=tool.get("defer_loading") is True,
+    )
     return mark_as_sent(made, PROVIDER, ANTHROPIC)
 
 

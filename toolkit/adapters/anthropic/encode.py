@@ -52,6 +52,8 @@ def encode_definition(
     made: JsonDict = {"name": sent_name(definition.name), "input_schema": {"type": "object", **parameters}}
     if definition.description:
         made["description"] = definition.description
+    if definition.defer_loading:
+        made["defer_loading"] = True
     return made if is_strict is None else {**made, "strict": is_strict}
 
 

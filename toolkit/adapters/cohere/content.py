@@ -12,7 +12,7 @@ from toolkit.adapters.lossless import (
     keep_parts,
     restore_parts,
 )
-from toolkit.adapters.media import media_note, media_url
+from toolkit.adapters.media import detail_field, media_note, media_url
 from toolkit.adapters.openai_chat.content import decode_part
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
@@ -51,4 +51,4 @@ def _encode_part(block: ContentBlock) -> JsonDict:
         return {"type": "text", "text": block.text}
     if block.type != "image" or block.file_id is not None:
         return {"type": "text", "text": media_note(block)}
-    return {"type": "image_url", "image_url": {"url": media_url(block)}}
+    return {"type": "image_url", "image_url": {"url": media_url(block), **detail_field(block)}}

@@ -9,6 +9,7 @@ from typing import Final
 from toolkit.adapters.argument_text import compact
 from toolkit.adapters.gemini.key_case import detect_spelling, respell, to_camel_case
 from toolkit.adapters.lossless import keep_parts, provider_metadata, restore, restore_parts
+from toolkit.adapters.media import with_detail
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object
 from toolkit.adapters.provider_names import MADE_ID, provider_name
 from toolkit.adapters.result_value import result_blocks
@@ -17,6 +18,7 @@ from toolkit.wire.content import BlockType, ContentBlock
 from toolkit.wire.result import ToolResult
 
 PROVIDER: Final = "gemini"
+_RESOLUTIONS: Final = {"low": "MEDIA_RESOLUTION_LOW", "high": "MEDIA_RESOLUTION_HIGH"}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 
 
@@ -121,15 +123,15 @@ def encode_text(text: str) -> list[JsonDict]:
 
 def encode_parts(content: str | Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
     """Parts for a text or blocks, with native parts and whatever else came with each part put back."""
-    parts = encode_text(content) if isinstance(content, str) else [_encode_part(block) for block in content]
+    parts = encode_text(content) if isinstance(content, str) else [_encode_whole_part(block) for block in content]
     return restore_parts([respell(part, kept.get("spelling")) for part in parts], kept)
 
 
 def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDict]:
     """Blocks for parts, and what must be kept to write the same parts again."""
     spelling = find_spelling(parts)
-    blocks = [_decode_part(to_camel_case(part)) for part in parts]
-    encoded = [None if block is None else respell(_encode_part(block), spelling) for block in blocks]
+    blocks = [_decode_whole_part(to_camel_case(part)) for part in parts]
+    encoded = [None if block is None else respell(_encode_whole_part(block), spelling) for block in blocks]
     kept = keep_parts(parts, encoded)
     if spelling:
         kept["spelling"] = spelling
@@ -139,6 +141,19 @@ def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDic
 def find_spelling(parts: Sequence[JsonDict]) -> str | None:
     """The spelling of the first part that shows one."""
     return next((found for found in map(detect_spelling, parts) if found), None)
+
+
+def _encode_whole_part(block: ContentBlock) -> JsonDict:
+    """A part of a message, which may say how closely the model looks at an image; parts of results may not."""
+    made = _encode_part(block)
+    if block.detail not in _RESOLUTIONS:
+        return made
+    return {**made, "mediaResolution": {"level": _RESOLUTIONS[block.detail]}}
+
+
+def _decode_whole_part(part: JsonDict) -> ContentBlock | None:
+    level = plain_object(part.get("mediaResolution")).get("level")
+    return with_detail(_decode_part(part), next((word for word, name in _RESOLUTIONS.items() if name == level), None))
 
 
 def _encode_part(block: ContentBlock) -> JsonDict:

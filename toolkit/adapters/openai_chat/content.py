@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from toolkit.adapters.lossless import keep_parts, restore_parts
-from toolkit.adapters.media import block_from_url, media_url
+from toolkit.adapters.media import block_from_url, detail_field, media_url, with_detail
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import ContentBlock
 
@@ -44,7 +44,7 @@ def encode_part(block: ContentBlock) -> JsonDict:
     if block.file_id is not None:
         return {"type": "file", "file": {"file_id": block.file_id}}
     if block.type == "image":
-        return {"type": "image_url", "image_url": {"url": media_url(block)}}
+        return {"type": "image_url", "image_url": {"url": media_url(block), **detail_field(block)}}
     return {"type": "file", "file": {"file_data": media_url(block)}}
 
 
@@ -54,7 +54,8 @@ def decode_part(part: JsonDict) -> ContentBlock | None:
     if kind == "text" and isinstance(part.get("text"), str):
         return ContentBlock("text", text=part["text"])
     if kind == "image_url" and isinstance(part.get("image_url"), dict):
-        return block_from_url("image", part["image_url"].get("url"))
+        image = part["image_url"]
+        return with_detail(block_from_url("image", image.get("url")), image.get("detail"))
     if kind == "input_audio" and isinstance(part.get("input_audio"), dict):
         audio = part["input_audio"]
         known = _AUDIO.get(audio.get("format"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from toolkit.adapters.lossless import keep_parts, restore_parts
-from toolkit.adapters.media import block_from_url, media_url
+from toolkit.adapters.media import block_from_url, detail_field, media_url, with_detail
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.wire.content import BlockType, ContentBlock
 
@@ -42,8 +42,8 @@ def _encode_part(block: ContentBlock, role: str) -> JsonDict:
         return {"type": "output_text" if role == "assistant" else "input_text", "text": block.text}
     if block.type == "image":
         if block.file_id is not None:
-            return {"type": "input_image", "file_id": block.file_id}
-        return {"type": "input_image", "image_url": media_url(block)}
+            return {"type": "input_image", "file_id": block.file_id, **detail_field(block)}
+        return {"type": "input_image", "image_url": media_url(block), **detail_field(block)}
     if block.file_id is not None:
         return {"type": "input_file", "file_id": block.file_id}
     if block.url is not None:
@@ -58,7 +58,7 @@ def _decode_part(part: object) -> ContentBlock | None:
     if is_text(part):
         return ContentBlock("text", text=part["text"])
     if kind == "input_image":
-        return _decode_media("image", part, "image_url")
+        return with_detail(_decode_media("image", part, "image_url"), part.get("detail"))
     if kind == "input_file":
         return _decode_media("document", part, "file_url") or _decode_media("document", part, "file_data")
     return None

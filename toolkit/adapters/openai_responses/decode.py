@@ -46,7 +46,13 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
     if tool.get("type") != "function" or "name" not in tool:
         return None
     parameters = JsonObject(tool.get("parameters") or {})
-    made = ToolDefinition(tool["name"], tool.get("description") or "", parameters, tool.get("strict"))
+    made = ToolDefinition(
+        tool["name"],
+        tool.get("description") or "",
+        parameters,
+        tool.get("strict"),
+        defer_loading=tool.get("defer_loading") is True,
+    )
     return mark_as_sent(made, PROVIDER, OPENAI)
 
 
