@@ -206,6 +206,22 @@ def test_a_request_stays_within_its_limits(adapter: Any, definitions: list[ToolD
     assert flags == [True] * strict + [None] * (len(definitions) - strict)
 
 
+def test_properties_with_a_default_are_asked_for_where_there_is_no_room(adapter: Any) -> None:
+    """They are required then, so that more tools have strict mode; a default that is given means what it meant."""
+    shown = {"type": "integer", "default": 3}
+    definitions = many(9, {"a": shown, "b": shown, "c": TEXT}, [])
+    sent = [parts(adapter, one) for one in adapter.encode_tools(definitions, strict=True)]
+    assert [flag for _, flag in sent] == [True] * 9
+    assert {tuple(schema["required"]) for schema, _ in sent} == {("a", "b")}
+    assert {
+        tuple(parts(adapter, one)[0]["required"]) for one in adapter.encode_tools(definitions[:8], strict=True)
+    } == {()}
+    [large] = adapter.encode_tools([ToolDefinition("l", "L.", JsonObject(tool(dict.fromkeys(map(str, range(30)), shown))))], strict=True)  # fmt: skip
+    assert parts(adapter, large)[1] is True
+    wrong = {"type": "integer", "default": "x"}
+    assert to_strict(tool({"a": wrong}), ANTHROPIC.leaner()).schema["required"] == [], "no value for it"
+
+
 def test_calls_of_a_tool_without_room_are_read_as_they_are(adapter: Any) -> None:
     first = many(20, {"a": TEXT}, ["a"])
     for definitions, expected in ([TOOL, *first], MEANT), ([*first, TOOL], SAID):
@@ -215,7 +231,11 @@ def test_calls_of_a_tool_without_room_are_read_as_they_are(adapter: Any) -> None
 
 
 def test_all_our_own_tools_are_within_the_subset() -> None:
-    for spec in load_specs([REPOSITORY / "toolkit" / "builtin"], base=REPOSITORY):
+    specs = load_specs([REPOSITORY / "toolkit" / "builtin"], base=REPOSITORY)
+    definitions = [ToolDefinition(spec.wire_name, "", JsonObject({**spec.input_schema})) for spec in specs]
+    for adapter in (anthropic, bedrock):
+        assert {parts(adapter, sent)[1] for sent in adapter.encode_tools(definitions, strict=True)} == {True}
+    for spec in specs:
         for rules in (ANTHROPIC, BEDROCK):
             receipt = to_strict(spec.input_schema, rules)
             assert receipt.problems == (), spec.wire_name

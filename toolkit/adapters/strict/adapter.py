@@ -38,23 +38,30 @@ def choose_strict(
 ) -> dict[str, StrictReceipt]:
     """The receipts of the definitions of one request for which strict mode is requested, by the names of the tools.
 
-    Where a provider limits what all strict tools of a request may have together, they get strict mode in their order, as
-    long as there is room. The receipt of any other tool says which limit it is.
+    Where a provider limits what all strict tools of a request may have together, and they have more, properties with a
+    default are asked for instead of optional. Then tools get strict mode in their order, as long as there is room. The
+    receipt of any other tool says which limit it is.
     """
+    wanted = [one for one in definitions if isinstance(one, ToolDefinition) and wants_strict(one, strict)]
+    receipts, is_full = _fill_request(wanted, strict, provider, rules)
+    return _fill_request(wanted, strict, provider, rules.leaner())[0] if is_full else receipts
+
+
+def _fill_request(
+    wanted: Sequence[ToolDefinition], strict: bool | None, provider: str, rules: StrictRules
+) -> tuple[dict[str, StrictReceipt], bool]:
+    """The receipts by the names of the tools, and whether there was no room for some."""
     room = _Room(rules)
     receipts: dict[str, StrictReceipt] = {}
-    for definition in definitions:
-        if not isinstance(definition, ToolDefinition):
-            continue
+    is_full = False
+    for definition in wanted:
         receipt = strict_receipt(definition, strict, provider, rules)
+        why = room.take(StrictReceipt(definition.parameters) if receipt is None else receipt)
         if receipt is not None:
-            why = room.take(receipt)
-            receipts[definition.name] = (
-                receipt if why is None else StrictReceipt(definition.parameters, (Problem("", why),))
-            )
-        elif wants_strict(definition, strict):
-            room.take(StrictReceipt(definition.parameters))
-    return receipts
+            is_full = is_full or why is not None
+            unsent = (Problem("", why),) if why is not None else ()
+            receipts[definition.name] = StrictReceipt(definition.parameters, unsent) if unsent else receipt
+    return receipts, is_full
 
 
 @dataclass(slots=True)

@@ -53,6 +53,7 @@ def _convert_members(state: TransformState, schema: JsonDict, pointer: str, dept
             state.fail(pointer, f"the property {str(name)[:80]!r} is required but not described")
     properties: JsonDict = {}
     members: dict[str, Member] = {}
+    given: list[str] = []  # could be left out, but are asked for
     for name, inner in names.items():
         place = join_pointer(pointer, "properties", name)
         if inner is False and name not in required:
@@ -61,16 +62,24 @@ def _convert_members(state: TransformState, schema: JsonDict, pointer: str, dept
         made = state.convert(inner, place, depth + 1)
         if name in required or not state.rules.all_required:
             properties[name], members[name] = made.schema, Member(made.plan)
+            if name not in required and _has_usable_default(state, inner):
+                given.append(name)
         else:
             properties[name], members[name] = _optional(state, inner, made, place)
     text = DescriptionText(state, schema, pointer)
     rest = _add_rest(state, schema, pointer, depth, properties, members) if is_map(schema) else None
     text.move_all_but((*_SERVED, *_list_satisfied(state, schema)))
-    must = [name for name in properties if state.rules.all_required or name in required or name == rest]
+    must = [name for name in properties if state.rules.all_required or name in (*required, *given, rest)]
     strict = text.add_to(closed_object(properties, must))
     if rest is None and all(member.is_kept for member in members.values()):
         return Converted(strict)
     return Converted(strict, Members(members, rest))
+
+
+def _has_usable_default(state: TransformState, inner: Any) -> bool:
+    """Whether the model must give this property although it has a default, which is then the same as leaving it out."""
+    is_asked = state.rules.asks_for_defaults and isinstance(inner, dict) and "default" in inner
+    return is_asked and state.fits(inner["default"], inner)
 
 
 def _optional(state: TransformState, inner: Any, made: Converted, place: str) -> tuple[JsonDict, Member]:

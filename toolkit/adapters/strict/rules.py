@@ -7,7 +7,7 @@ request is refused for one keyword, so what is not known to be accepted counts a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from toolkit.adapters.strict.patterns import is_plain_pattern
@@ -35,6 +35,8 @@ class StrictRules:
     recursive: bool
     lengths_as_patterns: bool
     """Whether the length of a text may be written as a pattern."""
+    asks_for_defaults: bool = False
+    """Whether a property that has a default must be given, although it could be left out."""
     most_min_items: int | None = None
     max_properties: int | None = None
     max_levels: int | None = None
@@ -54,6 +56,10 @@ class StrictRules:
     def limits_requests(self) -> bool:
         """Whether what one tool may have depends on the other tools of the request."""
         return self.max_tools is not None
+
+    def leaner(self) -> StrictRules:
+        """The same rules, by which a schema uses less of what a request may have: properties with a default are required."""
+        return replace(self, asks_for_defaults=True)
 
     def takes(self, type: str, word: str, value: Any) -> bool:
         """Whether a schema of this type may have this keyword with this value."""

@@ -49,12 +49,16 @@ def to_strict(schema: Mapping[str, object], rules: StrictRules = OPENAI) -> Stri
     '/properties/a'
     """
     root = dict(schema)
-    if not check_strict(root, rules):
+    if not rules.asks_for_defaults and not check_strict(root, rules):
         return StrictReceipt(root)
     try:
-        return _transform(root, rules)
+        receipt = _transform(root, rules)
     except TransformTooLarge as error:
         return StrictReceipt(root, (Problem("", str(error)),))
+    if receipt.is_strict or rules.max_optional is None or rules.asks_for_defaults:
+        return receipt
+    leaner = to_strict(root, rules.leaner())
+    return leaner if leaner.is_strict else receipt
 
 
 def _transform(root: JsonDict, rules: StrictRules) -> StrictReceipt:
