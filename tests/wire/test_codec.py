@@ -40,7 +40,9 @@ VALUES: list[Any] = [
     NamedTool("add"),
     NativeChoice("anthropic", {"type": "auto", "disable_parallel_tool_use": True}),
     QueryOptions([NativeTool("x", JsonObject({}))], NamedTool("add"), [TextMessage("user", "hi")], extra={"n": 2}),
-    QueryOptions(parallel_calls=False, reasoning="low", cache_after=("tools",), output=OutputSchema("o", JsonObject({}))),
+    QueryOptions(
+        parallel_calls=False, reasoning="low", cache_after=("tools",), output=OutputSchema("o", JsonObject({}))
+    ),
     QueryOptions(reasoning=4096),
     ToolDefinition("rare", "R.", JsonObject({}), defer_loading=True),
     QueryResult(
