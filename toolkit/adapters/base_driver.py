@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.settings.structured_output import ModelT, output_schema, read_output
 from toolkit.adapters.strict import StrictRules
-from toolkit.adapters.structured_output import ModelT, output_schema, read_output
 from toolkit.wire.message import ChatMessage, TextMessage
 from toolkit.wire.output import Output
 from toolkit.wire.query import AsyncStreamResult, QueryOptions, QueryResult, StreamResult

@@ -18,9 +18,9 @@ from toolkit.adapters.base_driver import (
     without_none,
 )
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.settings.structured_output import enforced_schema
 from toolkit.adapters.strict import ANTHROPIC
 from toolkit.adapters.strict.adapter import decode_strict_result
-from toolkit.adapters.structured_output import enforced_schema
 from toolkit.wire.choice import NativeChoice
 from toolkit.wire.query import QueryOptions, ReasoningEffort
 

@@ -15,11 +15,11 @@ from toolkit.adapters.base_driver import (
     join_messages_with_system,
     without_none,
 )
-from toolkit.adapters.openai_caching import with_breakpoint
 from toolkit.adapters.openai_responses.decode import decode_response, decode_strict_calls
 from toolkit.adapters.openai_responses.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.settings.openai_caching import with_breakpoint
 from toolkit.adapters.strict import OPENAI
 from toolkit.adapters.strict.adapter import decode_strict_result
 from toolkit.adapters.strict.openai import encode_output
