@@ -21,6 +21,7 @@
     │   ├── ActionNeeded             the provider waits for something that is not a tool call
     │   ├── RunLimitReached          the run has used its turns, tokens or time
     │   └── RunCancelled             the signal of the run was cancelled
+    ├── OutputError                  a model's answer is not the data that was asked for
     └── SetupError (ValueError)      wrong setup, before any call
         ├── SpecError                mistakes in spec files, all at once
         ├── PolicyError              a policy that is inconsistent
@@ -244,6 +245,14 @@ class RunLimitReached(RunError):
 
 class RunCancelled(RunError):
     """The signal of the run was cancelled."""
+
+
+class OutputError(Exception):
+    """An answer has no value of the type that was asked for; ``result`` is the answer, with its text and calls."""
+
+    def __init__(self, message: str, result: QueryResult) -> None:
+        super().__init__(message)
+        self.result: Final = result
 
 
 class SetupError(ValueError):

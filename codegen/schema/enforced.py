@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from toolkit.codegen.schema.patterns import for_validator
 from toolkit.errors import GenerationError
 from toolkit.jsonschema.keywords import Schema
 from toolkit.jsonschema.types import TYPES, types_of, unknown_type
@@ -92,12 +91,8 @@ def is_valid(schema: object, root: Schema, value: object) -> bool:
 
 
 def _without_prose(node: Any, pointer: str = "") -> Any:
-    """A schema without its prose, patterns as the validator reads them; no pointer leads through prose."""
+    """A schema without its prose; no pointer leads through prose."""
     if not isinstance(node, dict):
         return node
     kept = {word: value for word, value in node.items() if word not in _PROSE and not word.startswith("x-")}
-    if isinstance(kept.get("pattern"), str):
-        kept["pattern"] = for_validator(kept["pattern"])
-    if isinstance(kept.get("patternProperties"), dict):
-        kept["patternProperties"] = {for_validator(key): item for key, item in kept["patternProperties"].items()}
     return map_children(kept, _without_prose)

@@ -10,6 +10,7 @@ from toolkit.codegen.schema.keywords import LIMITS
 from toolkit.codegen.schema.report import Notes
 from toolkit.jsonschema.accepts import compile_pattern
 from toolkit.jsonschema.keywords import Schema
+from toolkit.jsonschema.patterns import for_linear_engine
 from toolkit.jsonschema.values import has_type
 
 
@@ -22,7 +23,7 @@ def typed_limits(kind: str, schema: Schema, pointer: str, notes: Notes) -> Schem
             if mistake is not None:
                 notes.problem(mistake, f"{pointer}/{word}")
             elif is_typed(word, schema[word], kind):
-                found[word] = schema[word]
+                found[word] = for_linear_engine(schema[word]) if word == "pattern" else schema[word]
             else:
                 notes.enforce(word, pointer)
     if nothing_fits := contradiction(found):

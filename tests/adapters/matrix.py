@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
-from tests.adapters import ends_table
+from tests.adapters import ends_table, settings
 from tests.adapters.originations import BLOCKS, in_result
 from tests.adapters.sdk_types import refusals
 from toolkit import (
@@ -266,4 +266,4 @@ def document() -> str:
     rows = [[feature, *(probe(adapter) for adapter in ADAPTERS)] for feature, probe in FEATURES.items()]
     lines = [head, ["---"] * len(head), *rows]
     table = "".join(f"| {' | '.join(cell.replace('|', '¦') for cell in line)} |\n" for line in lines)
-    return HEAD + table + NOTES + ends_table.section()
+    return HEAD + table + NOTES + ends_table.section() + settings.document()

@@ -27,7 +27,7 @@ class Verdict:
 
 
 class Oracle:
-    """One schema, in the draft it names (otherwise 2020-12); formats are not asserted.
+    """One schema, in the draft it names (otherwise 2020-12); formats are not asserted, patterns are those of ECMA-262.
 
     >>> Oracle({"type": "integer"}).verdict(1.0).accepted, Oracle({"type": "integer"}).verdict("1").keyword
     (True, 'type')
@@ -35,7 +35,7 @@ class Oracle:
 
     def __init__(self, schema: Any) -> None:
         known = validator_for(schema, default=Draft202012Validator)
-        self.validator = known(schema)
+        self.validator = known(_with_ascii_classes(schema))
 
     def verdict(self, value: Any) -> Verdict:
         try:
@@ -49,9 +49,34 @@ class Oracle:
     def accepts(self, part: Any, value: Any) -> bool:
         """Whether a part of the schema, or one built from its parts, accepts a value; False if there is no verdict."""
         try:
-            return self.validator.evolve(schema=part).is_valid(value)
+            return self.validator.evolve(schema=_with_ascii_classes(part)).is_valid(value)
         except _NO_VERDICT:
             return False
+
+
+_SET_OR_CLASS = re.compile(r"\\[dDwWsS]|\\.|\[(?:\\.|[^\]\\])*\]", re.DOTALL)
+_DATA = frozenset({"const", "default", "enum", "example", "examples"})
+
+
+def _with_ascii_classes(node: Any) -> Any:
+    """The schema with patterns as ECMA-262 reads them: the package gives them to ``re``, whose classes are Unicode's."""
+    if isinstance(node, list):
+        return [_with_ascii_classes(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    made = {word: value if word in _DATA else _with_ascii_classes(value) for word, value in node.items()}
+    if isinstance(made.get("pattern"), str):
+        made["pattern"] = _ascii_classes(made["pattern"])
+    if isinstance(made.get("patternProperties"), dict):
+        made["patternProperties"] = {_ascii_classes(key): value for key, value in made["patternProperties"].items()}
+    return made
+
+
+def _ascii_classes(pattern: str) -> str:
+    def wrap(found: re.Match[str]) -> str:
+        return f"(?a:{found[0]})" if found[0][0] == "[" or found[0][1] in "dDwWsS" else found[0]
+
+    return _SET_OR_CLASS.sub(wrap, pattern)
 
 
 def _leaf(error: ValidationError) -> str:

@@ -27,20 +27,9 @@ LEFT_OUT: Final = {
 }
 """Files of the suite that test something we decided against, besides the folder ``optional/format``."""
 
-_UNICODE: Final = "a character class has its Python meaning, all of Unicode, not ASCII only as in ECMA-262"
 _METASCHEMA: Final = "an unknown metaschema is read as 2020-12, with a finding, as in the jsonschema package"
 _CONTENT: Final = "the content keywords describe a text and do not assert anything, as draft 2019-09 and later say"
 EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
-    ("optional/ecmascript-regex", r"ECMA 262 \d matches ascii digits only"): _UNICODE,
-    ("optional/ecmascript-regex", r"ECMA 262 \D matches everything but ascii digits"): _UNICODE,
-    ("optional/ecmascript-regex", r"ECMA 262 \w matches ascii letters only"): _UNICODE,
-    ("optional/ecmascript-regex", r"ECMA 262 \W matches everything but ascii letters"): _UNICODE,
-    ("optional/ecmascript-regex", r"ECMA 262 \s matches whitespace"): _UNICODE,
-    ("optional/ecmascript-regex", r"ECMA 262 \S matches everything but whitespace"): _UNICODE,
-    ("optional/ecmascript-regex", r"\w in patterns matches [A-Za-z0-9_], not unicode letters"): _UNICODE,
-    ("optional/ecmascript-regex", r"\d in pattern matches [0-9], not unicode digits"): _UNICODE,
-    ("optional/ecmascript-regex", r"\w in patternProperties matches [A-Za-z0-9_], not unicode letters"): _UNICODE,
-    ("optional/ecmascript-regex", r"\d in patternProperties matches [0-9], not unicode digits"): _UNICODE,
     ("optional/content", "validation of string-encoded content based on media type"): _CONTENT,
     ("optional/content", "validation of binary string-encoding"): _CONTENT,
     ("optional/content", "validation of binary-encoded media type documents"): _CONTENT,

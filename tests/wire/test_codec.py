@@ -25,7 +25,15 @@ from toolkit import (
     ToolResultMessage,
     Usage,
 )
-from toolkit.wire import AssistantToolCallMessage, Conversation, Reasoning, alias, from_json, to_json
+from toolkit.wire import (
+    AssistantToolCallMessage,
+    Conversation,
+    OutputSchema,
+    Reasoning,
+    alias,
+    from_json,
+    to_json,
+)
 
 CALL = ToolCall("1", "add", {"a": 1, "$kind": "tool_call", "$plain": 1}, {"gemini": {"signature": "x"}}, '{"a":1}')
 VALUES: list[Any] = [
@@ -40,6 +48,11 @@ VALUES: list[Any] = [
     NamedTool("add"),
     NativeChoice("anthropic", {"type": "auto", "disable_parallel_tool_use": True}),
     QueryOptions([NativeTool("x", JsonObject({}))], NamedTool("add"), [TextMessage("user", "hi")], extra={"n": 2}),
+    QueryOptions(
+        parallel_calls=False, reasoning="low", cache_after=("tools",), output=OutputSchema("o", JsonObject({}))
+    ),
+    QueryOptions(reasoning=4096),
+    ToolDefinition("rare", "R.", JsonObject({}), defer_loading=True),
     QueryResult(
         "hi", [CALL], "tool_calls", Usage(1, 2), {"openai_chat": {}}, (Reasoning("hm"), Reasoning(is_hidden=True))
     ),

@@ -13,9 +13,12 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.settings.structured_output import ModelT, output_schema, read_output
+from toolkit.adapters.strict import StrictRules
 from toolkit.wire.call import ToolCall
 from toolkit.wire.events import AnswerEvent, CallCompleted
 from toolkit.wire.message import ChatMessage, TextMessage
+from toolkit.wire.output import Output
 from toolkit.wire.query import FinishReason, QueryOptions, QueryResult
 from toolkit.wire.streams import AsyncStreamResult, StreamResult
 
@@ -50,7 +53,8 @@ class Exchange:
 
     ``build_request`` returns keyword arguments for ``send`` and ``send_streaming``, the client's methods; those of an async
     client are awaited. ``manage`` wraps a stream that does not close itself in a context manager that does. ``finish`` may
-    change a result before it is returned. ``error_reason`` tells the errors of a safety filter from others.
+    change a result before it is returned. ``error_reason`` tells the errors of a safety filter from others. ``output_rules``
+    are those by which ``build_request`` rewrites the schema of a structured output, if it does.
     """
 
     build_request: Callable[[Prompt, QueryOptions], JsonDict]
@@ -61,6 +65,7 @@ class Exchange:
     manage: Callable[[Any], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]] = _keep_stream
     finish: Callable[[QueryResult, QueryOptions], QueryResult] = _keep_result
     error_reason: Callable[[Exception], FinishReason] = _always_error
+    output_rules: StrictRules | None = None
 
     def request(self, prompt: Prompt, options: QueryOptions) -> JsonDict:
         """The request to send. A lone surrogate in it, wherever it came from, could not be sent."""
@@ -114,6 +119,11 @@ class BaseDriver:
         except Exception as error:
             return exchange.fail(QueryResult(""), error)
 
+    def query_output(self, prompt: Prompt, model: type[ModelT], options: QueryOptions = _DEFAULTS) -> Output[ModelT]:
+        """Sends one request whose answer is a value of ``model``; raises ``OutputError``, with the answer, if it is none."""
+        result = self.query(prompt, replace(options, output=output_schema(model)))
+        return read_output(result, model, self._exchange.output_rules)
+
     def stream_query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> StreamResult:
         """Sends one request and returns its answer as it comes.
 
@@ -148,6 +158,13 @@ class AsyncBaseDriver:
             return exchange.decode_answer(answer, options)
         except Exception as error:
             return exchange.fail(QueryResult(""), error)
+
+    async def query_output(
+        self, prompt: Prompt, model: type[ModelT], options: QueryOptions = _DEFAULTS
+    ) -> Output[ModelT]:
+        """Sends one request whose answer is a value of ``model``; raises ``OutputError``, with the answer, if it is none."""
+        result = await self.query(prompt, replace(options, output=output_schema(model)))
+        return read_output(result, model, self._exchange.output_rules)
 
     async def stream_query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> AsyncStreamResult:
         """Sends one request and returns its answer as it comes.

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.jsonschema.keywords import APPLIED_IN_PLACE, REFERENCES
+from toolkit.jsonschema.patterns import for_linear_engine
 from toolkit.jsonschema.references import References
 from toolkit.jsonschema.values import has_type, is_multiple, is_number, json_key, same_json
 
@@ -206,11 +207,12 @@ def matches(pattern: Any, text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> SchemaValidator | None:
-    """The pattern for the linear-time engine; None if it has lookarounds, back references or mistakes."""
+    """The pattern, as ECMA-262 reads it, for the linear-time engine; None if it has lookarounds, back references or
+    mistakes."""
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
     try:
-        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
+        return SchemaValidator(core_schema.str_schema(pattern=for_linear_engine(pattern), regex_engine="rust-regex"))
     except SchemaError:
         return None
 

@@ -37,10 +37,14 @@ if TYPE_CHECKING:
     from toolkit.wire.message import ToolResultMessage as ToolResultMessage
     from toolkit.wire.message import has_tool_calls as has_tool_calls
     from toolkit.wire.message import is_tool_result as is_tool_result
+    from toolkit.wire.output import Output as Output
+    from toolkit.wire.output import OutputSchema as OutputSchema
+    from toolkit.wire.query import CachePoint as CachePoint
     from toolkit.wire.query import FinishReason as FinishReason
     from toolkit.wire.query import QueryOptions as QueryOptions
     from toolkit.wire.query import QueryResult as QueryResult
     from toolkit.wire.query import Reasoning as Reasoning
+    from toolkit.wire.query import ReasoningEffort as ReasoningEffort
     from toolkit.wire.query import Usage as Usage
     from toolkit.wire.result import ToolResult as ToolResult
     from toolkit.wire.streams import AsyncStreamResult as AsyncStreamResult
@@ -61,7 +65,8 @@ else:
             ".events": "AnswerEnded AnswerEvent ArgumentsCame CallCompleted CallStarted ReasoningCame TextCame UsageCame",
             ".json_types": "JsonObject",
             ".message": "AssistantToolCallMessage ChatMessage TextMessage ToolResultMessage has_tool_calls is_tool_result",
-            ".query": "FinishReason QueryOptions QueryResult Reasoning Usage",
+            ".output": "Output OutputSchema",
+            ".query": "CachePoint FinishReason QueryOptions QueryResult Reasoning ReasoningEffort Usage",
             ".result": "ToolResult",
             ".streams": "AsyncStreamResult StreamResult",
         },

@@ -12,6 +12,7 @@ from toolkit.wire.content import ContentBlock
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.definition import NativeTool, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, TextMessage, ToolResultMessage
+from toolkit.wire.output import OutputSchema
 from toolkit.wire.query import QueryOptions, QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
 
@@ -26,6 +27,7 @@ _KINDS: Final[dict[str, type[Any]]] = {
     "text_message": TextMessage,
     "tool_call_message": AssistantToolCallMessage,
     "tool_result_message": ToolResultMessage,
+    "output_schema": OutputSchema,
     "query_options": QueryOptions,
     "query_result": QueryResult,
     "usage": Usage,

@@ -14,7 +14,8 @@ class ToolDefinition:
     """Name, description and the JSON Schema of the arguments, for any provider.
 
     ``strict`` asks for strict mode and is ignored by providers that have none. ``metadata`` carries what a provider adds to
-    a definition and the neutral form has no field for.
+    a definition and the neutral form has no field for. With ``defer_loading`` the model sees the tool only after it has
+    searched for it; providers without a search for tools show it at once, and drivers of the others add the search.
     """
 
     name: str
@@ -22,6 +23,7 @@ class ToolDefinition:
     parameters: JsonObject
     strict: bool | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
+    defer_loading: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,13 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, TextMessage
+from toolkit.wire.output import OutputSchema
+
+ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How much a model may think before it answers. A provider with fewer steps takes the nearest."""
+
+CachePoint: TypeAlias = Literal["tools", "system", "messages"]
+"""The end of a part of a request that later requests repeat."""
 
 FinishReason: TypeAlias = Literal[
     "stop", "length", "error", "tool_calls", "refused", "filtered", "paused", "needs_action"
@@ -37,7 +44,17 @@ The first that holds is reported: ``error``, ``length``, ``filtered``, ``refused
 class QueryOptions:
     """What is sent with the prompt. ``messages`` come after it; ``extra`` goes into the request as it is.
 
-    >>> QueryOptions(tool_choice="none").tools
+    These ask for care or thrift, and a provider that has none of it ignores them (docs/adapters.md has the table):
+
+    ``strict``          tool calls follow their schemas
+    ``parallel_calls``  whether the model may make several calls at once
+    ``reasoning``       how much the model thinks: an effort, or a number of tokens
+    ``cache_after``     what is written to the prompt cache: the prompt up to the end of the tools, the system text, or the
+                        last message
+
+    What changes the meaning of an answer (``tool_choice``, ``output``) is refused where it cannot be had.
+
+    >>> QueryOptions(tool_choice="none", reasoning="low").tools
     ()
     """
 
@@ -50,6 +67,10 @@ class QueryOptions:
     strict: bool | None = None
     timeout: float | None = None
     extra: Mapping[str, object] = field(default_factory=dict)
+    parallel_calls: bool | None = None
+    reasoning: ReasoningEffort | int | None = None
+    cache_after: Sequence[CachePoint] = ()
+    output: OutputSchema | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 ResultKind: TypeAlias = Literal["text", "data", "error", "multimodal"]
@@ -13,7 +13,8 @@ class ToolResult:
     """The result of the call with this id; ``value`` is kept as it is, and adapters serialise it.
 
     ``text`` holds a str, ``data`` a JSON value, ``error`` the text ``CODE: message``, ``multimodal`` a tuple of
-    content blocks. ``output_ref`` refers to the whole output in the output cache, if it is kept there.
+    content blocks. ``output_ref`` refers to the whole output in the output cache, if it is kept there. ``output`` is the
+    tool's typed output if a toolkit ran the call: it is for the program, is not sent and not stored as JSON.
     """
 
     tool_call_id: str
@@ -21,3 +22,4 @@ class ToolResult:
     kind: ResultKind
     value: object
     output_ref: str | None = None
+    output: object = field(default=None, repr=False, compare=False, metadata={"is_stored": False})

@@ -350,7 +350,7 @@ def test_a_call_without_an_id_gets_one_that_holds_for_both_ends() -> None:
 def test_definitions() -> None:
     made = ToolDefinition("math.factorial", "F.", JsonObject({"properties": {}}))
     [sent] = encode_tools([made], strict=True)
-    assert sent == {"name": alias("math.factorial"), "description": "F.", "input_schema": {"type": "object", "properties": {}}, "strict": True}  # fmt: skip
+    assert sent == {"name": alias("math.factorial"), "description": "F.", "input_schema": {"type": "object", "properties": {}, "required": [], "additionalProperties": False}, "strict": True}  # fmt: skip
     long = "n" * 128
     assert encode_tools([ToolDefinition(long, "", JsonObject({}))]) == [{"name": long, "input_schema": {"type": "object"}}]  # fmt: skip
 

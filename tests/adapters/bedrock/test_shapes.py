@@ -303,7 +303,7 @@ def test_input_that_is_no_object_never_raises(given: Any, arguments: Any, raw: s
 def test_definitions() -> None:
     made = ToolDefinition("math.factorial", "F.", JsonObject({"properties": {}}))
     [sent] = encode_tools([made], strict=True)
-    assert sent == {"toolSpec": {"name": alias("math.factorial"), "description": "F.", "inputSchema": {"json": {"type": "object", "properties": {}}}, "strict": True}}  # fmt: skip
+    assert sent == {"toolSpec": {"name": alias("math.factorial"), "description": "F.", "inputSchema": {"json": {"type": "object", "properties": {}, "required": [], "additionalProperties": False}}, "strict": True}}  # fmt: skip
 
 
 @pytest.mark.parametrize(

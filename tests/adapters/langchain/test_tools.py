@@ -22,11 +22,20 @@ from toolkit import (
     ToolCall,
     ToolkitContext,
     ToolResult,
+    ToolResultMessage,
     create_agent_toolkit,
     create_async_agent_toolkit,
     define_tool,
 )
-from toolkit.adapters.langchain import as_langchain_tools, decode_tools, from_langchain_tools
+from toolkit.adapters.langchain import (
+    as_langchain_tools,
+    decode_messages,
+    decode_tools,
+    encode_messages,
+    from_langchain_tools,
+)
+from toolkit.generated import ReadFileOutput
+from toolkit.wire.codec import from_json, to_json
 
 POLICY = SecurityPolicy(default="deny", tools={"read_file": "allow", "write_file": "allow", "list": "allow"})
 
@@ -89,6 +98,31 @@ def test_without_a_call_around_them_arguments_give_the_text(tmp_path: Path) -> N
         assert "hello" in tool.invoke({"path": "a.txt"})
         assert "hello" in tool.invoke('{"path": "a.txt"}'), "argument text is read as the model's would be"
         assert tool.invoke("a.txt").startswith("INVALID_TOOL_ARGUMENTS")
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_the_typed_output_is_the_artifact(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "a.txt").write_text("hello\n")
+
+    async def later() -> Any:
+        async with create_async_agent_toolkit(ToolkitContext(tmp_path, POLICY)) as toolkit:
+            read = named(as_langchain_tools(toolkit), "read_file")
+            return [await read.ainvoke(asked("read_file", path=path)) for path in ("a.txt", "none.txt")]
+
+    if kind == "async":
+        done, failed = asyncio.run(later())
+    else:
+        with create_agent_toolkit(ToolkitContext(tmp_path, POLICY)) as toolkit:
+            read = named(as_langchain_tools(toolkit), "read_file")
+            done, failed = [read.invoke(asked("read_file", path=path)) for path in ("a.txt", "none.txt")]
+    assert isinstance(done.artifact, ReadFileOutput)
+    assert done.artifact.content == "hello\n"
+    assert (failed.status, failed.artifact) == ("error", None)
+    [back] = decode_messages([done])
+    assert isinstance(back, ToolResultMessage)
+    assert encode_messages(from_json(to_json([back])))[0]["data"]["artifact"]["content"] == "hello\n", (
+        "and it can be stored"
+    )
 
 
 def test_what_was_done_is_in_the_audit_log_under_the_calls_id(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ FORMATS = {
     "ipv4": "192.0.2.1",
     "ipv6": "2001:db8::1",
     "uuid": "123e4567-e89b-42d3-a456-426614174000",
+    "uri": "https://example.org/a",
 }
 TEXTS = ("", "a", "null", "0", "true", "é ü", 'say "no"', "a b\nc", "key", "x" * 40)
 MAX_DEPTH = 6
@@ -62,7 +63,8 @@ class Answers:
         return found
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        return {name: self._value(inner, depth + 1) for name, inner in schema["properties"].items()}
+        given = [name for name in schema["properties"] if name in schema["required"] or self._random.random() < 0.5]
+        return {name: self._value(schema["properties"][name], depth + 1) for name in given}
 
     def _array(self, schema: dict[str, Any], depth: int) -> list[Any]:
         fewest = int(schema.get("minItems", 0))

@@ -1,9 +1,13 @@
-"""The judge of decoded answers: jsonschema, by the tool's own schema; and whether the receipt told what it finds."""
+"""The judge of decoded answers: jsonschema, by the tool's own schema; and whether the receipt told what it finds.
+
+And a second judge of Anthropic's subset, which shares no code with the checker: the word list of Anthropic's own SDK.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from anthropic.lib._parse._transform import SupportedStringFormats
 from jsonschema import Draft202012Validator, ValidationError
 
 from toolkit.adapters.strict import StrictReceipt
@@ -46,6 +50,30 @@ def _place(schema: dict[str, Any], error: ValidationError) -> tuple[str, str]:
         pointer = node["$ref"].removeprefix("#")
         node = followed(schema, pointer)
     return pointer, str(keyword)
+
+
+# What the SDK's transform keeps in place; patterns are documented, but the SDK moves them into the description.
+_KEPT_BY_THE_SDK = {"type", "enum", "const", "anyOf", "$ref", "$defs", "properties", "required", "additionalProperties", "items", "minItems", "format", "title", "description"}  # fmt: skip
+
+
+def outside_anthropics_subset(schema: Any, where: str = "") -> list[str]:
+    """What in a schema Anthropic documents as unsupported."""
+    words = set(schema) - _KEPT_BY_THE_SDK - {"pattern"}
+    found = [f"{where}: {word}" for word in sorted(words)]
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        found.append(f"{where}: an open object")
+    if schema.get("minItems", 0) not in (0, 1) or schema.get("format", "uri") not in SupportedStringFormats:
+        found.append(f"{where}: minItems or format")
+    if any(isinstance(value, dict | list) for value in schema.get("enum", [])):
+        found.append(f"{where}: an enum of objects")
+    parts = [
+        *schema.get("properties", {}).items(),
+        *enumerate(schema.get("anyOf", [])),
+        *schema.get("$defs", {}).items(),
+    ]
+    for name, part in [*parts, *([("items", schema["items"])] if "items" in schema else [])]:
+        found += outside_anthropics_subset(part, f"{where}/{name}")
+    return found
 
 
 def followed(schema: Any, pointer: str) -> Any:

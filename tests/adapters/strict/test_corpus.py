@@ -10,10 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.adapters.strict.answers import Answers
-from tests.adapters.strict.judged import followed, untold
+from tests.adapters.strict.judged import followed, outside_anthropics_subset, untold
 from tests.corpus.specs import FILES, rows
-from toolkit.adapters.strict import StrictReceipt, check_strict, to_strict
+from toolkit.adapters.strict import ANTHROPIC, BEDROCK, OPENAI, StrictReceipt, check_strict, to_strict
 
+TARGETS = {"openai": OPENAI, "anthropic": ANTHROPIC, "bedrock": BEDROCK}
 SAMPLE_EVERY = 10
 ANSWERS = 8
 
@@ -22,16 +23,18 @@ def sampled(corpus: Path, file: str, everything: bool) -> list[dict[str, Any]]:
     return [row for index, row in enumerate(rows(corpus, file)) if everything or index % SAMPLE_EVERY == 0]
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.slow
-def test_shared_specs(corpus: Path, file: str, everything: bool) -> None:
+def test_shared_specs(corpus: Path, file: str, target: str, everything: bool) -> None:
+    rules = TARGETS[target]
     strict = 0
     for row in sampled(corpus, file, everything):
         schema = row["inputSchema"]
         untouched = copy.deepcopy(schema)
-        receipt = to_strict(schema)
+        receipt = to_strict(schema, rules)
         assert schema == untouched
-        assert receipt == to_strict(schema)
+        assert receipt == to_strict(schema, rules)
         for pointer, why in receipt.problems:
             followed(schema, pointer)
             assert why
@@ -39,8 +42,10 @@ def test_shared_specs(corpus: Path, file: str, everything: bool) -> None:
             assert receipt.schema == schema
             continue
         strict += 1
-        assert check_strict(receipt.schema) == [], row["key"]
-        assert to_strict(receipt.schema).schema == receipt.schema, "what is strict already stays as it is"
+        assert check_strict(receipt.schema, rules) == [], row["key"]
+        assert to_strict(receipt.schema, rules).schema == receipt.schema, "what is strict already stays as it is"
+        if target != "openai":
+            assert outside_anthropics_subset(receipt.schema) == [], row["key"]
         judge = Draft202012Validator(receipt.schema)
         for seed in range(ANSWERS):
             answer = Answers(receipt.schema, seed).any()
@@ -62,9 +67,10 @@ def test_answers_are_valid_but_for_what_the_receipts_tell(corpus: Path) -> None:
     assert excused <= {"minLength", "maxLength"}
 
 
-def test_real_calls_can_be_said_in_strict_mode(corpus: Path, everything: bool) -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_real_calls_can_be_said_in_strict_mode(corpus: Path, target: str, everything: bool) -> None:
     known = {row["key"]: row["inputSchema"] for row in sampled(corpus, "bfcl.jsonl", everything)}
-    receipts = {key: to_strict(schema) for key, schema in known.items()}
+    receipts = {key: to_strict(schema, TARGETS[target]) for key, schema in known.items()}
     said = 0
     for call in rows(corpus, "bfcl_calls.jsonl"):
         receipt = receipts.get(call["tool_key"])
@@ -94,7 +100,8 @@ def as_answer(value: Any, schema: dict[str, Any], receipt: StrictReceipt) -> Any
         )
         return next(fitting, value)
     if isinstance(value, dict) and schema.get("type") == "object":
-        return {name: as_answer(value.get(name), inner, receipt) for name, inner in schema["properties"].items()}
+        given = [name for name in schema["properties"] if name in value or name in schema["required"]]
+        return {name: as_answer(value.get(name), schema["properties"][name], receipt) for name in given}
     if isinstance(value, dict) and schema.get("type") == "array":
         inner = schema["items"]["properties"]["value"]
         return [{"key": key, "value": as_answer(item, inner, receipt)} for key, item in value.items()]

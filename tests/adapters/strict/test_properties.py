@@ -13,7 +13,9 @@ from jsonschema import Draft202012Validator
 
 from tests.adapters.strict.answers import Answers
 from tests.adapters.strict.judged import followed, untold
-from toolkit.adapters.strict import check_strict, to_strict
+from toolkit.adapters.strict import ANTHROPIC, BEDROCK, OPENAI, StrictRules, check_strict, to_strict
+
+TARGETS = {"openai": OPENAI, "anthropic": ANTHROPIC, "anthropic, no room": ANTHROPIC.leaner(), "bedrock": BEDROCK}
 
 NAMES = st.sampled_from(["a", "b", "key", "value", "a/b", "additional_properties", "arguments"])
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "x", "é"]) | st.just(0.5)
@@ -81,20 +83,22 @@ def _ends(schema: dict[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.parametrize("rules", TARGETS.values(), ids=TARGETS)
 @settings(deadline=None, max_examples=400)
-@given(ROOTS, st.integers(0, 1000))
+@given(schema=ROOTS, seed=st.integers(0, 1000))
 @pytest.mark.slow
-def test_answers_come_back_valid(schema: dict[str, Any], seed: int) -> None:
+def test_answers_come_back_valid(rules: StrictRules, schema: dict[str, Any], seed: int) -> None:
     before = copy.deepcopy(schema)
-    receipt = to_strict(schema)
+    receipt = to_strict(schema, rules)
     assert schema == before
-    assert receipt == to_strict(json.loads(json.dumps(schema)))
+    assert receipt == to_strict(json.loads(json.dumps(schema)), rules)
     if not receipt.is_strict:
         for problem in receipt.problems:
             followed(schema, problem.pointer)
         return
-    assert check_strict(receipt.schema) == []
-    assert to_strict(receipt.schema).schema == receipt.schema
+    assert check_strict(receipt.schema, rules) == []
+    if not rules.asks_for_defaults:
+        assert to_strict(receipt.schema, rules).schema == receipt.schema
     if not _ends(receipt.schema):
         return
     answer = Answers(receipt.schema, seed).any()
@@ -116,12 +120,13 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("rules", TARGETS.values(), ids=TARGETS)
 @settings(deadline=None, max_examples=400)
-@given(st.dictionaries(KEYWORDS, JSON, max_size=6), JSON)
+@given(schema=st.dictionaries(KEYWORDS, JSON, max_size=6), answer=JSON)
 @pytest.mark.slow
-def test_nothing_that_is_json_breaks_it(schema: dict[str, Any], answer: Any) -> None:
-    receipt = to_strict({"type": "object", "properties": {"a": schema}})
-    assert receipt.is_strict == (not check_strict(receipt.schema)) or not receipt.is_strict
+def test_nothing_that_is_json_breaks_it(rules: StrictRules, schema: dict[str, Any], answer: Any) -> None:
+    receipt = to_strict({"type": "object", "properties": {"a": schema}}, rules)
+    assert receipt.is_strict == (not check_strict(receipt.schema, rules)) or not receipt.is_strict
     receipt.decode({"a": answer})
-    to_strict(schema)
-    check_strict(schema)
+    to_strict(schema, rules)
+    check_strict(schema, rules)

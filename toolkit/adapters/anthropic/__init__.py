@@ -9,6 +9,7 @@ from toolkit.adapters.anthropic.decode import (
     decode_choice,
     decode_messages,
     decode_response,
+    decode_strict_calls,
     decode_system,
     decode_tools,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "decode_choice",
     "decode_messages",
     "decode_response",
+    "decode_strict_calls",
     "decode_system",
     "decode_tools",
     "encode_choice",

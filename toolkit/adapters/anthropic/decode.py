@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-from toolkit.adapters.answers.finish_reasons import ANTHROPIC, choose_finish_reason
+from toolkit.adapters.answers.finish_reasons import ANTHROPIC as FINISH_REASONS
+from toolkit.adapters.answers.finish_reasons import choose_finish_reason
 from toolkit.adapters.answers.query_results import add_counts, count, error_result
 from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.anthropic.content import decode_part
-from toolkit.adapters.anthropic.encode import CHOICES, PROVIDER, WRITER, encode_definition
+from toolkit.adapters.anthropic.encode import CHOICES, PROVIDER, WRITER, encode_definition, sent_name
 from toolkit.adapters.argument_text import call_from_arguments
 from toolkit.adapters.blocks.decode import (
     BlockReader,
@@ -18,8 +20,11 @@ from toolkit.adapters.blocks.decode import (
     decode_turns,
     drop_empty_texts,
 )
+from toolkit.adapters.blocks.encode import encode_call_block
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.streaming.calls import refuse_last
+from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
+from toolkit.adapters.strict.rules import ANTHROPIC
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall
@@ -42,7 +47,26 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
     schema = tool.get("input_schema")
     if tool.get("type") not in (None, "custom") or not isinstance(schema, dict) or "name" not in tool:
         return None
-    return ToolDefinition(tool["name"], tool.get("description") or "", JsonObject(schema), tool.get("strict"))
+    made = ToolDefinition(
+        tool["name"],
+        tool.get("description") or "",
+        JsonObject(schema),
+        tool.get("strict"),
+        defer_loading=tool.get("defer_loading") is True,
+    )
+    return mark_as_sent(made, PROVIDER, ANTHROPIC)
+
+
+def decode_strict_calls(
+    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
+) -> list[ToolCall]:
+    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
+
+    The driver does this itself. In the history, a call is still sent as the model wrote it.
+    """
+    return original_calls(
+        calls, definitions, strict, PROVIDER, ANTHROPIC, sent_name, partial(encode_call_block, WRITER)
+    )
 
 
 def decode_choice(choice: object) -> ToolChoice:
@@ -85,7 +109,7 @@ def build_result(message: JsonDict, texts: Mapping[int, str] | None = None) -> Q
     blocks = plain_objects(message["content"])
     content, calls, kept = decode_answer(READER, blocks, texts)
     reported = message.get("stop_reason")
-    reason = choose_finish_reason(reported, ANTHROPIC, calls)
+    reason = choose_finish_reason(reported, FINISH_REASONS, calls)
     if reason == "length" and blocks[-1:] and _decode_call(blocks[-1]) is not None:
         calls = refuse_last(calls)
     fields = {key: message[key] for key in _KEPT if message.get(key) is not None}

@@ -5,13 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.adapters.anthropic.decode import decode_response
+from toolkit.adapters.anthropic.caching import add_breakpoints
+from toolkit.adapters.anthropic.decode import decode_response, decode_strict_calls
 from toolkit.adapters.anthropic.encode import encode_choice, encode_messages, encode_tools, split_system
 from toolkit.adapters.anthropic.stream import Accumulator
 from toolkit.adapters.base_driver import Exchange, Prompt, join_messages_with_system, without_none
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.settings.structured_output import enforced_schema
+from toolkit.adapters.strict import ANTHROPIC
+from toolkit.adapters.strict.adapter import decode_strict_result
 from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
-from toolkit.wire.query import QueryOptions
+from toolkit.wire.choice import NativeChoice
+from toolkit.wire.query import QueryOptions, ReasoningEffort
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
@@ -22,6 +27,8 @@ _MAX_TOKENS: Final = 4096
 _BY_NAME: Final = frozenset(
     {"model", "max_tokens", "messages", "timeout", "extra_headers", "extra_query", "user_profile_id", "workspace_id"}
 )
+_SEARCHES: Final = "tool_search_tool_"
+_SEARCH: Final = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 
 
 # What counting tokens takes of a body.
@@ -61,6 +68,8 @@ def _exchange(client: Anthropic | AsyncAnthropic, model: str, max_tokens: int) -
         send_streaming=partial(create, stream=True),
         decode=decode_response,
         accumulator=Accumulator,
+        finish=partial(decode_strict_result, decode_strict_calls),
+        output_rules=ANTHROPIC,
     )
 
 
@@ -76,16 +85,57 @@ def _select_counted(request: JsonDict) -> JsonDict:
 def build_request(model: str, max_tokens: int, prompt: Prompt, options: QueryOptions) -> JsonDict:
     """The arguments of ``messages.create``. System texts at the front go into their own field."""
     system, rest = split_system(join_messages_with_system(prompt, options))
+    # What the model thinks counts.
+    budget = options.reasoning if isinstance(options.reasoning, int) else 0
     request: JsonDict = {
         "model": model,
-        "max_tokens": max_tokens if options.max_tokens is None else options.max_tokens,
+        "max_tokens": max_tokens + budget if options.max_tokens is None else options.max_tokens,
         "messages": encode_messages(rest),
     }
     if options.tools:
-        request["tools"] = encode_tools(options.tools, options.strict)
-        request["tool_choice"] = encode_choice(options.tool_choice)
-    request |= without_none(system=system, temperature=options.temperature, timeout=options.timeout)
+        request["tools"] = _add_search(encode_tools(options.tools, options.strict))
+        request["tool_choice"] = _encode_choice(options)
+    request |= without_none(
+        system=system,
+        temperature=options.temperature,
+        timeout=options.timeout,
+        thinking=_encode_thinking(options.reasoning),
+        output_config=_encode_output_config(options) or None,
+    )
+    add_breakpoints(request, options.cache_after)
     request |= options.extra
     named = {key: value for key, value in request.items() if key in _BY_NAME}
     body = {key: value for key, value in request.items() if key not in _BY_NAME and key != "extra_body"}
     return {**named, "extra_body": {**body, **request.get("extra_body", {})}}
+
+
+def _add_search(tools: list[JsonDict]) -> list[JsonDict]:
+    """The tools with a search for those that are loaded later, unless the caller has one."""
+    is_deferred = any(tool.get("defer_loading") for tool in tools)
+    has_search = any(str(tool.get("type", "")).startswith(_SEARCHES) for tool in tools)
+    return [dict(_SEARCH), *tools] if is_deferred and not has_search else tools
+
+
+def _encode_choice(options: QueryOptions) -> Any:
+    choice = encode_choice(options.tool_choice)
+    if options.parallel_calls is None or options.tool_choice == "none" or isinstance(options.tool_choice, NativeChoice):
+        return choice
+    return {**choice, "disable_parallel_tool_use": not options.parallel_calls}
+
+
+def _encode_thinking(reasoning: ReasoningEffort | int | None) -> JsonDict | None:
+    if reasoning is None:
+        return None
+    if isinstance(reasoning, int):
+        return {"type": "enabled", "budget_tokens": reasoning}
+    return {"type": "disabled" if reasoning == "none" else "adaptive"}
+
+
+def _encode_output_config(options: QueryOptions) -> JsonDict:
+    config: JsonDict = {}
+    if isinstance(options.reasoning, str) and options.reasoning != "none":
+        config["effort"] = "low" if options.reasoning == "minimal" else options.reasoning
+    if options.output is not None:
+        schema = enforced_schema(options.output, ANTHROPIC, "Anthropic")
+        config["format"] = {"type": "json_schema", "schema": schema}
+    return config

@@ -15,8 +15,11 @@ from toolkit.adapters.media.moved import move_media
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.provider_names import provider_name
 from toolkit.adapters.result_value import result_blocks
+from toolkit.adapters.strict.adapter import choose_strict, sent_parameters
+from toolkit.adapters.strict.receipt import StrictReceipt
+from toolkit.adapters.strict.rules import ANTHROPIC
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
-from toolkit.adapters.tool_definitions import encode_definitions, wants_strict
+from toolkit.adapters.tool_definitions import encode_definitions
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
@@ -29,24 +32,34 @@ CHOICES: Final[ChoiceTable] = {"auto": {"type": "auto"}, "none": {"type": "none"
 
 
 def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
-    """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged."""
-    return encode_definitions(definitions, PROVIDER, lambda definition: encode_definition(definition, strict))
+    """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged.
+
+    In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
+    decodes what the model answers. A schema outside the provider's subset, or beyond what a request may have, is sent as it
+    is, without the flag.
+    """
+    listed = list(definitions)
+    receipts = choose_strict(listed, strict, PROVIDER, ANTHROPIC)
+    return encode_definitions(
+        listed, PROVIDER, lambda definition: encode_definition(definition, strict, receipts.get(definition.name))
+    )
 
 
-def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
+def encode_definition(
+    definition: ToolDefinition, strict: bool | None = None, receipt: StrictReceipt | None = None
+) -> JsonDict:
     """One tool, without what only its metadata knows."""
-    made: JsonDict = {
-        "name": _sent_name(definition.name),
-        "input_schema": {"type": "object", **definition.parameters},
-    }
+    parameters, is_strict = sent_parameters(definition, strict, receipt)
+    made: JsonDict = {"name": sent_name(definition.name), "input_schema": {"type": "object", **parameters}}
     if definition.description:
         made["description"] = definition.description
-    is_strict = wants_strict(definition, strict)
+    if definition.defer_loading:
+        made["defer_loading"] = True
     return made if is_strict is None else {**made, "strict": is_strict}
 
 
 def encode_choice(choice: ToolChoice) -> Any:
-    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"type": "tool", "name": _sent_name(name)})
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"type": "tool", "name": sent_name(name)})
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
@@ -81,7 +94,8 @@ def split_system(messages: Sequence[ChatMessage]) -> tuple[str | list[JsonDict] 
     return [block for blocks in lists for block in blocks] or None, rest
 
 
-def _sent_name(name: str) -> str:
+def sent_name(name: str) -> str:
+    """The name of a tool as this provider accepts it."""
     return provider_name(name, _NAME)
 
 
@@ -94,7 +108,7 @@ def _encode_text(text: str) -> JsonDict:
 
 
 def _encode_call(call: ToolCall) -> JsonDict:
-    return {"type": "tool_use", "id": call.id, "name": _sent_name(call.name), "input": call_input(call)}
+    return {"type": "tool_use", "id": call.id, "name": sent_name(call.name), "input": call_input(call)}
 
 
 def _encode_result(result: ToolResult, kept: JsonDict) -> JsonDict:

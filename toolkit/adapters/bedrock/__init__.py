@@ -6,7 +6,14 @@
 """
 
 from toolkit.adapters.bedrock.boto3_bytes import boto3_messages
-from toolkit.adapters.bedrock.decode import decode_choice, decode_messages, decode_response, decode_system, decode_tools
+from toolkit.adapters.bedrock.decode import (
+    decode_choice,
+    decode_messages,
+    decode_response,
+    decode_strict_calls,
+    decode_system,
+    decode_tools,
+)
 from toolkit.adapters.bedrock.encode import encode_choice, encode_messages, encode_tools, split_system
 from toolkit.adapters.bedrock.stream import Accumulator
 
@@ -16,6 +23,7 @@ __all__ = [
     "decode_choice",
     "decode_messages",
     "decode_response",
+    "decode_strict_calls",
     "decode_system",
     "decode_tools",
     "encode_choice",

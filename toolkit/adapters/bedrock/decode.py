@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-from toolkit.adapters.answers.finish_reasons import BEDROCK, choose_finish_reason
+from toolkit.adapters.answers.finish_reasons import BEDROCK as FINISH_REASONS
+from toolkit.adapters.answers.finish_reasons import choose_finish_reason
 from toolkit.adapters.answers.query_results import add_counts, count, error_result
 from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments, compact
 from toolkit.adapters.bedrock.content import decode_part
-from toolkit.adapters.bedrock.encode import CHOICES, PROVIDER, WRITER, encode_definition
+from toolkit.adapters.bedrock.encode import CHOICES, PROVIDER, WRITER, encode_definition, sent_name
 from toolkit.adapters.blocks.decode import (
     BlockReader,
     decode_answer,
@@ -18,8 +20,11 @@ from toolkit.adapters.blocks.decode import (
     decode_turns,
     drop_empty_texts,
 )
+from toolkit.adapters.blocks.encode import encode_call_block
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.streaming.calls import refuse_last
+from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
+from toolkit.adapters.strict.rules import BEDROCK
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall
@@ -44,7 +49,18 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
     schema = plain_object(spec.get("inputSchema")).get("json") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(schema, dict) or "name" not in spec:
         return None
-    return ToolDefinition(spec["name"], spec.get("description") or "", JsonObject(schema), spec.get("strict"))
+    made = ToolDefinition(spec["name"], spec.get("description") or "", JsonObject(schema), spec.get("strict"))
+    return mark_as_sent(made, PROVIDER, BEDROCK)
+
+
+def decode_strict_calls(
+    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
+) -> list[ToolCall]:
+    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
+
+    Call it for the calls of each answer. In the history, a call is still sent as the model wrote it.
+    """
+    return original_calls(calls, definitions, strict, PROVIDER, BEDROCK, sent_name, partial(encode_call_block, WRITER))
 
 
 def decode_choice(choice: object) -> ToolChoice:
@@ -82,7 +98,7 @@ def build_result(response: JsonDict, texts: Mapping[int, str] | None = None) -> 
     blocks = [_as_request(block) for block in plain_objects(response["output"]["message"]["content"])]
     content, calls, kept = decode_answer(READER, blocks, texts)
     reported = response.get("stopReason")
-    reason = choose_finish_reason(reported, BEDROCK, calls)
+    reason = choose_finish_reason(reported, FINISH_REASONS, calls)
     if reason == "length" and blocks[-1:] and _decode_call(blocks[-1]) is not None:
         calls = refuse_last(calls)
     fields = {key: response[key] for key in _KEPT if response.get(key) is not None}

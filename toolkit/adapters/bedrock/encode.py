@@ -16,8 +16,11 @@ from toolkit.adapters.media.moved import move_media
 from toolkit.adapters.plain_json import JsonDict, plain
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
 from toolkit.adapters.result_value import result_blocks
+from toolkit.adapters.strict.adapter import choose_strict, sent_parameters
+from toolkit.adapters.strict.receipt import StrictReceipt
+from toolkit.adapters.strict.rules import BEDROCK
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice
-from toolkit.adapters.tool_definitions import encode_definitions, wants_strict
+from toolkit.adapters.tool_definitions import encode_definitions
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
@@ -31,25 +34,33 @@ CHOICES: Final[ChoiceTable] = {"auto": {"auto": {}}, "none": None, "required": {
 
 def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
     """The list ``toolConfig.tools``. ``strict`` asks for strict mode for definitions that do not say; native tools of
-    this provider (system tools, cache points) go out unchanged."""
-    return encode_definitions(definitions, PROVIDER, lambda definition: encode_definition(definition, strict))
+    this provider (system tools, cache points) go out unchanged.
+
+    In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
+    decodes what the model answers. A schema outside the provider's subset, or beyond what a request may have, is sent as it
+    is, without the flag.
+    """
+    listed = list(definitions)
+    receipts = choose_strict(listed, strict, PROVIDER, BEDROCK)
+    return encode_definitions(
+        listed, PROVIDER, lambda definition: encode_definition(definition, strict, receipts.get(definition.name))
+    )
 
 
-def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
+def encode_definition(
+    definition: ToolDefinition, strict: bool | None = None, receipt: StrictReceipt | None = None
+) -> JsonDict:
     """One tool, without what only its metadata knows."""
-    spec: JsonDict = {
-        "name": _sent_name(definition.name),
-        "inputSchema": {"json": {"type": "object", **definition.parameters}},
-    }
+    parameters, is_strict = sent_parameters(definition, strict, receipt)
+    spec: JsonDict = {"name": sent_name(definition.name), "inputSchema": {"json": {"type": "object", **parameters}}}
     if definition.description:
         spec["description"] = definition.description
-    is_strict = wants_strict(definition, strict)
     return {"toolSpec": spec if is_strict is None else {**spec, "strict": is_strict}}
 
 
 def encode_choice(choice: ToolChoice) -> Any:
     """``toolConfig.toolChoice``. Converse has no ``none``: then this returns None, and the request must have no tools."""
-    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"tool": {"name": _sent_name(name)}})
+    return encode_tool_choice(choice, PROVIDER, CHOICES, lambda name: {"tool": {"name": sent_name(name)}})
 
 
 def encode_messages(messages: Sequence[ChatMessage]) -> list[JsonDict]:
@@ -107,7 +118,8 @@ def _find_documents(blocks: Iterable[JsonDict]) -> Iterator[JsonDict]:
             yield from _find_documents(one for one in result["content"] if isinstance(one, dict))
 
 
-def _sent_name(name: str) -> str:
+def sent_name(name: str) -> str:
+    """The name of a tool as this provider accepts it."""
     return provider_name(name, OPENAI_NAME)
 
 
@@ -120,7 +132,7 @@ def _encode_text(text: str) -> JsonDict:
 
 
 def _encode_call(call: ToolCall) -> JsonDict:
-    return {"toolUse": {"toolUseId": call.id, "name": _sent_name(call.name), "input": call_input(call)}}
+    return {"toolUse": {"toolUseId": call.id, "name": sent_name(call.name), "input": call_input(call)}}
 
 
 def _encode_result(result: ToolResult, kept: JsonDict) -> JsonDict:

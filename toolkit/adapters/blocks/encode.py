@@ -153,13 +153,14 @@ def arrange_blocks(
             call = next((call for call in waiting if call.id == entry["call"]), None)
             if call is not None:
                 waiting.remove(call)
-                made.append(_encode_call(writer, call))
+                made.append(encode_call_block(writer, call))
         else:
             made += next(filled)
-    return [*made, *unplaced, *(_encode_call(writer, call) for call in waiting)]
+    return [*made, *unplaced, *(encode_call_block(writer, call) for call in waiting)]
 
 
-def _encode_call(writer: BlockWriter, call: ToolCall) -> JsonDict:
+def encode_call_block(writer: BlockWriter, call: ToolCall) -> JsonDict:
+    """The block of a call, with what only its metadata knows."""
     made = writer.call(replace(call, id=writer.id(call.id)))
     whole: JsonDict = restore(made, provider_metadata(call.metadata, writer.provider))
     return whole

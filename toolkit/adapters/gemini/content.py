@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from toolkit.adapters.argument_text import compact
@@ -24,7 +25,7 @@ from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plai
 from toolkit.adapters.provider_names import MADE_ID, provider_name
 from toolkit.adapters.result_value import result_blocks
 from toolkit.wire.call import ToolCall
-from toolkit.wire.content import BlockType, ContentBlock
+from toolkit.wire.content import BlockType, ContentBlock, ImageDetail
 from toolkit.wire.result import ToolResult
 
 PROVIDER: Final = "gemini"
@@ -32,6 +33,7 @@ _IMAGES: Final = COMMON_IMAGES | {"image/heic", "image/heif"}
 _IN_RESULTS: Final = frozenset({"image/png", "image/jpeg", "image/webp", PDF, "text/plain"})
 # The service's own store of files, which nobody else can read.
 _OWN_FILES: Final = "https://generativelanguage.googleapis.com/"
+_RESOLUTIONS: Final[dict[ImageDetail | None, str]] = {"low": "MEDIA_RESOLUTION_LOW", "high": "MEDIA_RESOLUTION_HIGH"}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 
 
@@ -140,15 +142,15 @@ def encode_text(text: str) -> list[JsonDict]:
 
 def encode_parts(content: str | Sequence[ContentBlock], kept: JsonDict) -> list[JsonDict]:
     """Parts for a text or blocks, with native parts and whatever else came with each part put back."""
-    parts = encode_text(content) if isinstance(content, str) else [_encode_part(block) for block in content]
+    parts = encode_text(content) if isinstance(content, str) else [_encode_whole_part(block) for block in content]
     return restore_parts([respell(part, kept.get("spelling")) for part in parts], kept)
 
 
 def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDict]:
     """Blocks for parts, and what must be kept to write the same parts again."""
     spelling = find_spelling(parts)
-    blocks = [_decode_part(to_camel_case(part)) for part in parts]
-    encoded = [None if block is None else respell(_encode_part(block), spelling) for block in blocks]
+    blocks = [_decode_whole_part(to_camel_case(part)) for part in parts]
+    encoded = [None if block is None else respell(_encode_whole_part(block), spelling) for block in blocks]
     kept = keep_parts(parts, encoded)
     if spelling:
         kept["spelling"] = spelling
@@ -168,6 +170,21 @@ def takes(block: ContentBlock) -> bool:
 def takes_in_results(block: ContentBlock) -> bool:
     """Whether a result takes this block of media, in models that take media there at all."""
     return takes(block) and media_type(block) in _IN_RESULTS
+
+
+def _encode_whole_part(block: ContentBlock) -> JsonDict:
+    """A part of a message, which may say how closely the model looks at an image; parts of results may not."""
+    made = _encode_part(block)
+    if block.detail not in _RESOLUTIONS or "text" in made:
+        return made
+    return {**made, "mediaResolution": {"level": _RESOLUTIONS[block.detail]}}
+
+
+def _decode_whole_part(part: JsonDict) -> ContentBlock | None:
+    block, level = _decode_part(part), plain_object(part.get("mediaResolution")).get("level")
+    if block is None or block.type != "image":
+        return block
+    return replace(block, detail=next((word for word, name in _RESOLUTIONS.items() if name == level), None))
 
 
 def _encode_part(block: ContentBlock) -> JsonDict:

@@ -15,7 +15,7 @@ from toolkit.adapters.gemini.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
 from toolkit.wire.message import TextMessage
-from toolkit.wire.query import QueryOptions
+from toolkit.wire.query import QueryOptions, ReasoningEffort
 
 if TYPE_CHECKING:
     from google import genai
@@ -30,6 +30,7 @@ class GeminiDriver(CountingDriver):
 
     def __init__(self, client: genai.Client, *, model: str) -> None:
         super().__init__(_exchange(client.models, model, closing), _counting(client.models, client.vertexai))
+        self._client = client  # the SDK closes one that nobody refers to
 
 
 class AsyncGeminiDriver(AsyncCountingDriver):
@@ -38,6 +39,7 @@ class AsyncGeminiDriver(AsyncCountingDriver):
     def __init__(self, client: genai.Client, *, model: str) -> None:
         models = client.aio.models
         super().__init__(_exchange(models, model, _closing_response), _counting(models, client.vertexai))
+        self._client = client  # the SDK closes one that nobody refers to
 
 
 def _exchange(models: Any, model: str, manage: Any) -> Exchange:
@@ -73,10 +75,25 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     if options.tools:
         config["tools"] = encode_tools(options.tools)
         config["tool_config"] = encode_choice(options.tool_choice)
-    config |= without_none(max_output_tokens=options.max_tokens, temperature=options.temperature)
+    config |= without_none(
+        max_output_tokens=options.max_tokens,
+        temperature=options.temperature,
+        thinking_config=_encode_thinking(options.reasoning),
+    )
+    if options.output is not None:
+        config |= {"response_mime_type": "application/json", "response_json_schema": options.output.schema}
     if options.timeout is not None:
         config["http_options"] = {"timeout": int(options.timeout * 1000)}
     return {"model": model, "contents": encode_messages(messages, model), "config": {**config, **options.extra}}
+
+
+def _encode_thinking(reasoning: ReasoningEffort | int | None) -> JsonDict | None:
+    """A budget, or a level; newer models take levels, which cannot be none."""
+    if reasoning is None:
+        return None
+    if isinstance(reasoning, int) or reasoning == "none":
+        return {"thinking_budget": 0 if reasoning == "none" else reasoning}
+    return {"thinking_level": {"xhigh": "HIGH", "max": "HIGH"}.get(reasoning, reasoning.upper())}
 
 
 @asynccontextmanager

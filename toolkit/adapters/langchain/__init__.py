@@ -7,7 +7,13 @@ There is no driver: a LangChain chat model already is one.
 'add'
 """
 
-from toolkit.adapters.langchain.decode import decode_choice, decode_messages, decode_response, decode_tools
+from toolkit.adapters.langchain.decode import (
+    decode_choice,
+    decode_messages,
+    decode_response,
+    decode_strict_calls,
+    decode_tools,
+)
 from toolkit.adapters.langchain.encode import as_langchain_messages, encode_choice, encode_messages, encode_tools
 from toolkit.adapters.langchain.stream import Accumulator
 from toolkit.adapters.langchain.tools import as_langchain_tools, from_langchain_tools
@@ -19,6 +25,7 @@ __all__ = [
     "decode_choice",
     "decode_messages",
     "decode_response",
+    "decode_strict_calls",
     "decode_tools",
     "encode_choice",
     "encode_messages",

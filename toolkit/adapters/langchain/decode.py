@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from toolkit.adapters.answers.finish_reasons import LANGCHAIN, choose_finish_reason
@@ -12,15 +12,24 @@ from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.argument_text import call_from_arguments
 from toolkit.adapters.conversation import decode_with_call_names
 from toolkit.adapters.langchain.content import content_text, decode_blocks, decode_layout
-from toolkit.adapters.langchain.encode import CHOICES, PROVIDER, encode_call, encode_definition, encode_message
+from toolkit.adapters.langchain.encode import (
+    CHOICES,
+    PROVIDER,
+    encode_call,
+    encode_definition,
+    encode_message,
+    sent_name,
+)
 from toolkit.adapters.lossless import keep_difference, provider_metadata
 from toolkit.adapters.plain_json import JsonDict, plain, plain_object, plain_objects, plain_text
 from toolkit.adapters.streaming.calls import refuse_last
+from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
+from toolkit.adapters.strict.rules import OPENAI
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
 from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
-from toolkit.wire.definition import AnyDefinition
+from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.message import AssistantToolCallMessage, ChatMessage, Role, TextMessage, ToolResultMessage
 from toolkit.wire.query import FinishReason, QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
@@ -37,7 +46,12 @@ _REASON_KEYS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReaso
 def decode_tools(tools: object) -> list[AnyDefinition]:
     """Tools in any form that ``bind_tools`` takes: dicts, LangChain's tools, pydantic models and functions."""
     raw = [_tool_json(tool) for tool in (tools if isinstance(tools, Iterable) else ())]
-    return decode_definitions(raw, PROVIDER, decode_strict_function, encode_definition)
+    return decode_definitions(raw, PROVIDER, _decode_definition, encode_definition)
+
+
+def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
+    made = decode_strict_function(tool)
+    return None if made is None else mark_as_sent(made, PROVIDER, OPENAI)
 
 
 def _tool_json(tool: Any) -> JsonDict:
@@ -47,6 +61,16 @@ def _tool_json(tool: Any) -> JsonDict:
 
     converted: JsonDict = convert_to_openai_tool(tool)
     return converted
+
+
+def decode_strict_calls(
+    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
+) -> list[ToolCall]:
+    """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
+
+    Call it for the calls of each answer. In the history, a call is still sent as the model wrote it.
+    """
+    return original_calls(calls, definitions, strict, PROVIDER, OPENAI, sent_name, encode_call)
 
 
 def decode_choice(choice: object) -> ToolChoice:

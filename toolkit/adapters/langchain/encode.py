@@ -12,8 +12,9 @@ from toolkit.adapters.lossless import provider_metadata, restore
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
 from toolkit.adapters.result_value import result_blocks, result_text
+from toolkit.adapters.strict.openai import parameters_to_send
 from toolkit.adapters.tool_choice import ChoiceTable, encode_tool_choice, function_choice
-from toolkit.adapters.tool_definitions import encode_definitions, encode_function, wants_strict
+from toolkit.adapters.tool_definitions import encode_definitions, encode_function
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NativeChoice, ToolChoice
 from toolkit.wire.definition import AnyDefinition, NativeTool, ToolDefinition
@@ -30,7 +31,8 @@ _RESERVED: Final = frozenset({"auto", "none", "any", "required"})
 _TYPES: Final = {"user": "human", "assistant": "ai", "system": "system"}
 
 
-def _sent_name(name: str) -> str:
+def sent_name(name: str) -> str:
+    """The name of a tool as this provider accepts it."""
     # LangChain accepts any name; the providers behind it do not.
     return provider_name(name, OPENAI_NAME)
 
@@ -38,6 +40,9 @@ def _sent_name(name: str) -> str:
 def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
     """For ``model.bind_tools``, which takes OpenAI's form for every model. Native tools of any provider go out unchanged:
     only the model knows whether it has them.
+
+    ``strict`` asks for OpenAI's strict mode: ``decode_strict_calls`` decodes what the model answers. A schema that it cannot
+    express is sent as it is, without strict mode.
     """
     of_the_model = (
         replace(definition, provider=PROVIDER) if isinstance(definition, NativeTool) else definition
@@ -48,8 +53,8 @@ def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = Non
 
 def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
     """One tool, without what only its metadata knows."""
-    is_strict = wants_strict(definition, strict)
-    return encode_function(_sent_name(definition.name), definition, definition.parameters, is_strict)
+    parameters, is_strict = parameters_to_send(definition, strict, PROVIDER)
+    return encode_function(sent_name(definition.name), definition, parameters, is_strict)
 
 
 def encode_choice(choice: ToolChoice) -> Any:
@@ -59,7 +64,7 @@ def encode_choice(choice: ToolChoice) -> Any:
 
 
 def _encode_named_choice(name: str) -> Any:
-    sent = _sent_name(name)
+    sent = sent_name(name)
     return function_choice(sent) if sent in _RESERVED else sent
 
 
@@ -87,7 +92,7 @@ def encode_message(message: ChatMessage) -> JsonDict:
         return _encode_assistant(content, ()) if message.role == "assistant" else _wrap(_TYPES[message.role], content)
     result = message.result
     more = {"tool_call_id": result.tool_call_id, "artifact": None}
-    name = _sent_name(result.name) if result.name else None
+    name = sent_name(result.name) if result.name else None
     status = "error" if result.kind == "error" else "success"
     return _wrap("tool", result_content(result, kept), **more, name=name, status=status)
 
@@ -113,7 +118,7 @@ def _wrap(type: str, content: Any, **more: Any) -> JsonDict:
 
 
 def encode_call(call: ToolCall) -> JsonDict:
-    head: JsonDict = {"name": _sent_name(call.name)}
+    head: JsonDict = {"name": sent_name(call.name)}
     if has_broken_arguments(call):
         made = {**head, "args": call.raw_arguments, "id": call.id, "error": None, "type": "invalid_tool_call"}
     else:

@@ -43,8 +43,8 @@ class AnyToolkit(Protocol):
 def as_langchain_tools(toolkit: AnyToolkit) -> list[StructuredTool]:
     """The tools that the policy may allow. Each runs through ``toolkit.call``, with its policy, sandbox, limits and audit.
 
-    The model gets a failure as text, with the status ``error``; nothing is raised. Tools of an ``AsyncToolkit`` are awaited
-    (``ainvoke``).
+    The model gets a failure as text, with the status ``error``; nothing is raised. The typed output of the tool is the
+    ``artifact`` of the ``ToolMessage``. Tools of an ``AsyncToolkit`` are awaited (``ainvoke``).
     """
     from inspect import iscoroutinefunction
 
@@ -57,6 +57,7 @@ def as_langchain_tools(toolkit: AnyToolkit) -> list[StructuredTool]:
             description=definition.description,
             args_schema=definition.parameters,
             handle_tool_error=True,
+            response_format="content_and_artifact",
             **runner,
         )
         for definition in toolkit.get_allowed_tools()
@@ -81,26 +82,26 @@ def _tool_class() -> Any:
 
 
 def _run(call_tool: Callable[[ToolCall], ToolResult]) -> Callable[[ToolCall], Any]:
-    def run(call: ToolCall) -> Any:
-        return _return_content(call_tool(call))
+    def run(call: ToolCall) -> tuple[Any, object]:
+        return _content_and_artifact(call_tool(call))
 
     return run
 
 
 def _run_async(call_tool: Callable[[ToolCall], Awaitable[ToolResult]]) -> Callable[[ToolCall], Awaitable[Any]]:
-    async def run(call: ToolCall) -> Any:
-        return _return_content(await call_tool(call))
+    async def run(call: ToolCall) -> tuple[Any, object]:
+        return _content_and_artifact(await call_tool(call))
 
     return run
 
 
-def _return_content(result: ToolResult) -> Any:
+def _content_and_artifact(result: ToolResult) -> tuple[Any, object]:
     from langchain_core.tools import ToolException
 
     if result.kind == "error":
         # LangChain handles it: it becomes the text of a message with the status `error`.
         raise ToolException(str(result.value))
-    return result_content(result, {})
+    return result_content(result, {}), result.output
 
 
 # -- LangChain's tools for a toolkit ---------------------------------------------------------------------------------------

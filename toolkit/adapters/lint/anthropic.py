@@ -1,4 +1,4 @@
-"""Anthropic, which takes JSON Schema of draft 2020-12 with a few exceptions."""
+"""Anthropic, which takes JSON Schema of draft 2020-12 with a few exceptions, and less of it in strict mode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from toolkit.adapters.anthropic.encode import encode_tools
 from toolkit.adapters.lint.remark import SCHEMA, Remark
+from toolkit.adapters.lint.strict import strict_remarks
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.strict import ANTHROPIC, to_strict
 from toolkit.jsonschema.pointer import join_pointer
 from toolkit.jsonschema.walk import subschemas
 from toolkit.wire.definition import ToolDefinition
@@ -38,7 +40,7 @@ def lint_anthropic(definition: ToolDefinition) -> list[Remark]:
         remarks += [
             Remark("refused", f"{SCHEMA}{join_pointer(pointer, word)}", why) for word, why in _not_of_2020(node)
         ]
-    return remarks
+    return remarks + strict_remarks(to_strict(definition.parameters, ANTHROPIC))
 
 
 def _not_of_2020(node: JsonDict) -> Iterator[tuple[str, str]]:

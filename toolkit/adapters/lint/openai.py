@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolkit.adapters.lint.remark import SCHEMA, Remark, quote
+from toolkit.adapters.lint.remark import SCHEMA, Remark
+from toolkit.adapters.lint.strict import strict_remarks
 from toolkit.adapters.openai_chat.encode import sent_name
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict import to_strict
@@ -26,15 +27,8 @@ def lint_openai(definition: ToolDefinition) -> list[Remark]:
         much = f"{len(definition.description)} characters, and some models refuse more than {MAX_DESCRIPTION}"
         remarks.append(Remark("refused", "/description", f"the description has {much}"))
     receipt = to_strict(definition.parameters)
-    remarks += [Remark("not strict", f"{SCHEMA}{pointer}", why) for pointer, why in receipt.problems]
-    if not receipt.is_strict:
-        return remarks + _without_strict(definition.parameters)
-    for note in receipt.notes:
-        place = join_pointer(note.pointer, note.keyword) if note.keyword else note.pointer
-        effect = "lost" if note.effect == "dropped" else note.effect
-        what = f"{quote(note.keyword)}: {note.what}" if note.keyword else note.what
-        remarks.append(Remark(effect, f"{SCHEMA}{place}", what))
-    return remarks
+    remarks += strict_remarks(receipt)
+    return remarks if receipt.is_strict else remarks + _without_strict(definition.parameters)
 
 
 def _without_strict(schema: JsonDict) -> list[Remark]:

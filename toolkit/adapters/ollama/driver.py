@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from contextlib import aclosing, closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.base_driver import (
     AsyncBaseDriver,
@@ -19,10 +19,14 @@ from toolkit.adapters.ollama.decode import decode_response
 from toolkit.adapters.ollama.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.ollama.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.wire.query import QueryOptions
+from toolkit.wire.query import QueryOptions, ReasoningEffort
 
 if TYPE_CHECKING:
     from ollama import AsyncClient, Client
+
+_THINK: Final[dict[ReasoningEffort, bool | str]] = {
+    "none": False, "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high",
+}  # fmt: skip
 
 
 class OllamaDriver(BaseDriver):
@@ -62,6 +66,10 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     settings = without_none(num_predict=options.max_tokens, temperature=options.temperature)
     if settings:
         request["options"] = settings
+    request |= without_none(
+        think=_THINK[options.reasoning] if isinstance(options.reasoning, str) else None,
+        format=None if options.output is None else options.output.schema,
+    )
     return {**request, **options.extra}
 
 

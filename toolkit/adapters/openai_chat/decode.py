@@ -24,6 +24,7 @@ from toolkit.adapters.openai_chat.encode import (
 from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
+from toolkit.adapters.strict.rules import OPENAI
 from toolkit.adapters.tool_choice import decode_tool_choice, function_choice_name
 from toolkit.adapters.tool_definitions import decode_definitions, decode_strict_function
 from toolkit.wire.call import ToolCall
@@ -51,7 +52,7 @@ def decode_tools(tools: object) -> list[AnyDefinition]:
 
 def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
     made = decode_strict_function(tool)
-    return None if made is None else mark_as_sent(made, PROVIDER)
+    return None if made is None else mark_as_sent(made, PROVIDER, OPENAI)
 
 
 def decode_strict_calls(
@@ -61,7 +62,7 @@ def decode_strict_calls(
 
     Drivers do this themselves. In the history, a call is still sent as the model wrote it.
     """
-    return original_calls(calls, definitions, strict, PROVIDER, sent_name, encode_call)
+    return original_calls(calls, definitions, strict, PROVIDER, OPENAI, sent_name, encode_call)
 
 
 def decode_choice(choice: object) -> ToolChoice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from toolkit.adapters.answers.finish_reasons import openai_error_reason
@@ -18,7 +19,10 @@ from toolkit.adapters.openai_chat.decode import decode_response, decode_strict_c
 from toolkit.adapters.openai_chat.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_chat.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict.openai import decode_strict_result
+from toolkit.adapters.settings.openai_caching import with_breakpoint
+from toolkit.adapters.strict import OPENAI
+from toolkit.adapters.strict.adapter import decode_strict_result
+from toolkit.adapters.strict.openai import encode_output
 from toolkit.wire.query import QueryOptions
 
 if TYPE_CHECKING:
@@ -51,16 +55,33 @@ def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
         accumulator=Accumulator,
         finish=partial(decode_strict_result, decode_strict_calls),
         error_reason=lambda error: openai_error_reason({"code": getattr(error, "code", None)}),
+        output_rules=OPENAI,
     )
 
 
 def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict:
     """The arguments of ``chat.completions.create``."""
-    request: JsonDict = {"model": model, "messages": encode_messages(join_messages_with_system(prompt, options))}
+    messages = encode_messages(join_messages_with_system(prompt, options))
+    request: JsonDict = {"model": model, "messages": _add_breakpoints(messages, options)}
     if options.tools:
         request["tools"] = encode_tools(options.tools, options.strict)
         request["tool_choice"] = encode_choice(options.tool_choice)
+        request |= without_none(parallel_tool_calls=options.parallel_calls)
     request |= without_none(
-        max_completion_tokens=options.max_tokens, temperature=options.temperature, timeout=options.timeout
+        max_completion_tokens=options.max_tokens,
+        temperature=options.temperature,
+        timeout=options.timeout,
+        reasoning_effort=options.reasoning if isinstance(options.reasoning, str) else None,
     )
+    if options.output is not None:
+        request["response_format"] = {"type": "json_schema", "json_schema": encode_output(options.output)}
     return {**request, **options.extra}
+
+
+def _add_breakpoints(messages: list[JsonDict], options: QueryOptions) -> list[JsonDict]:
+    leading = list(takewhile(lambda message: message["role"] == "system", messages))
+    ends = {len(leading) - 1 if "system" in options.cache_after else -1}
+    ends.add(len(messages) - 1 if "messages" in options.cache_after else -1)
+    return [
+        with_breakpoint(message, "content", "text") if at in ends else message for at, message in enumerate(messages)
+    ]

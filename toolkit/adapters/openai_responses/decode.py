@@ -25,6 +25,7 @@ from toolkit.adapters.openai_responses.ends import decode_finish_reason, find_ac
 from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
+from toolkit.adapters.strict.rules import OPENAI
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions
 from toolkit.wire.call import ToolCall
@@ -51,8 +52,14 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
     if tool.get("type") != "function" or "name" not in tool:
         return None
     parameters = JsonObject(tool.get("parameters") or {})
-    made = ToolDefinition(tool["name"], tool.get("description") or "", parameters, tool.get("strict"))
-    return mark_as_sent(made, PROVIDER)
+    made = ToolDefinition(
+        tool["name"],
+        tool.get("description") or "",
+        parameters,
+        tool.get("strict"),
+        defer_loading=tool.get("defer_loading") is True,
+    )
+    return mark_as_sent(made, PROVIDER, OPENAI)
 
 
 def decode_strict_calls(
@@ -62,7 +69,7 @@ def decode_strict_calls(
 
     Drivers do this themselves. In the history, a call is still sent as the model wrote it.
     """
-    return original_calls(calls, definitions, strict, PROVIDER, sent_name, encode_call)
+    return original_calls(calls, definitions, strict, PROVIDER, OPENAI, sent_name, encode_call)
 
 
 def decode_choice(choice: object) -> ToolChoice:

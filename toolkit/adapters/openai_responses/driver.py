@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.answers.finish_reasons import openai_error_reason
-from toolkit.adapters.base_driver import Exchange, Prompt, join_messages, without_none
+from toolkit.adapters.base_driver import Exchange, Prompt, join_messages, join_messages_with_system, without_none
 from toolkit.adapters.openai_responses.decode import decode_response, decode_strict_calls
 from toolkit.adapters.openai_responses.encode import encode_choice, encode_messages, encode_tools
 from toolkit.adapters.openai_responses.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict.openai import decode_strict_result
+from toolkit.adapters.settings.openai_caching import with_breakpoint
+from toolkit.adapters.strict import OPENAI
+from toolkit.adapters.strict.adapter import decode_strict_result
+from toolkit.adapters.strict.openai import encode_output
 from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
 from toolkit.wire.query import QueryOptions
 
@@ -52,6 +56,7 @@ def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
         accumulator=Accumulator,
         finish=partial(decode_strict_result, decode_strict_calls),
         error_reason=lambda error: openai_error_reason({"code": getattr(error, "code", None)}),
+        output_rules=OPENAI,
     )
 
 
@@ -61,14 +66,42 @@ def _counting(client: OpenAI | AsyncOpenAI) -> Counting:
 
 def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict:
     """The arguments of ``responses.create``."""
-    request: JsonDict = {"model": model, "input": encode_messages(join_messages(prompt, options))}
+    # `instructions` takes no breakpoint, so a system text that ends in one is a message.
+    has_cached_system = "system" in options.cache_after
+    joined = join_messages_with_system(prompt, options) if has_cached_system else join_messages(prompt, options)
+    request: JsonDict = {"model": model, "input": _add_breakpoints(encode_messages(joined), options)}
     if options.tools:
-        request["tools"] = encode_tools(options.tools, options.strict)
+        request["tools"] = _add_search(encode_tools(options.tools, options.strict))
         request["tool_choice"] = encode_choice(options.tool_choice)
+        request |= without_none(parallel_tool_calls=options.parallel_calls)
+    if isinstance(options.reasoning, str):
+        request["reasoning"] = {"effort": options.reasoning}
+    if options.output is not None:
+        request["text"] = {"format": {"type": "json_schema", **encode_output(options.output)}}
     request |= without_none(
-        instructions=options.system,
+        instructions=None if has_cached_system else options.system,
         max_output_tokens=options.max_tokens,
         temperature=options.temperature,
         timeout=options.timeout,
     )
     return {**request, **options.extra}
+
+
+def _add_search(tools: list[JsonDict]) -> list[JsonDict]:
+    """The tools with a search for those that are loaded later, unless the caller has one."""
+    is_deferred = any(tool.get("defer_loading") for tool in tools)
+    has_search = any(tool.get("type") == "tool_search" for tool in tools)
+    return [{"type": "tool_search"}, *tools] if is_deferred and not has_search else tools
+
+
+def _add_breakpoints(items: list[JsonDict], options: QueryOptions) -> list[JsonDict]:
+    leading = list(takewhile(lambda item: item.get("role") == "system", items))
+    ends = {len(leading) - 1 if "system" in options.cache_after else -1}
+    ends.add(len(items) - 1 if "messages" in options.cache_after else -1)
+    return [_with_breakpoint(item) if at in ends else item for at, item in enumerate(items)]
+
+
+def _with_breakpoint(item: JsonDict) -> JsonDict:
+    if item.get("role") == "assistant":
+        return item
+    return with_breakpoint(item, "output" if "output" in item else "content", "input_text")

@@ -53,7 +53,7 @@ def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = Non
 def encode_definition(definition: ToolDefinition, strict: bool | None = None) -> JsonDict:
     """One tool, without what only its metadata knows."""
     parameters, is_strict = parameters_to_send(definition, strict, PROVIDER)
-    return {
+    made: JsonDict = {
         "type": "function",
         "name": sent_name(definition.name),
         "description": definition.description,
@@ -61,6 +61,7 @@ def encode_definition(definition: ToolDefinition, strict: bool | None = None) ->
         # Responses takes a missing value for true.
         "strict": bool(is_strict),
     }
+    return {**made, "defer_loading": True} if definition.defer_loading else made
 
 
 def encode_choice(choice: ToolChoice) -> Any:

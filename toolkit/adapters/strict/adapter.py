@@ -4,37 +4,125 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolkit.adapters.lossless import forget_difference, keep_difference
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict.check import check_strict
-from toolkit.adapters.strict.receipt import StrictReceipt
+from toolkit.adapters.strict.check import check_strict, request_share
+from toolkit.adapters.strict.receipt import Problem, StrictReceipt
+from toolkit.adapters.strict.rules import StrictRules
 from toolkit.adapters.strict.transform import to_strict
+from toolkit.adapters.tool_definitions import wants_strict
 from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
+from toolkit.wire.query import QueryOptions, QueryResult
 
 _AS_SENT = "as_sent"
 
 
-def strict_receipt(definition: ToolDefinition, strict: bool | None, provider: str) -> StrictReceipt | None:
+def strict_receipt(
+    definition: ToolDefinition, strict: bool | None, provider: str, rules: StrictRules
+) -> StrictReceipt | None:
     """The receipt of a definition for which strict mode is requested; None if it is sent as it is.
 
     The definition decides, else ``strict``. One that was decoded from this provider's traffic is sent again as it was.
     """
-    wanted = definition.strict if definition.strict is not None else strict
-    own = definition.metadata.get(provider)
-    if not wanted or (isinstance(own, dict) and own.get(_AS_SENT)):
+    if not wants_strict(definition, strict) or _is_as_sent(definition, provider):
         return None
-    return to_strict(definition.parameters)
+    return to_strict(definition.parameters, rules)
 
 
-def mark_as_sent(definition: ToolDefinition, provider: str) -> ToolDefinition:
+def choose_strict(
+    definitions: Iterable[AnyDefinition], strict: bool | None, provider: str, rules: StrictRules
+) -> dict[str, StrictReceipt]:
+    """The receipts of the definitions of one request for which strict mode is requested, by the names of the tools.
+
+    Where a provider limits what all strict tools of a request may have together, and they have more, properties with a
+    default are asked for instead of optional. Then tools get strict mode in their order, as long as there is room. The
+    receipt of any other tool says which limit it is.
+    """
+    wanted = [one for one in definitions if isinstance(one, ToolDefinition) and wants_strict(one, strict)]
+    receipts, is_full = _fill_request(wanted, strict, provider, rules)
+    return _fill_request(wanted, strict, provider, rules.leaner())[0] if is_full else receipts
+
+
+def _fill_request(
+    wanted: Sequence[ToolDefinition], strict: bool | None, provider: str, rules: StrictRules
+) -> tuple[dict[str, StrictReceipt], bool]:
+    """The receipts by the names of the tools, and whether there was no room for some."""
+    room = _Room(rules)
+    receipts: dict[str, StrictReceipt] = {}
+    is_full = False
+    for definition in wanted:
+        receipt = strict_receipt(definition, strict, provider, rules)
+        why = room.take(StrictReceipt(definition.parameters) if receipt is None else receipt)
+        if receipt is not None:
+            is_full = is_full or why is not None
+            unsent = (Problem("", why),) if why is not None else ()
+            receipts[definition.name] = StrictReceipt(definition.parameters, unsent) if unsent else receipt
+    return receipts, is_full
+
+
+@dataclass(slots=True)
+class _Room:
+    """What the strict tools of a request have used so far of its limits."""
+
+    rules: StrictRules
+    tools: int = 0
+    optional: int = 0
+    unions: int = 0
+
+    def take(self, receipt: StrictReceipt) -> str | None:
+        """Makes room for a strict schema; why there is none, if there is none."""
+        if not receipt.is_strict or not self.rules.limits_requests:
+            return None
+        share = request_share(receipt.schema, self.rules)
+        used = (
+            (self.tools + 1, self.rules.max_tools, "strict tools"),
+            (self.optional + share.optional, self.rules.max_optional, "properties that are not required"),
+            (self.unions + share.unions, self.rules.max_unions, "schemas with 'anyOf' or several types"),
+        )
+        for count, most, what in used:
+            if most is not None and count > most:
+                return f"with it, the strict tools of the request have {count} {what}: at most {most} are allowed"
+        self.tools, self.optional, self.unions = (count for count, _, _ in used)
+        return None
+
+
+def sent_parameters(
+    definition: ToolDefinition, strict: bool | None, receipt: StrictReceipt | None
+) -> tuple[JsonDict, bool | None]:
+    """The schema to send, and the flag to send with it; None for no flag, also if strict mode cannot carry the schema."""
+    if receipt is None:
+        return definition.parameters, wants_strict(definition, strict)
+    return (receipt.schema, True) if receipt.is_strict else (definition.parameters, None)
+
+
+def mark_as_sent(definition: ToolDefinition, provider: str, rules: StrictRules) -> ToolDefinition:
     """A decoded definition, marked so that a strict schema that we would change is sent unchanged."""
-    if not definition.strict or not check_strict(definition.parameters):
+    is_unchanged = not rules.limits_requests and not check_strict(definition.parameters, rules)
+    if not definition.strict or is_unchanged:
         return definition
-    marked = {**definition.metadata, provider: {_AS_SENT: True}}
-    return ToolDefinition(definition.name, definition.description, definition.parameters, definition.strict, marked)
+    own = definition.metadata.get(provider)
+    kept = {**own, _AS_SENT: True} if isinstance(own, dict) else {_AS_SENT: True}
+    return replace(definition, metadata={**definition.metadata, provider: kept})
+
+
+def _is_as_sent(definition: ToolDefinition, provider: str) -> bool:
+    own = definition.metadata.get(provider)
+    return isinstance(own, dict) and bool(own.get(_AS_SENT))
+
+
+def decode_strict_result(
+    decode_strict_calls: Callable[[Sequence[ToolCall], Iterable[AnyDefinition], bool | None], list[ToolCall]],
+    result: QueryResult,
+    options: QueryOptions,
+) -> QueryResult:
+    """The result with its calls in the form of the tools' own schemas."""
+    if not result.tool_calls:
+        return result
+    return replace(result, tool_calls=decode_strict_calls(result.tool_calls, options.tools, options.strict))
 
 
 def original_calls(
@@ -42,6 +130,7 @@ def original_calls(
     definitions: Iterable[AnyDefinition],
     strict: bool | None,
     provider: str,
+    rules: StrictRules,
     sent_name: Callable[[str], str],
     encode_call: Callable[[ToolCall], JsonDict],
 ) -> list[ToolCall]:
@@ -51,12 +140,13 @@ def original_calls(
     valid JSON object stays as it is: it is refused when it is run.
     """
     called = {call.name for call in calls}
-    receipts: dict[str, StrictReceipt] = {}
-    for definition in definitions:
-        if isinstance(definition, ToolDefinition) and sent_name(definition.name) in called:
-            receipt = strict_receipt(definition, strict, provider)
-            if receipt is not None and receipt.is_strict:
-                receipts[sent_name(definition.name)] = receipt
+    concerned = [
+        one
+        for one in definitions
+        if isinstance(one, ToolDefinition) and (rules.limits_requests or sent_name(one.name) in called)
+    ]
+    chosen = choose_strict(concerned, strict, provider, rules)
+    receipts = {sent_name(name): receipt for name, receipt in chosen.items() if receipt.is_strict}
     return [
         _decode_call(call, receipts[call.name], encode_call, provider) if call.name in receipts else call
         for call in calls

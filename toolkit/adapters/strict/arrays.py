@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from toolkit.adapters.plain_json import JsonDict
@@ -9,7 +10,6 @@ from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.restore import KEEP, Each, Places, RestorePlan
 from toolkit.adapters.strict.transform_state import Converted, DescriptionText, TransformState
 from toolkit.jsonschema.pointer import join_pointer
-from toolkit.jsonschema.values import has_type
 
 
 def convert_array(state: TransformState, schema: JsonDict, pointer: str, depth: int) -> Converted:
@@ -22,7 +22,8 @@ def convert_array(state: TransformState, schema: JsonDict, pointer: str, depth: 
     if schema.get("unevaluatedItems", True) not in (True, False):
         return state.fail(join_pointer(pointer, "unevaluatedItems"), "strict mode does not support 'unevaluatedItems'")
     inner = state.convert(schema["items"], join_pointer(pointer, "items"), depth + 1)
-    limits = {word: schema[word] for word in ("minItems", "maxItems") if has_type(schema.get(word), "integer")}
+    words = ("minItems", "maxItems")
+    limits = {word: schema[word] for word in words if state.rules.takes("array", word, schema.get(word))}
     text = DescriptionText(state, schema, pointer)
     text.move_all_but((*rules.ANYWHERE, "items", "prefixItems", "additionalItems", "unevaluatedItems", *limits))
     strict = text.add_to({"type": "array", "items": inner.schema, **limits})
@@ -49,8 +50,10 @@ def _convert_places(state: TransformState, schema: JsonDict, pointer: str, depth
     inner = [state.convert(part, join_pointer(place, at), depth + 1) for at, part in enumerate(parts)]
     text = DescriptionText(state, schema, pointer)
     text.move_all_but((*rules.ANYWHERE, "items", "prefixItems", "additionalItems", "minItems", "maxItems"))
-    if all(one == inner[0] for one in inner):
-        strict = {"type": "array", "items": inner[0].schema, "minItems": count, "maxItems": count}
+    limits = {"minItems": count, "maxItems": count}
+    is_taken = all(state.rules.takes("array", limit, count) for limit in limits)
+    if is_taken and all(one == inner[0] for one in inner):
+        strict = {"type": "array", "items": inner[0].schema, **limits}
         return Converted(text.add_to(strict), _each(inner[0].plan))
     names = [f"item_{number}" for number in range(1, count + 1)]
     text.say(
@@ -64,11 +67,11 @@ def _convert_places(state: TransformState, schema: JsonDict, pointer: str, depth
     return Converted(text.add_to(made), Places(plans))
 
 
-def closed_object(properties: JsonDict) -> JsonDict:
-    """The schema of an object with exactly these properties."""
+def closed_object(properties: JsonDict, required: Iterable[str] | None = None) -> JsonDict:
+    """The schema of an object with no other properties than these; all are required unless ``required`` says which."""
     return {
         "type": "object",
         "properties": properties,
-        "required": list(properties),
+        "required": list(properties if required is None else required),
         "additionalProperties": False,
     }

@@ -1,15 +1,15 @@
-"""The checker of strict schemas: what OpenAI would refuse, and where.
+"""The checker of strict schemas: what a provider would refuse, and where.
 
-It shares nothing with the transform but the list of what OpenAI takes, so that each can reveal mistakes of the other.
+It shares nothing with the transform but the list of what is taken, so that each can reveal mistakes of the other.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict import rules
 from toolkit.adapters.strict.receipt import Problem
+from toolkit.adapters.strict.rules import ANNOTATIONS, ANYWHERE, OPENAI, StrictRules
 from toolkit.jsonschema.pointer import find_at, join_pointer, split_pointer
 from toolkit.jsonschema.references import References
 from toolkit.jsonschema.types import TYPES, types_of
@@ -20,7 +20,14 @@ MAX_DEPTH: Final = 64
 _DEFINITIONS: Final = ("$defs", "definitions")
 
 
-def check_strict(schema: object) -> list[Problem]:
+class RequestShare(NamedTuple):
+    """What one schema uses of the limits that a provider sets for a whole request."""
+
+    optional: int
+    unions: int
+
+
+def check_strict(schema: object, rules: StrictRules = OPENAI) -> list[Problem]:
     """Everything that strict mode would refuse, at most a hundred problems; an empty list for a schema it takes.
 
     >>> check_strict({"type": "object", "properties": {}, "required": [], "additionalProperties": False})
@@ -28,19 +35,29 @@ def check_strict(schema: object) -> list[Problem]:
     >>> check_strict({"type": "object", "properties": {}})[0].why
     "'additionalProperties' must be false"
     """
-    checker = _Checker(schema)
+    checker = _Checker(schema, rules)
     checker.check()
     return checker.found
 
 
+def request_share(schema: object, rules: StrictRules) -> RequestShare:
+    """How many optional properties and unions a schema has."""
+    checker = _Checker(schema, rules)
+    checker.check()
+    return RequestShare(checker.optional, checker.unions)
+
+
 class _Checker:
-    def __init__(self, root: object) -> None:
+    def __init__(self, root: object, rules: StrictRules) -> None:
         self.root = root
+        self._rules = rules
         self._references = References(root)
         self.found: list[Problem] = []
         self._properties = 0
         self._characters = 0
         self._listed = 0
+        self.optional = 0
+        self.unions = 0
         # A schema, where it is, how deep, and in how many objects.
         self._pending: list[tuple[Any, str, int, int]] = []
 
@@ -100,7 +117,8 @@ class _Checker:
             self._say(join_pointer(pointer, "$ref"), "refers to nothing")
 
     def _check_union(self, node: JsonDict, pointer: str, depth: int, level: int) -> None:
-        self._check_keywords(node, pointer, ("anyOf", *rules.ANNOTATIONS))
+        self.unions += 1
+        self._check_keywords(node, pointer, ("anyOf", *ANNOTATIONS))
         self._check_texts(node, pointer)
         branches = node["anyOf"]
         if not isinstance(branches, list) or not branches:
@@ -114,8 +132,9 @@ class _Checker:
         types = self._types(node, pointer)
         if types is None:
             return
-        allowed = [word for name in types for word in rules.KEYWORDS[name]]
-        self._check_keywords(node, pointer, (*rules.ANYWHERE, *allowed))
+        self.unions += isinstance(node["type"], list)
+        allowed = [word for name in types for word in self._rules.keywords[name]]
+        self._check_keywords(node, pointer, (*ANYWHERE, *allowed))
         self._check_texts(node, pointer)
         self._check_values(node, pointer, types)
         if "object" in types:
@@ -127,9 +146,12 @@ class _Checker:
                 self._say(pointer, "an array must have 'items'")
         if "string" in types:
             self._check_string(node, pointer)
-        for word in (*rules.KEYWORDS["number"], "minItems", "maxItems"):
+        for word in (*OPENAI.keywords["number"], "minItems", "maxItems"):
             if word in node and not has_type(node[word], "integer" if word.endswith("Items") else "number"):
                 self._say(join_pointer(pointer, word), "must be a number")
+        most = self._rules.most_min_items
+        if most is not None and has_type(node.get("minItems"), "integer") and node["minItems"] > most:
+            self._say(join_pointer(pointer, "minItems"), f"may be at most {most}")
 
     def _types(self, node: JsonDict, pointer: str) -> list[str] | None:
         if "type" not in node:
@@ -149,7 +171,7 @@ class _Checker:
                 self._say(join_pointer(pointer, word), f"{word!r} is not permitted here")
 
     def _check_texts(self, node: JsonDict, pointer: str) -> None:
-        for word in rules.ANNOTATIONS:
+        for word in ANNOTATIONS:
             if word in node and not isinstance(node[word], str):
                 self._say(join_pointer(pointer, word), "must be a string")
 
@@ -166,40 +188,55 @@ class _Checker:
         texts = [value for value in values if isinstance(value, str)]
         self._listed += len(values)
         self._characters += sum(len(str(value)) for value in given)
-        if len(texts) > rules.MANY_IN_ENUM and sum(map(len, texts)) > rules.MAX_MANY:
+        many, most = self._rules.many_in_enum, self._rules.max_many
+        if many is not None and most is not None and len(texts) > many and sum(map(len, texts)) > most:
             self._say(
-                join_pointer(pointer, "enum"),
-                f"more than {rules.MANY_IN_ENUM} strings that together have over {rules.MAX_MANY} characters",
+                join_pointer(pointer, "enum"), f"more than {many} strings that together have over {most} characters"
             )
 
     def _check_object(self, node: JsonDict, pointer: str, depth: int, level: int) -> None:
         if node.get("additionalProperties") is not False:
             self._say(pointer, "'additionalProperties' must be false")
-        names, required = node.get("properties"), node.get("required", [] if node.get("properties") == {} else None)
+        names = node.get("properties")
         if not isinstance(names, dict):
             self._say(pointer, "an object must have 'properties'")
             return
-        if not isinstance(required, list) or sorted(map(str, required)) != sorted(names):
-            self._say(pointer, "'required' must list every property and nothing else")
-        if level > rules.MAX_LEVELS:
-            self._say(pointer, f"more than {rules.MAX_LEVELS} levels of nested objects")
+        self._check_required(node, names, pointer)
+        most = self._rules.max_levels
+        if most is not None and level > most:
+            self._say(pointer, f"more than {most} levels of nested objects")
         self._properties += len(names)
         self._characters += sum(map(len, names))
         place = join_pointer(pointer, "properties")
         inner = [(schema, join_pointer(place, name), depth + 1, level) for name, schema in names.items()]
         self._pending += reversed(inner)
 
+    def _check_required(self, node: JsonDict, names: JsonDict, pointer: str) -> None:
+        may_be_absent = not names or not self._rules.all_required
+        required = node.get("required", [] if may_be_absent else None)
+        listed = sorted(map(str, required)) if isinstance(required, list) else None
+        if listed is None or len(set(listed)) < len(listed) or not names.keys() >= set(listed):
+            self._say(pointer, "'required' must list properties of the object, each once")
+        elif self._rules.all_required and listed != sorted(names):
+            self._say(pointer, "'required' must list every property and nothing else")
+        else:
+            self.optional += len(names) - len(listed)
+
     def _check_string(self, node: JsonDict, pointer: str) -> None:
         word = node.get("format", "uuid")
-        if not isinstance(word, str) or word not in rules.FORMATS:
+        if not isinstance(word, str) or word not in self._rules.formats:
             self._say(join_pointer(pointer, "format"), f"{str(word)[:40]!r} is not a format that strict mode supports")
         pattern = node.get("pattern", "")
-        if not isinstance(pattern, str) or not rules.takes_pattern(pattern):
-            self._say(join_pointer(pointer, "pattern"), "a pattern must not use lookaround or back-references")
+        if "pattern" in node and not (isinstance(pattern, str) and self._rules.takes_pattern(pattern)):
+            self._say(
+                join_pointer(pointer, "pattern"), "this pattern is not supported: no lookaround, no back-references"
+            )
 
     def _check_loops(self, root: JsonDict) -> None:
-        """References that lead back to themselves before any property or item was asked for."""
+        """References that lead back to themselves: at all, or before any property or item was asked for."""
         places = [join_pointer("", word, name) for word in _DEFINITIONS for name in _section(root, word)]
+        if not self._rules.recursive:
+            places.append("")
         ends: set[str] = set()
         for start in places:
             path: list[str] = []
@@ -218,24 +255,29 @@ class _Checker:
                     onward.append(iter(self._leads_to(find_at(root, split_pointer(place))[0])))
 
     def _leads_to(self, node: Any) -> list[str]:
-        """Where the references of a schema lead that are met before any property or item."""
+        """Where the references of a schema lead; where a schema may contain itself, those met before a property or item."""
         found, pending = [], [node]
         while pending:
             one = pending.pop()
             if isinstance(one, dict):
                 place = self._references.pointer_of(one.get("$ref"))
-                found += [place] if place else []
+                found += [place] if place or (place == "" and not self._rules.recursive) else []
                 pending += one["anyOf"] if isinstance(one.get("anyOf"), list) else []
+                if not self._rules.recursive:
+                    pending += [one.get("items"), *_section(one, "properties").values()]
         return found
 
     def _check_sizes(self) -> None:
+        rules = self._rules
         sizes = (
-            (self._properties, rules.MAX_PROPERTIES, "properties"),
-            (self._listed, rules.MAX_ENUM, "values in enums"),
-            (self._characters, rules.MAX_NAMES, "characters in names and listed values"),
+            (self._properties, rules.max_properties, "properties"),
+            (self._listed, rules.max_enum, "values in enums"),
+            (self._characters, rules.max_names, "characters in names and listed values"),
+            (self.optional, rules.max_optional, "properties that are not required"),
+            (self.unions, rules.max_unions, "schemas with 'anyOf' or several types"),
         )
         for count, most, what in sizes:
-            if count > most:
+            if most is not None and count > most:
                 self._say("", f"{count} {what}: at most {most} are allowed")
 
 

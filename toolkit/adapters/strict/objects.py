@@ -1,4 +1,4 @@
-"""Objects in strict form: closed, every property required; maps become lists of pairs."""
+"""Objects in strict form: closed, every property required where the provider wants that; maps become lists of pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolkit.jsonschema.keywords import ASSERTIONS, has_assertions
 from toolkit.jsonschema.pointer import join_pointer
 from toolkit.jsonschema.values import has_type
 
-_SERVED: Final = (*rules.ANYWHERE, *rules.KEYWORDS["object"], "unevaluatedProperties", "patternProperties")
+_SERVED: Final = (*rules.ANYWHERE, *rules.OPENAI.keywords["object"], "unevaluatedProperties", "patternProperties")
 _KEY_WORDS: Final = frozenset({"type", "pattern", "format", "enum", "const", "minLength", "maxLength"})
 _OPEN: Final = "properties of any name and any value are allowed, and strict mode supports only named ones"
 
@@ -53,23 +53,33 @@ def _convert_members(state: TransformState, schema: JsonDict, pointer: str, dept
             state.fail(pointer, f"the property {str(name)[:80]!r} is required but not described")
     properties: JsonDict = {}
     members: dict[str, Member] = {}
+    given: list[str] = []  # could be left out, but are asked for
     for name, inner in names.items():
         place = join_pointer(pointer, "properties", name)
         if inner is False and name not in required:
             state.note(place, "", "dropped", "no value is valid here, so it is not requested")
             continue
         made = state.convert(inner, place, depth + 1)
-        if name in required:
+        if name in required or not state.rules.all_required:
             properties[name], members[name] = made.schema, Member(made.plan)
+            if name not in required and _has_usable_default(state, inner):
+                given.append(name)
         else:
             properties[name], members[name] = _optional(state, inner, made, place)
     text = DescriptionText(state, schema, pointer)
     rest = _add_rest(state, schema, pointer, depth, properties, members) if is_map(schema) else None
     text.move_all_but((*_SERVED, *_list_satisfied(state, schema)))
-    strict = text.add_to(closed_object(properties))
+    must = [name for name in properties if state.rules.all_required or name in (*required, *given, rest)]
+    strict = text.add_to(closed_object(properties, must))
     if rest is None and all(member.is_kept for member in members.values()):
         return Converted(strict)
     return Converted(strict, Members(members, rest))
+
+
+def _has_usable_default(state: TransformState, inner: Any) -> bool:
+    """Whether the model must give this property although it has a default, which is then the same as leaving it out."""
+    is_asked = state.rules.asks_for_defaults and isinstance(inner, dict) and "default" in inner
+    return is_asked and state.fits(inner["default"], inner)
 
 
 def _optional(state: TransformState, inner: Any, made: Converted, place: str) -> tuple[JsonDict, Member]:
@@ -143,7 +153,7 @@ def _convert_map(
     key = convert_scalar(state, {**key_rule, "type": "string"}, join_pointer(pointer, "propertyNames"), "string")
     limits = {}
     for word, limit in (("minProperties", "minItems"), ("maxProperties", "maxItems")):
-        if has_type(schema.get(word), "integer"):
+        if state.rules.takes("array", limit, schema.get(word)):
             limits[limit] = schema[word]
             served.add(word)
             state.note(pointer, word, "loosened", "pairs are counted, including those with the same key")

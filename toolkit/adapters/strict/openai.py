@@ -1,32 +1,30 @@
-"""Strict mode in OpenAI's two adapters: the schema a tool is sent with, and calls in the form of the tool's own schema."""
+"""Strict mode in the adapters that send OpenAI's form, which are OpenAI's two and LangChain's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-
 from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.provider_names import OPENAI_NAME, provider_name
 from toolkit.adapters.strict.adapter import strict_receipt
+from toolkit.adapters.strict.rules import OPENAI
+from toolkit.adapters.strict.transform import to_strict
 from toolkit.adapters.tool_definitions import wants_strict
-from toolkit.wire.call import ToolCall
-from toolkit.wire.definition import AnyDefinition, ToolDefinition
-from toolkit.wire.query import QueryOptions, QueryResult
+from toolkit.wire.definition import ToolDefinition
+from toolkit.wire.output import OutputSchema
 
 
 def parameters_to_send(definition: ToolDefinition, strict: bool | None, provider: str) -> tuple[JsonDict, bool | None]:
     """The schema to send, and the value of ``strict`` to send with it; None if strict mode was not asked for."""
-    receipt = strict_receipt(definition, strict, provider)
+    receipt = strict_receipt(definition, strict, provider, OPENAI)
     if receipt is None:
         return definition.parameters, wants_strict(definition, strict)
     return receipt.schema, receipt.is_strict
 
 
-def decode_strict_result(
-    decode_strict_calls: Callable[[Sequence[ToolCall], Iterable[AnyDefinition], bool | None], list[ToolCall]],
-    result: QueryResult,
-    options: QueryOptions,
-) -> QueryResult:
-    """The result with its calls in the form of the tools' own schemas."""
-    if not result.tool_calls:
-        return result
-    return replace(result, tool_calls=decode_strict_calls(result.tool_calls, options.tools, options.strict))
+def encode_output(output: OutputSchema) -> JsonDict:
+    """The schema of a structured output. One that strict mode cannot carry is sent without it."""
+    receipt = to_strict(output.schema, OPENAI)
+    return {
+        "name": provider_name(output.name, OPENAI_NAME),
+        "schema": receipt.schema,
+        "strict": receipt.is_strict,
+    }

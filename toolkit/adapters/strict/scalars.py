@@ -18,7 +18,7 @@ _SHOWN_BY: Final = {
     "object": ("properties", "required", "additionalProperties", "patternProperties"),
     "array": ("items", "prefixItems"),
     "string": ("pattern", "minLength", "maxLength"),
-    "number": rules.KEYWORDS["number"],
+    "number": rules.OPENAI.keywords["number"],
 }
 
 
@@ -70,12 +70,14 @@ def convert_scalar(state: TransformState, schema: JsonDict, pointer: str, type: 
                 pointer, "no value is valid here: the listed values do not satisfy the keywords next to them"
             )
         strict |= {"const": fitting[0]} if "const" in schema else {"enum": fitting}
-    taken = [word for word in rules.KEYWORDS[type] if word in schema and _is_taken(word, schema[word])]
+    taken = [
+        word for word in state.rules.keywords[type] if word in schema and state.rules.takes(type, word, schema[word])
+    ]
     strict |= {word: schema[word] for word in taken}
     served = [*rules.ANYWHERE, *taken]
     if values is not None:
         served += _LENGTHS  # they hold for all that is listed
-    elif type == "string" and "format" not in taken:
+    elif type == "string" and "format" not in taken and state.rules.lengths_as_patterns:
         lengths = _usable_lengths(schema)
         if lengths:
             strict["pattern"] = _length_pattern(schema, lengths)
@@ -112,14 +114,6 @@ def _length_pattern(schema: JsonDict, lengths: dict[str, int]) -> str:
     assert repeated is not None
     fewest = max(lengths.get("minLength", 0), 1 if repeated["how"] == "+" else 0)
     return f"^{repeated['what']}{{{fewest},{lengths.get('maxLength', '')}}}$"
-
-
-def _is_taken(word: str, value: Any) -> bool:
-    if word == "format":
-        return isinstance(value, str) and value in rules.FORMATS
-    if word == "pattern":
-        return isinstance(value, str) and rules.takes_pattern(value)
-    return has_type(value, "number")
 
 
 def nullable(strict: JsonDict) -> JsonDict:

@@ -1,9 +1,10 @@
-"""Any JSON Schema into OpenAI's strict mode, where that loses nothing; and the way back.
+"""Any JSON Schema into the strict mode of a provider, where that loses nothing; and the way back.
 
-Every property becomes required. One that could be left out may be null instead, and null is turned back into leaving it
-out. Objects are closed, ``oneOf`` becomes ``anyOf``, maps are requested as lists of pairs, arrays with a schema for each
-place as objects, and a root that is a union or a map as the only property of an object. Keywords that strict mode does not
-have are moved into the description. Where that is not enough, the schema stays as it is and the receipt says why.
+Where the provider wants every property to be required, one that could be left out may be null instead, and null is turned
+back into leaving it out. Objects are closed, ``oneOf`` becomes ``anyOf``, maps are requested as lists of pairs, arrays with
+a schema for each place as objects, and a root that is a union or a map as the only property of an object. Keywords that the
+provider's strict mode does not have are moved into the description. Where that is not enough, the schema stays as it is and
+the receipt says why.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from toolkit.adapters.strict.check import check_strict
 from toolkit.adapters.strict.objects import convert_object, is_map
 from toolkit.adapters.strict.receipt import Problem, StrictReceipt
 from toolkit.adapters.strict.restore import Wrapped
-from toolkit.adapters.strict.rules import ANNOTATIONS
+from toolkit.adapters.strict.rules import ANNOTATIONS, OPENAI, StrictRules
 from toolkit.adapters.strict.scalars import convert_scalar, nullable, types_of
 from toolkit.adapters.strict.transform_state import (
     FAILED,
@@ -38,8 +39,8 @@ _UNSERVED: Final = (
 )  # fmt: skip
 
 
-def to_strict(schema: Mapping[str, object]) -> StrictReceipt:
-    """The receipt for a tool's parameters; the same for the same schema.
+def to_strict(schema: Mapping[str, object], rules: StrictRules = OPENAI) -> StrictReceipt:
+    """The receipt for a tool's parameters in the strict mode of one provider; the same for the same schema.
 
     >>> receipt = to_strict({"type": "object", "properties": {"a": {"type": "integer"}}})
     >>> receipt.schema["properties"]["a"], receipt.decode({"a": None})
@@ -48,29 +49,35 @@ def to_strict(schema: Mapping[str, object]) -> StrictReceipt:
     '/properties/a'
     """
     root = dict(schema)
-    if not check_strict(root):
+    if not rules.asks_for_defaults and not check_strict(root, rules):
         return StrictReceipt(root)
     try:
-        return _transform(root)
+        receipt = _transform(root, rules)
     except TransformTooLarge as error:
         return StrictReceipt(root, (Problem("", str(error)),))
+    if receipt.is_strict or rules.max_optional is None or rules.asks_for_defaults:
+        return receipt
+    leaner = to_strict(root, rules.leaner())
+    return leaner if leaner.is_strict else receipt
 
 
-def _transform(root: JsonDict) -> StrictReceipt:
+def _transform(root: JsonDict, rules: StrictRules) -> StrictReceipt:
     stays = not is_map(root) and not root.keys() & {"anyOf", "oneOf", "allOf", "$ref"}
-    state = TransformState(root, stays, _convert)
+    state = TransformState(root, stays, _convert, rules)
     strict, plan = state.convert(_as_object(root, state), "", 0)
     if strict.get("type") != "object":
         strict, plan = closed_object({WRAPPER: strict}), Wrapped(WRAPPER, plan)
         state.note("", "type", "reshaped", f"requested as the property {WRAPPER!r}: the root must be a plain object")
     made = state.convert_definitions()
+    if not rules.recursive:
+        state.refuse_recursion()
     if made:
         strict = {**strict, "$defs": {name: definition.schema for name, definition in made.items()}}
     plans = {"#": plan, **{name: definition.plan for name, definition in made.items()}}
     check_choices(state, strict, plans)
     problems = tuple(state.problems) or tuple(
         Problem("", f"{why} (in the strict form, at {pointer!r})" if pointer else why)
-        for pointer, why in check_strict(strict)
+        for pointer, why in check_strict(strict, rules)
     )
     if problems:
         return StrictReceipt(root, problems, tuple(state.notes))

@@ -11,6 +11,7 @@ from toolkit.adapters.argument_text import compact
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.strict.receipt import Effect, Note, Problem
 from toolkit.adapters.strict.restore import KEEP, Choice, Defined, RestorePlan
+from toolkit.adapters.strict.rules import StrictRules
 from toolkit.jsonschema.accepts import Judge
 from toolkit.jsonschema.keywords import DEFINITIONS, IDENTIFIERS
 from toolkit.jsonschema.merge import NotMergeable, conjuncts, merge
@@ -53,9 +54,14 @@ class TransformState:
     """One transform of one schema. ``convert`` turns any schema below the root."""
 
     def __init__(
-        self, root: JsonDict, root_stays: bool, convert: Callable[[TransformState, Any, str, int], Converted]
+        self,
+        root: JsonDict,
+        root_stays: bool,
+        convert: Callable[[TransformState, Any, str, int], Converted],
+        rules: StrictRules,
     ) -> None:
         self.root = root
+        self.rules: Final = rules
         # Each once, in the order they were found.
         self.problems: dict[Problem, None] = {}
         self.notes: dict[Note, None] = {}
@@ -67,6 +73,9 @@ class TransformState:
         self._by_place: dict[str, str] = {"": ROOT} if root_stays else {}
         self._names: Counter[str] = Counter()
         self._waiting: deque[_WaitingDefinition] = deque()
+        # Which definitions refer to which; the root counts as one.
+        self._inside = ROOT
+        self._leads_to: dict[str, set[str]] = {}
 
     def convert(self, schema: Any, pointer: str, depth: int) -> Converted:
         self.spend(pointer)
@@ -146,6 +155,7 @@ class TransformState:
         if name is None:
             name = self._by_place[target.pointer] = self._choose_name(target.pointer)
             self._waiting.append(_WaitingDefinition(name, target))
+        self._leads_to.setdefault(self._inside, set()).add(name)
         return Converted({"$ref": ROOT if name == ROOT else f"#/$defs/{name}"}, Defined(name))
 
     def convert_definitions(self) -> dict[str, Converted]:
@@ -153,8 +163,21 @@ class TransformState:
         made: dict[str, Converted] = {}
         while self._waiting:
             definition = self._waiting.popleft()
+            self._inside = definition.name
             made[definition.name] = self.convert(definition.target.schema, definition.target.pointer, 1)
         return made
+
+    def refuse_recursion(self) -> None:
+        """Records the definitions that contain themselves as problems."""
+        for place, name in self._by_place.items():
+            seen: set[str] = set()
+            pending = [name]
+            while pending:
+                following = self._leads_to.get(pending.pop(), set()) - seen
+                seen |= following
+                pending += following
+            if name in seen:
+                self.fail(place, "the schema contains itself, which this strict mode does not support")
 
     def _follow_to_end(self, ref: Any) -> ReferenceTarget:
         """Where a reference leads in the end, when it leads to a mere reference."""

@@ -163,6 +163,8 @@ def _forms_apart(one: JsonDict, other: JsonDict) -> bool:
     mine, theirs = one.get("properties"), other.get("properties")
     if mine is None or theirs is None:
         return False
-    shared = [(listed_values(mine[name]), listed_values(theirs[name])) for name in mine.keys() & theirs.keys()]
+    given = {*one["required"], *other["required"]}
+    shared = [(listed_values(mine[name]), listed_values(theirs[name])) for name in mine.keys() & theirs.keys() & given]
     differ = any(a is not None and b is not None and are_disjoint(a, b) for a, b in shared)
-    return mine.keys() != theirs.keys() or differ
+    # What one form requires, the other has no place for.
+    return bool(given - (mine.keys() & theirs.keys())) or differ

@@ -100,13 +100,14 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         if media:
             words = self.text()
             lead = (ContentBlock("text", text=words),) if words else ()
-            return ToolResult(tool_call_id, self.name, "multimodal", (*lead, *media), self.output_ref)
+            return ToolResult(tool_call_id, self.name, "multimodal", (*lead, *media), self.output_ref, self.content)
         if self.render is not None or self._is_text():
-            return ToolResult(tool_call_id, self.name, "text", self.text(), self.output_ref)
+            return ToolResult(tool_call_id, self.name, "text", self.text(), self.output_ref, self.content)
         shown = self._show() if self._keeper is not None else None
         if shown is not None and shown.is_cut:
-            return ToolResult(tool_call_id, self.name, "text", shown.text, shown.ref)
-        return ToolResult(tool_call_id, self.name, "data", self._data(), None if shown is None else shown.ref)
+            return ToolResult(tool_call_id, self.name, "text", shown.text, shown.ref, self.content)
+        ref = None if shown is None else shown.ref
+        return ToolResult(tool_call_id, self.name, "data", self._data(), ref, self.content)
 
     def _data(self) -> object:
         # Unset means absent: an optional field must not become null where the schema forbids null.
