@@ -22,7 +22,7 @@ The rest is grouped in modules. Their names can be imported from here as well:
 - ``toolkit.guard``: policy, files, commands and network behind the boundary
 - ``toolkit.handlers``: what handlers get, dependencies, packs
 - ``toolkit.history``: conversations as providers accept them
-- ``toolkit.loop``: a model, a toolkit, and the conversation between them: ``run``, ``run_async``, ``Driver``
+- ``toolkit.loop``: a model, a toolkit, and the conversation between them: ``run``, ``stream_run``, ``Driver``
 - ``toolkit.stores``: the output cache, todos, subagents
 - ``toolkit.wire``: the neutral format between providers and tools
 - ``toolkit.adapters.<provider>``: one package for each provider
@@ -123,6 +123,8 @@ if TYPE_CHECKING:
     from toolkit.loop import RunLimits as RunLimits
     from toolkit.loop import run as run
     from toolkit.loop import run_async as run_async
+    from toolkit.loop import stream_run as stream_run
+    from toolkit.loop import stream_run_async as stream_run_async
     from toolkit.stores import OUTPUT_CACHE as OUTPUT_CACHE
     from toolkit.stores import SUBAGENT_RUNNER as SUBAGENT_RUNNER
     from toolkit.stores import TODO_STORE as TODO_STORE
@@ -184,7 +186,7 @@ else:
             "toolkit.guard": "CommandLimits Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict",
             "toolkit.handlers": "Handler HandlerParts Pack PackSource",
             "toolkit.history": "fit_history repair_history validate_history",
-            "toolkit.loop": "AsyncDriver Conversation Driver RunLimits run run_async",
+            "toolkit.loop": "AsyncDriver Conversation Driver RunLimits run run_async stream_run stream_run_async",
             "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter
                 SUBAGENT_RUNNER SubagentRequest SubagentResult SubagentRunner TODO_STORE Todo TodoStore""",
             "toolkit.wire": """AssistantToolCallMessage AsyncStreamResult ChatMessage ContentBlock ContentOutput

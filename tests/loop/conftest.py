@@ -11,7 +11,7 @@ import pytest
 
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
 from tests.loop.scripted import AsyncScriptedDriver, ScriptedDriver
-from toolkit import Conversation, DynamicContext, run, run_async
+from toolkit import Conversation, DynamicContext, run, run_async, stream_run, stream_run_async
 
 
 class Loop:
@@ -33,6 +33,21 @@ class Loop:
         if self._loop is None:
             return run(self.driver, self.toolkit, prompt, **options)
         return self._loop.run_until_complete(run_async(self.driver, self.toolkit, prompt, **options))
+
+    def stream(self, prompt: Any, **options: Any) -> Iterator[Any]:
+        """The events of a run; closing this closes the run."""
+        if self._loop is None:
+            yield from stream_run(self.driver, self.toolkit, prompt, **options)
+            return
+        events: Any = stream_run_async(self.driver, self.toolkit, prompt, **options)
+        try:
+            while True:
+                try:
+                    yield self._loop.run_until_complete(anext(events))
+                except StopAsyncIteration:
+                    return
+        finally:
+            self._loop.run_until_complete(events.aclose())
 
     def view(self, **options: Any) -> Loop:
         made = Loop(self.toolkit.with_options(**options), self._loop)

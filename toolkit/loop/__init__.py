@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolkit.loop.async_run import run_async as run_async
+    from toolkit.loop.async_run import stream_run_async as stream_run_async
     from toolkit.loop.driver import AsyncDriver as AsyncDriver
     from toolkit.loop.driver import Driver as Driver
     from toolkit.loop.events import CallAnswered as CallAnswered
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from toolkit.loop.events import RunEvent as RunEvent
     from toolkit.loop.limits import RunLimits as RunLimits
     from toolkit.loop.sync_run import run as run
+    from toolkit.loop.sync_run import stream_run as stream_run
     from toolkit.wire.conversation import Conversation as Conversation
 else:
     from toolkit.lazy_exports import lazy_exports
@@ -18,11 +20,11 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".async_run": "run_async",
+            ".async_run": "run_async stream_run_async",
             ".driver": "AsyncDriver Driver",
             ".events": "CallAnswered RunEnded RunEvent",
             ".limits": "RunLimits",
-            ".sync_run": "run",
+            ".sync_run": "run stream_run",
             "toolkit.wire.conversation": "Conversation",
         },
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Any, Final, TypeAlias, TypeVar
 
 from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
 from toolkit.loop.driver import AsyncDriver
@@ -29,7 +30,7 @@ T = TypeVar("T")
 _DEFAULTS: Final = QueryOptions()
 _LIMITS: Final = RunLimits()
 
-AsyncAsk: TypeAlias = Callable[[Sequence[ChatMessage], QueryOptions], AsyncIterator[AnswerEvent]]
+AsyncAsk: TypeAlias = Callable[[Sequence[ChatMessage], QueryOptions], AsyncGenerator[AnswerEvent, None]]
 """Sends a request; the last event is an ``AnswerEnded``."""
 
 
@@ -48,19 +49,62 @@ async def run_async(
     save: Save | None = None,
 ) -> Conversation:
     """The same as ``run`` for an async driver and an async toolkit. Hooks may be async; cancelling the task ends the run."""
-    if not isinstance(toolkit, AsyncRunner):
-        raise SetupError(f"{type(toolkit).__name__} is not an async toolkit; use run")
+    _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
 
-    async def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> AsyncIterator[AnswerEvent]:
+    async def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> AsyncGenerator[AnswerEvent, None]:
         yield AnswerEnded(await _query(driver, messages, options, state))
 
-    async for _ in take_turns_async(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save)):
+    async for _ in _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save)):
         pass
     return state.conversation
 
 
-async def take_turns_async(
+def stream_run_async(
+    driver: AsyncDriver,
+    toolkit: AsyncRunner,
+    prompt: str | Sequence[ChatMessage] | Conversation,
+    *,
+    options: QueryOptions = _DEFAULTS,
+    limits: RunLimits = _LIMITS,
+    window: int | None = None,
+    signal: CancelSignal | None = None,
+    before_call: AsyncBeforeCall | None = None,
+    after_call: AsyncAfterCall | None = None,
+    on_action: AsyncOnAction | None = None,
+    save: Save | None = None,
+) -> AsyncIterator[RunEvent]:
+    """The same as ``stream_run`` for an async driver and an async toolkit: ``async for event in stream_run_async(...)``."""
+    _check_toolkit(toolkit)
+    state = RunState(toolkit, prompt, options, limits, window, signal)
+
+    async def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> AsyncGenerator[AnswerEvent, None]:
+        waiting = driver.stream_query(messages, options)
+        if not inspect.isawaitable(waiting):
+            raise _not_async(driver)
+        stream = await waiting
+        try:
+            async for event in stream.events:
+                state.check()
+                yield event
+        finally:
+            close: Any = getattr(stream.events, "aclose", None)
+            if close is not None:
+                await close()
+
+    return _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save))
+
+
+def _check_toolkit(toolkit: AsyncRunner) -> None:
+    if not isinstance(toolkit, AsyncRunner):
+        raise SetupError(f"{type(toolkit).__name__} is not an async toolkit; use run")
+
+
+def _not_async(driver: AsyncDriver) -> SetupError:
+    return SetupError(f"{type(driver).__name__} is not an async driver; use run")
+
+
+async def _take_turns(
     state: RunState, ask: AsyncAsk, toolkit: AsyncRunner, hooks: AsyncHooks
 ) -> AsyncIterator[RunEvent]:
     """Takes turns with the model until the conversation has ended."""
@@ -74,13 +118,14 @@ async def take_turns_async(
             for call, result in zip(calls, results, strict=True):
                 yield CallAnswered(call, result)
         else:
-            async for event in ask(*state.next_query()):
-                yield event
-                if isinstance(event, AnswerEnded):
-                    state.add_answer(event.result)
-                    if event.result.finish_reason == "needs_action":
-                        found = await _wait(hooks.on_action(event.result)) if hooks.on_action else ()
-                        state.add_action(event.result, found)
+            async with aclosing(ask(*state.next_query())) as events:
+                async for event in events:
+                    yield event
+                    if isinstance(event, AnswerEnded):
+                        state.add_answer(event.result)
+                        if event.result.finish_reason == "needs_action":
+                            found = await _wait(hooks.on_action(event.result)) if hooks.on_action else ()
+                            state.add_action(event.result, found)
         if hooks.save is not None:
             await _wait(hooks.save(state.conversation))
     yield RunEnded(state.conversation)
@@ -111,7 +156,7 @@ async def _query(
 ) -> QueryResult:
     waiting = driver.query(messages, options)
     if not inspect.isawaitable(waiting):
-        raise SetupError(f"{type(driver).__name__} is not an async driver; use run")
+        raise _not_async(driver)
     answer = asyncio.ensure_future(waiting)
     try:
         await await_handler(answer, state.signal)

@@ -1,10 +1,14 @@
-"""The loop: ask the model, run the tools it calls, return their results to it, until it is finished."""
+"""The loop: ask the model, run the tools it calls, return their results to it, until it is finished.
+
+Both forms are one iterator of events: a plain query is the last event of an answer alone, a stream is all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
 from toolkit.loop.driver import Driver
@@ -26,7 +30,7 @@ from toolkit.wire.result import ToolResult
 _DEFAULTS: Final = QueryOptions()
 _LIMITS: Final = RunLimits()
 
-Ask: TypeAlias = Callable[[Sequence[ChatMessage], QueryOptions], Iterator[AnswerEvent]]
+Ask: TypeAlias = Callable[[Sequence[ChatMessage], QueryOptions], Generator[AnswerEvent, None, None]]
 """Sends a request; the last event is an ``AnswerEnded``."""
 
 
@@ -80,19 +84,62 @@ def run(
     :param on_action: called with an answer whose provider waits for an approval or an action; returns the messages to add.
     :param save: called with the conversation after each answer and after the results of its calls.
     """
-    if not isinstance(toolkit, Runner):
-        raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async")
+    _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
 
-    def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> Iterator[AnswerEvent]:
+    def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> Generator[AnswerEvent, None, None]:
         yield AnswerEnded(_query(driver, messages, options, state))
 
-    for _ in take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save)):
+    for _ in _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save)):
         pass
     return state.conversation
 
 
-def take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Iterator[RunEvent]:
+def stream_run(
+    driver: Driver,
+    toolkit: Runner,
+    prompt: str | Sequence[ChatMessage] | Conversation,
+    *,
+    options: QueryOptions = _DEFAULTS,
+    limits: RunLimits = _LIMITS,
+    window: int | None = None,
+    signal: CancelSignal | None = None,
+    before_call: BeforeCall | None = None,
+    after_call: AfterCall | None = None,
+    on_action: OnAction | None = None,
+    save: Save | None = None,
+) -> Iterator[RunEvent]:
+    """The same as ``run`` with answers that are streamed: yields the events of each answer, a ``CallAnswered`` for each call,
+    and at the end a ``RunEnded`` with the conversation.
+
+    What ``run`` raises is raised while the events are read. ``signal`` and the limit of seconds are looked at with each
+    event. Closing the iterator ends the run, and the connection.
+    """
+    _check_toolkit(toolkit)
+    state = RunState(toolkit, prompt, options, limits, window, signal)
+
+    def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> Generator[AnswerEvent, None, None]:
+        stream = driver.stream_query(messages, options)
+        if isinstance(stream, Coroutine):
+            raise _not_sync(driver, stream)
+        try:
+            for event in stream.events:
+                state.check()
+                yield event
+        finally:
+            close: Any = getattr(stream.events, "close", None)
+            if close is not None:
+                close()
+
+    return _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save))
+
+
+def _check_toolkit(toolkit: Runner) -> None:
+    if not isinstance(toolkit, Runner):
+        raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async")
+
+
+def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Iterator[RunEvent]:
     """Takes turns with the model until the conversation has ended."""
     while not state.is_over:
         state.check()
@@ -103,12 +150,13 @@ def take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Iter
             state.add_results(calls, results)
             yield from map(CallAnswered, calls, results)
         else:
-            for event in ask(*state.next_query()):
-                yield event
-                if isinstance(event, AnswerEnded):
-                    state.add_answer(event.result)
-                    if event.result.finish_reason == "needs_action":
-                        state.add_action(event.result, hooks.on_action(event.result) if hooks.on_action else ())
+            with closing(ask(*state.next_query())) as events:
+                for event in events:
+                    yield event
+                    if isinstance(event, AnswerEnded):
+                        state.add_answer(event.result)
+                        if event.result.finish_reason == "needs_action":
+                            state.add_action(event.result, hooks.on_action(event.result) if hooks.on_action else ())
         if hooks.save is not None:
             hooks.save(state.conversation)
     yield RunEnded(state.conversation)
@@ -151,9 +199,13 @@ def _query(driver: Driver, messages: Sequence[ChatMessage], options: QueryOption
 def _query_here(driver: Driver, messages: Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
     answer = driver.query(messages, options)
     if isinstance(answer, Coroutine):
-        answer.close()
-        raise SetupError(f"{type(driver).__name__} is not a sync driver; use run_async")
+        raise _not_sync(driver, answer)
     return answer
+
+
+def _not_sync(driver: Driver, answer: Coroutine[Any, Any, Any]) -> SetupError:
+    answer.close()
+    return SetupError(f"{type(driver).__name__} is not a sync driver; use run_async")
 
 
 def _do_nothing() -> None:

@@ -53,7 +53,6 @@ def test_the_loop_runs_to_its_answer(tmp_path: Path) -> None:
     assert missing["content"].startswith("TOOL_FAILED: ") and missing["is_error"] is True
 
 
-@pytest.mark.xfail(strict=True, reason="the adapter reports pause_turn as stop, not as paused")
 def test_a_turn_that_was_paused_goes_on(tmp_path: Path) -> None:
     answers = says("pause_turn", SEARCH), says("end_turn", text("It is 1.4.2."))
     with serve(*answers) as server, anthropic.Anthropic(api_key="k", base_url=server.url) as client:

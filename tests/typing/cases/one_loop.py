@@ -19,9 +19,12 @@ from toolkit import (
     ToolResult,
     run,
     run_async,
+    stream_run,
+    stream_run_async,
 )
 from toolkit.adapters.anthropic import AnthropicDriver, AsyncAnthropicDriver
 from toolkit.adapters.openai_chat import OpenAIChatDriver
+from toolkit.loop import CallAnswered, RunEnded, RunEvent
 
 
 class ScriptedDriver:
@@ -56,6 +59,20 @@ async def returns_a_conversation_async(toolkit: AsyncToolkit, driver: AsyncAnthr
     reveal_type(await run_async(made, toolkit, "hi", before_call=look))  # revealed: Conversation
 
 
+def yields_events(toolkit: Toolkit, driver: AnthropicDriver) -> None:
+    for event in stream_run(driver, toolkit, "hi"):
+        assert_type(event, RunEvent)
+        if isinstance(event, RunEnded):
+            reveal_type(event.conversation)  # revealed: Conversation
+        if isinstance(event, CallAnswered):
+            reveal_type(event.result)  # revealed: ToolResult
+
+
+async def yields_events_async(toolkit: AsyncToolkit, driver: AsyncAnthropicDriver) -> None:
+    async for event in stream_run_async(driver, toolkit, "hi"):
+        assert_type(event, RunEvent)
+
+
 def raises_with_the_conversation(error: RunError) -> None:
     assert_type(error.conversation, Conversation)
     assert_type(error.result, QueryResult | None)
@@ -71,3 +88,5 @@ async def refuses_what_does_not_fit(
     run(driver, toolkit, "hi", before_call=look_async)  # error
     run(driver, toolkit, ["hi"])  # error
     run(driver, toolkit, "hi", limits=3)  # error
+    stream_run(async_driver, toolkit, "hi")  # error
+    stream_run_async(driver, async_toolkit, "hi")  # error
