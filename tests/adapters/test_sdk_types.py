@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from pydantic import BaseModel
 
 from tests.adapters.matrix import ADAPTERS, Adapter
 from tests.adapters.originations import CHOICES, MESSAGES, QUESTION, TOOLS
@@ -19,6 +20,7 @@ from toolkit.adapters.gemini import driver as gemini
 from toolkit.adapters.ollama import driver as ollama
 from toolkit.adapters.openai_chat import driver as openai_chat
 from toolkit.adapters.openai_responses import driver as openai_responses
+from toolkit.adapters.settings.structured_output import output_schema
 
 
 @pytest.fixture(params=ADAPTERS, ids=lambda adapter: adapter.module)
@@ -81,10 +83,23 @@ REQUESTS: Final[dict[str, Callable[[QueryOptions], Any]]] = {
     "gemini": lambda options: gemini.build_request("gemini-3-pro", "hi", options)["config"],
     "ollama": lambda options: ollama.build_request("qwen", "hi", options),
 }
+
+
+class City(BaseModel):
+    name: str
+    population: int | None = None
+
+
 OPTIONS: Final = {
     "nothing": QueryOptions(),
     "tools": QueryOptions(list(TOOLS.values())),
     "settings": QueryOptions([TOOLS["tool"]], system="be brief", max_tokens=10, temperature=0.5, messages=[QUESTION]),
+    "one call at a time": QueryOptions([TOOLS["tool"]], parallel_calls=False),
+    "an effort": QueryOptions(reasoning="low"),
+    "a budget": QueryOptions(max_tokens=8000, reasoning=2048),
+    "caching": QueryOptions([TOOLS["tool"]], system="be brief", cache_after=["tools", "system", "messages"]),
+    "strict": QueryOptions([TOOLS["tool"]], strict=True),
+    "a structured output": QueryOptions(output=output_schema(City)),
 }
 
 
