@@ -296,7 +296,7 @@ urllib.request.urlopen(sys.argv[1], timeout=20).read()
 
 
 @pytest.fixture
-def project(tmp_path: Path, locked: LockedServer) -> Project:
+def behind_a_login(tmp_path: Path, locked: LockedServer) -> Project:
     made = Project(tmp_path / "project", [tool("own")])
     table = f'\n[tool.toolkit.imports.locked]\nurl = "{locked.url}"\noauth = true\n'
     made.write("pyproject.toml", (made.root / "pyproject.toml").read_text() + table)
@@ -305,27 +305,27 @@ def project(tmp_path: Path, locked: LockedServer) -> Project:
 
 @pytest.mark.slow
 def test_on_a_terminal_the_address_is_printed_and_the_browser_opened(
-    project: Project, locked: LockedServer, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    behind_a_login: Project, locked: LockedServer, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser = tmp_path / "browser"
     browser.write_text(BROWSER.format(python=sys.executable))
     browser.chmod(0o755)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     monkeypatch.setenv("DISPLAY", ":0")
-    code, shown = run_on_terminal([sys.executable, "-m", "toolkit", "import", "--trust"], project.root)
+    code, shown = run_on_terminal([sys.executable, "-m", "toolkit", "import", "--trust"], behind_a_login.root)
     assert code == 0, shown
     assert "Log in to the server in a browser on this machine:" in shown and "/authorize?response_type=code" in shown
     assert locked.logins.logins == 1 and len(records(state)) == 1
     # From now on also without a terminal.
-    run([sys.executable, "-m", "toolkit", "import"], project.root)
-    run([sys.executable, "-m", "toolkit", "generate"], project.root)
-    assert "oauth=McpOAuth()," in (project.root / "acme/generated/imported.py").read_text()
-    assert "nothing changed" in run([sys.executable, "-m", "toolkit", "check", "--live"], project.root).stdout
+    run([sys.executable, "-m", "toolkit", "import"], behind_a_login.root)
+    run([sys.executable, "-m", "toolkit", "generate"], behind_a_login.root)
+    assert "oauth=McpOAuth()," in (behind_a_login.root / "acme/generated/imported.py").read_text()
+    assert "nothing changed" in run([sys.executable, "-m", "toolkit", "check", "--live"], behind_a_login.root).stdout
     assert locked.logins.logins == 1
 
 
 @pytest.mark.slow
-def test_without_a_terminal_nobody_is_asked(project: Project, locked: LockedServer, state: Path) -> None:
-    done = run([sys.executable, "-m", "toolkit", "import", "--trust"], project.root, check=False)
+def test_without_a_terminal_nobody_is_asked(behind_a_login: Project, locked: LockedServer, state: Path) -> None:
+    done = run([sys.executable, "-m", "toolkit", "import", "--trust"], behind_a_login.root, check=False)
     assert done.returncode == 2 and "run `toolkit import locked` on a terminal to log in" in done.stderr
     assert not locked.logins.clients
