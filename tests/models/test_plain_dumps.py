@@ -270,6 +270,18 @@ def test_classes_that_hold_each_other_keep_their_wire_names() -> None:
         assert json.loads(dumped) == given
 
 
+def test_typed_extra_properties_in_a_union_of_a_union_are_no_reason_to_warn() -> None:
+    node = {"type": "object", "additionalProperties": {"type": "integer"}, "properties": {"a": {"type": "string"}}}
+    schema: dict[str, Any] = {
+        "type": ["object", "boolean"],
+        "maxProperties": 2,
+        "additionalProperties": {"anyOf": [{"const": "1"}, node]},
+    }
+    output: Any = load_module(module_text({"type": "object"}, schema)).XOutput
+    for given in ({"x": {"b": 1}}, {"x": "1", "y": {"a": "", "b": 2}}, True):
+        assert json.loads(output.model_validate(given).model_dump_json()) == given
+
+
 def test_the_json_schema_of_a_dump_is_that_of_the_class() -> None:
     for model in (Part, Whole, Forest):
         assert set(model.model_json_schema(mode="serialization")) >= set(model.model_json_schema()) - {"title"}

@@ -150,6 +150,6 @@ def _dump_as_given(model: type[BaseModel]) -> Callable[[Any, Dump, Any], Any]:
         if info.exclude_unset or not isinstance(value, model):
             return dump(value)
         options: Any = {option: getattr(info, option) for option in _OPTIONS}
-        return model.__pydantic_serializer__.to_python(value, exclude_unset=True, **options)
+        return model.__pydantic_serializer__.to_python(value, exclude_unset=True, warnings=False, **options)
 
     return dump_given

@@ -52,7 +52,9 @@ class Enforced:
 
     def __call__(self, model: Any) -> Any:
         validator = self._validator or self._make_validator()
-        value = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        # The model has just been validated. pydantic-core still warns where a class with typed extra properties is in a
+        # union of a union, and a caller who makes warnings errors would see a wrong refusal.
+        value = model.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
         if not validator.is_valid(value):
             raise _refusal(validator, value)
         return model

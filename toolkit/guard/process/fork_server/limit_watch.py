@@ -101,10 +101,10 @@ class LimitWatch:
         pids = self._find_processes(self._limits.processes)
         if len(pids) > self._limits.processes:
             return "processes"
-        processes = [status for pid in pids if (status := read_status(pid)) is not None]
+        processes = _read_all(pids)
         if sum(process.threads for process in processes) > most_tasks(self._limits.processes):
             return "processes"
-        if self._memory_at_most(processes) > self._limits.memory and self._memory(processes) > self._limits.memory:
+        if self._memory_at_most(processes) > self._limits.memory and self._uses_too_much_memory(processes):
             return "memory"
         if self._counts_writes and self._written(processes) > self._limits.disk:
             return "disk"
@@ -115,6 +115,14 @@ class LimitWatch:
         private = sum(process.private for process in processes)
         shared = sum(process.shared for process in processes)
         return private + max(shared + self._tmp_bytes(), self._shared_growth())
+
+    def _uses_too_much_memory(self, processes: list[ProcessStatus]) -> bool:
+        """Adds up twice before it takes a result for a fact: if processes end meanwhile, what they shared counts again for
+        each one that is read after them.
+        """
+        if self._memory(processes) <= self._limits.memory:
+            return False
+        return self._memory(_read_all(self._find_processes(self._limits.processes))) > self._limits.memory
 
     def _memory(self, processes: list[ProcessStatus]) -> int:
         private = mapped = 0
@@ -168,3 +176,7 @@ class LimitWatch:
             info = os.fstatvfs(place)
             total += info.f_bfree * info.f_frsize
         return total
+
+
+def _read_all(pids: list[int]) -> list[ProcessStatus]:
+    return [status for pid in pids if (status := read_status(pid)) is not None]
