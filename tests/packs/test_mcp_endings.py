@@ -20,11 +20,21 @@ from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
 from toolkit.packs import McpServer, McpTool, mcp_pack
 
 
-def odd(habit: str, *, timeout: float = 60.0, env: tuple[str, ...] = (), sandbox: bool = True) -> Pack:
+def odd(
+    habit: str,
+    *,
+    timeout: float = 60.0,
+    startup_timeout: float | None = None,
+    env: tuple[str, ...] = (),
+    sandbox: bool = True,
+) -> Pack:
     """A pack whose server has that habit."""
     # What is let out must not be what tools could have changed.
     program = "odd.py" if sandbox else str(SERVERS / "odd.py")
-    server = McpServer(name="odd", command=("python", program, habit), timeout=timeout, env=env, sandbox=sandbox)
+    command = ("python", program, habit)
+    server = McpServer(
+        name="odd", command=command, timeout=timeout, startup_timeout=startup_timeout, env=env, sandbox=sandbox
+    )
     models = "served.generated.models"
     return mcp_pack(
         server,
@@ -78,7 +88,7 @@ def test_a_call_past_its_deadline_is_cancelled_at_the_server_too(make_door: Door
 
 
 def test_the_timeout_of_the_pack_ends_a_call_that_is_never_answered(make_door: Doors, workspace: Path) -> None:
-    door = make_door(odd("silent", timeout=2))
+    door = make_door(odd("silent", timeout=2, startup_timeout=60))
     with pytest.raises(ToolTimeout, match="the MCP server 'odd' did not answer in time"):
         door.tool("odd")
     assert (workspace / "asked").exists()
@@ -86,7 +96,7 @@ def test_the_timeout_of_the_pack_ends_a_call_that_is_never_answered(make_door: D
 
 
 def test_a_server_that_reads_nothing_does_not_hold_its_callers(make_sync: Doors, workspace: Path) -> None:
-    door = make_sync(odd("deaf", timeout=1))
+    door = make_sync(odd("deaf", timeout=1, startup_timeout=60))
     with pytest.raises(ToolTimeout):
         door.tool("odd", text="x" * 1_000_000)
     with pytest.raises(ToolTimeout, match="does not read"):

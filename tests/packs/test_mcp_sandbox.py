@@ -63,7 +63,7 @@ def test_it_gets_the_variables_that_are_named_and_no_other(
 
 
 def test_in_a_read_only_context_it_writes_nothing(make_sync: Doors, workspace: Path) -> None:
-    door = make_sync(odd("silent", timeout=2), mode="read-only")
+    door = make_sync(odd("silent", timeout=2, startup_timeout=60), mode="read-only")
     with pytest.raises(ToolFailed, match="SERVER_DIED"):  # it dies of the file it wants to write
         door.tool("odd")
     assert not (workspace / "asked").exists()
