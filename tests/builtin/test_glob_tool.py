@@ -348,3 +348,15 @@ def test_text_says_what_the_policy_denies(tmp_path: Path, snapshots: Snapshots) 
         snapshots.check("glob/denied", toolkit.invoke("glob", {"pattern": "*"}).text(), budget=100)
         snapshots.check("list/denied", toolkit.invoke("list", {}).text(), budget=150)
         snapshots.check("tree/denied", toolkit.invoke("tree", {}).text(), budget=150)
+
+
+@pytest.mark.whole
+def test_a_walk_ends_after_a_million_entries_and_says_so(tmp_path: Path, toolkit: Toolkit) -> None:
+    for folder in range(1000):
+        below = tmp_path / str(folder)
+        below.mkdir()
+        for number in range(1001):
+            os.mknod(below / str(number))
+    message = toolkit.invoke("glob", {"pattern": "**/none"})
+    assert (message.content.paths, message.content.truncated) == ([], True)
+    assert "the search stopped after 1000000 entries" in message.text()

@@ -77,10 +77,10 @@ class _FoundFiles:
 
 def text(output: GlobOutput) -> str:
     notes = denied_note(output.hidden)
-    if not output.paths:
-        notes = [_NOTHING, *notes]
-    elif output.total > len(output.paths):
+    if output.total > len(output.paths):
         notes = [f"the newest {len(output.paths)} of {output.total}; narrow the pattern or raise limit", *notes]
     elif output.truncated:
         notes = [f"there may be more: the search stopped after {MAX_ENTRIES} entries; start in a subdirectory", *notes]
+    if not output.paths:
+        notes = [_NOTHING, *notes]
     return "\n".join([*output.paths, f"[{'; '.join(notes)}]"] if notes else output.paths)
