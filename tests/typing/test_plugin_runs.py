@@ -84,7 +84,7 @@ class Checked(Project):
     "options",
     [
         [],
-        ["--no-fixed-format-cache"],
+        pytest.param(["--no-fixed-format-cache"], marks=pytest.mark.whole),
         pytest.param(["--no-sqlite-cache"], marks=pytest.mark.whole),
         pytest.param(["--num-workers=2"], marks=pytest.mark.whole),
         pytest.param(["--follow-imports=silent"], marks=pytest.mark.whole),

@@ -30,7 +30,9 @@ print(json.dumps(list(space)))
 """
 
 
-@pytest.fixture(scope="module", params=["awkward names", "the downstream project"])
+@pytest.fixture(
+    scope="module", params=["awkward names", pytest.param("the downstream project", marks=pytest.mark.whole)]
+)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A folder to run programs in, and the package that they import there as ``acme.generated``."""
     folder = tmp_path_factory.mktemp("star")
