@@ -97,11 +97,11 @@ def stream_run_async(
 
 def _check_toolkit(toolkit: AsyncRunner) -> None:
     if not isinstance(toolkit, AsyncRunner):
-        raise SetupError(f"{type(toolkit).__name__} is not an async toolkit; use run")
+        raise SetupError(f"{type(toolkit).__name__} is not an async toolkit; use run or stream_run")
 
 
 def _not_async(driver: AsyncDriver) -> SetupError:
-    return SetupError(f"{type(driver).__name__} is not an async driver; use run")
+    return SetupError(f"{type(driver).__name__} is not an async driver; use run or stream_run")
 
 
 async def _take_turns(

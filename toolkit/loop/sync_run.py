@@ -136,7 +136,7 @@ def stream_run(
 
 def _check_toolkit(toolkit: Runner) -> None:
     if not isinstance(toolkit, Runner):
-        raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async")
+        raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async or stream_run_async")
 
 
 def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Iterator[RunEvent]:
@@ -205,7 +205,7 @@ def _query_here(driver: Driver, messages: Sequence[ChatMessage], options: QueryO
 
 def _not_sync(driver: Driver, answer: Coroutine[Any, Any, Any]) -> SetupError:
     answer.close()
-    return SetupError(f"{type(driver).__name__} is not a sync driver; use run_async")
+    return SetupError(f"{type(driver).__name__} is not a sync driver; use run_async or stream_run_async")
 
 
 def _do_nothing() -> None:
