@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from toolkit.wire.json_types import JsonObject
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class ToolCall:
     """One tool call, from any provider.
 
@@ -34,16 +34,17 @@ class ToolCall:
         metadata: Mapping[str, object] | None = None,
         raw_arguments: str | None = None,
     ) -> None:
-        put = object.__setattr__
-        put(self, "id", id)
-        put(self, "name", name)
+        # Every call makes one. The constructor of a frozen dataclass would take more than twice as long.
+        fields = self.__dict__
+        fields["id"] = id
+        fields["name"] = name
         # A dict is not copied: values are kept as they are.
-        put(self, "arguments", arguments if isinstance(arguments, dict) else dict(arguments))
-        put(self, "metadata", {} if metadata is None else metadata)
-        put(self, "raw_arguments", raw_arguments)
+        fields["arguments"] = arguments if isinstance(arguments, dict) else dict(arguments)
+        fields["metadata"] = {} if metadata is None else metadata
+        fields["raw_arguments"] = raw_arguments
 
     @property
     def unread_text(self) -> str | None:
         """The argument text, or None if it is blank: providers send an empty text for a tool without parameters."""
         text = self.raw_arguments
-        return text if text is not None and text.strip() else None
+        return text if text and not text.isspace() else None

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 ResultKind: TypeAlias = Literal["text", "data", "error", "multimodal"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False)
 class ToolResult:
     """The result of the call with this id; ``value`` is kept as it is, and adapters serialise it.
 
@@ -23,3 +23,21 @@ class ToolResult:
     value: object
     output_ref: str | None = None
     output: object = field(default=None, repr=False, compare=False, metadata={"is_stored": False})
+
+    def __init__(
+        self,
+        tool_call_id: str,
+        name: str,
+        kind: ResultKind,
+        value: object,
+        output_ref: str | None = None,
+        output: object = None,
+    ) -> None:
+        # Every call makes one. The constructor of a frozen dataclass would take more than twice as long.
+        fields = self.__dict__
+        fields["tool_call_id"] = tool_call_id
+        fields["name"] = name
+        fields["kind"] = kind
+        fields["value"] = value
+        fields["output_ref"] = output_ref
+        fields["output"] = output

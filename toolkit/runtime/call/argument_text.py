@@ -12,10 +12,23 @@ from toolkit.errors import InvalidArguments
 
 MAX_CHARACTERS: Final = 64 * 1024 * 1024
 MAX_DEPTH: Final = 200
-_SHORT: Final = 100_000
+SHORT_TEXT: Final = 100_000
 
+_SPACE_BEFORE_COLON: Final = re.compile(r"[ \t\n\r]:")
 # An unclosed string runs to the end, so that no input is scanned twice.
 _BRACKET_OR_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
+
+
+def is_plain(text: str, keys: int) -> bool:
+    """Whether the text of a JSON object that has ``keys`` different keys has no key twice, no object inside, no NaN.
+
+    Every key is followed by a colon. So as many colons as keys means that there is nothing else with a colon: no second
+    key of the same name, and no object inside that could have one. If texts hold colons too, the quotation marks before
+    those of the keys are counted; JSON allows white space between them, which is then left to the careful parser.
+    """
+    if text.count(":") != keys and (text.count('":') != keys or _SPACE_BEFORE_COLON.search(text) is not None):
+        return False
+    return "NaN" not in text and "Infinity" not in text
 
 
 def parse_arguments(text: object) -> Any:
@@ -23,12 +36,11 @@ def parse_arguments(text: object) -> Any:
     if not isinstance(text, str):
         raise InvalidArguments(f"the arguments must be JSON text, not {type(text).__name__}")
     try:
-        # Most arguments are flat: if there are as many colons as keys, no duplicate key was dropped.
-        value = from_json(text, allow_inf_nan=False) if len(text) < _SHORT else None
+        value = from_json(text, allow_inf_nan=False) if len(text) < SHORT_TEXT else None
     except (ValueError, TypeError):
         # TypeError: lone surrogates
         value = None
-    if type(value) is dict and len(value) == text.count(":"):
+    if type(value) is dict and is_plain(text, len(value)):
         return value
     return _parse_with_care(text)
 

@@ -9,14 +9,18 @@ from itertools import groupby
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from pydantic import BaseModel
+
 from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
-from toolkit.runtime.call.view import Options, View
+from toolkit.runtime.call.reader import MANY_ARGUMENTS
+from toolkit.runtime.call.view import NOT_DIRECT, Options, View
 from toolkit.runtime.catalog.omit import OMIT
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
@@ -41,6 +45,38 @@ class AsyncRunner(View):
     _own_loop = False
 
     # -- the call path -----------------------------------------------------------------------------------------------
+
+    async def _run_direct(self, tool: Tool, args: BaseModel, call_id: str | None = None) -> ToolMessage[Any, Any]:
+        """Runs a call about which nothing is left to decide: what ``_run`` would do after ``prepare``, for most calls."""
+        core = self._core
+        if core.resources.is_closed:
+            raise steps.closed(tool.name)
+        ctx = ToolContext.__new__(ToolContext)
+        ctx._tool = tool
+        ctx._core = core
+        if call_id is not None:
+            ctx.call_id = call_id
+        try:
+            value = tool.handler(args, ctx)  # type: ignore[misc]  # direct tools have one
+            if tool.is_async:
+                value = await value
+            if type(value) is tool.checked_model and not ctx._is_used:
+                return steps.answer(tool, value)
+            if inspect.isawaitable(value):
+                # A plain function around an async handler, such as a decorator.
+                value = await value
+            if ctx._scope is not None:
+                await ctx._scope.close_async()
+            return steps.conclude(tool, value, ctx)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            ctx._drop_output()
+            if ctx._scope is not None:
+                await ctx._scope.close_async(error)
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
+            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
 
     async def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
@@ -110,22 +146,44 @@ class AsyncRunner(View):
     # -- the entry points --------------------------------------------------------------------------------------------
 
     async def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
-        return await self._run(name, args)
+        try:
+            tool = self._direct[name]
+            is_dict = type(args) is dict and len(args) < MANY_ARGUMENTS
+            given = tool.from_wire(args) if is_dict else tool.input.from_instance(args)
+        except NOT_DIRECT:
+            given = None
+        return await (self._run(name, args) if given is None else self._run_direct(tool, given))
 
     async def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
-        return await self._run(name, text, is_text=True)
+        try:
+            tool = self._direct[name]
+            given = tool.input.from_text(text)
+        except NOT_DIRECT:
+            given = None
+        return await (self._run(name, text, is_text=True) if given is None else self._run_direct(tool, given))
 
     async def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
         given = {key: value for key, value in arguments.items() if value is not OMIT}
-        return (await self._run(name, given)).content
+        return (await self._invoke(name, given)).content
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Runs a model's call; what fails becomes ``kind="error"``. Only the task's own cancellation is raised."""
         text = call.unread_text
         try:
-            arguments = call.arguments if text is None else text
-            message = await self._run(call.name, arguments, call.id, is_text=text is not None)
+            try:
+                tool = self._direct[call.name]
+                if text is not None:
+                    given = tool.input.from_text(text)
+                else:
+                    given = tool.from_wire(call.arguments) if len(call.arguments) < MANY_ARGUMENTS else None
+            except NOT_DIRECT:
+                given = None
+            if given is None:
+                arguments = call.arguments if text is None else text
+                message = await self._run(call.name, arguments, call.id, is_text=text is not None)
+            else:
+                message = await self._run_direct(tool, given, call.id)
             return message.to_result(call.id)
         except Exception as error:  # also of the tool's own text form
             return steps.error_result(error, call.id, call.name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
 
-from toolkit.errors import PolicyError, SetupError, ToolCancelled, ToolNotAllowed
+from toolkit.errors import PolicyError, SetupError, ToolNotAllowed
 from toolkit.guard.fs.consent import Consent, LocatedPath
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.permission import Permission
@@ -19,6 +19,7 @@ from toolkit.guard.policy.policy import Explain, Verdict
 from toolkit.guard.policy.preview import Preview
 from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import DependencyScope
+from toolkit.models.base import ToolModel
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import (
     Answer,
@@ -32,6 +33,7 @@ from toolkit.runtime.call.approval import (
     request_approval,
 )
 from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
+from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.call.repair import Repair
 from toolkit.runtime.call.touches import (
     as_approved,
@@ -43,6 +45,7 @@ from toolkit.runtime.call.touches import (
     touched_kinds,
 )
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.join_packs import join_packs, load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.schema_marks import strip_marks
@@ -52,9 +55,11 @@ from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.import_guard import protect_imports
 from toolkit.runtime.output.keep_text import TextKeeper
+from toolkit.runtime.output.message import MessageForm, json_writer
 from toolkit.runtime.resources import Resources
 from toolkit.runtime.workers import LoopThread, Workers
 from toolkit.spec.description import fill_placeholders
+from toolkit.wire.content import ContentOutput
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.json_types import JsonObject
 
@@ -113,6 +118,10 @@ class Core:
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
         self.guards: Final = Guards(context)
         self.tools: Final[dict[str, Tool]] = {}
+        self.direct: Final[dict[str, Tool]] = {}
+        """The tools about whose calls nothing is left to decide: allowed whatever they touch, and with a sync handler."""
+        self.direct_async: Final[dict[str, Tool]] = {}
+        """The same with handlers that an event loop may run."""
         self.workers: Final = Workers()
         self._guests: Final[dict[object, Core]] = {}
         self._check_injection()
@@ -135,7 +144,7 @@ class Core:
         record = None if self.audit is None else self.audit.begin(name, call_id)
         try:
             if self.resources.is_closed:
-                raise ToolCancelled("this toolkit has been closed", tool_name=str(name)[:100])
+                raise steps.closed(name)
             try:  # `resolve`, inlined for speed
                 tool = self.tools[name]
             except (KeyError, TypeError):
@@ -264,14 +273,13 @@ class Core:
         fs, consent = self.files_for(name, info.required, granted, kinds)
         if consent is not None and "path" in kinds and any(rule.only_writes for rule in consent.rules):
             always = None  # a call that would change such a file must be recognised
+        output = self.catalog.reader(info, "Output")
         tool = Tool(
             info=info,
             refusal=refusal,
             always=always,
             handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
-            keeper=self._keeper(name) if parts is None or parts.keeps_output else None,
             preview=parts and parts.preview,
-            render=parts and parts.text,
             granted=granted,
             fs=fs if fs is None or consent is None else fs.with_consent(consent),
             preview_fs=fs,
@@ -279,11 +287,21 @@ class Core:
             output_check=self.context.output_check,
             input_schema=(lambda: self.catalog.input_schema(name)) if self.context.coerce else None,
             message=self.catalog.message(info),
+            form=self._form(info, parts, output),
             input=self.catalog.reader(info, "Input"),
-            output=self.catalog.reader(info, "Output"),
+            output=output,
         )
         self.tools[name] = tool
+        if refusal is None and always is not None and parts is not None:
+            self._add_direct(tool)
         return tool
+
+    def _add_direct(self, tool: Tool) -> None:
+        """Notes that nothing is left to decide about the calls of a tool, for the runner that can call its handler itself."""
+        if not tool.is_async:
+            self.direct[tool.name] = tool
+        if tool.is_async or not tool.info.blocking:
+            self.direct_async[tool.name] = tool
 
     def files_for(
         self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]
@@ -297,8 +315,15 @@ class Core:
             fs = fs.with_deny(denied)
         return fs, find_consent(self.context, name, required, granted, kinds)
 
-    def _keeper(self, name: str) -> TextKeeper:
-        return TextKeeper(self.output_cache, self.context.session_id, name)
+    def _form(self, info: ToolInfo, parts: HandlerParts[..., Any] | None, output: Reader) -> MessageForm:
+        keeps = parts is None or parts.keeps_output
+        keeper = TextKeeper(self.output_cache, self.context.session_id, info.name) if keeps else None
+        if parts is not None and parts.text is not None:
+            return MessageForm(parts.text, keeper)
+        # The content of a message is known to be the output model only if outputs are checked.
+        model = output.model
+        is_text = self.context.output_check != "enforce" or issubclass(model, ContentOutput)
+        return MessageForm(None, keeper, json_writer(model) if issubclass(model, ToolModel) and not is_text else None)
 
     def _granted_options(self, info: ToolInfo) -> list[Permission]:
         """The optional permissions that the context grants, less those that a rule denies or asks about."""
@@ -329,6 +354,7 @@ class Core:
             catalog, handlers = join_packs(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
             context = self.context.narrow(granted, session_id=self.context.session_id, agent=self.context.agent)
             vars(guest).update(catalog=catalog, handlers=handlers, context=context, tools={}, _guests={})
+            vars(guest).update(direct={}, direct_async={})
             guest._check_injection()
             self._guests[key] = guest
         return guest

@@ -16,9 +16,11 @@ from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
-from toolkit.runtime.call.view import Options, View
+from toolkit.runtime.call.reader import MANY_ARGUMENTS
+from toolkit.runtime.call.view import NOT_DIRECT, Options, View
 from toolkit.runtime.call.wait_for_handler import wait_for_handler
 from toolkit.runtime.catalog.omit import OMIT
+from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.closeable import Closeable
 from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
@@ -41,6 +43,32 @@ class Runner(View, Closeable):
     """Runs tools by name: resolve, admit, validate, run in the sandbox, conclude."""
 
     # -- the call path -----------------------------------------------------------------------------------------------
+
+    def _run_direct(self, tool: Tool, args: BaseModel, call_id: str | None = None) -> ToolMessage[Any, Any]:
+        """Runs a call about which nothing is left to decide: what ``_run`` would do after ``prepare``, for most calls."""
+        core = self._core
+        if core.resources.is_closed:
+            raise steps.closed(tool.name)
+        ctx = ToolContext.__new__(ToolContext)
+        ctx._tool = tool
+        ctx._core = core
+        if call_id is not None:
+            ctx.call_id = call_id
+        try:
+            value = tool.handler(args, ctx)  # type: ignore[misc]  # direct tools have one
+            if type(value) is tool.checked_model and not ctx._is_used:
+                return steps.answer(tool, value)
+            if inspect.isawaitable(value):
+                # A plain function around an async handler, such as a decorator.
+                value = self._await_in_loop(value)
+            if ctx._scope is not None:
+                ctx._scope.close()
+            return steps.conclude(tool, value, ctx)
+        except BaseException as error:
+            ctx._release(error)
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
 
     def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
@@ -73,9 +101,7 @@ class Runner(View, Closeable):
             return message if self._on_result is None and record is None else self._deliver(message, record)
         except BaseException as error:
             if inline:
-                ctx._drop_output()
-                if ctx._scope is not None:
-                    ctx._scope.close(error)
+                ctx._release(error)
             interrupted = isinstance(error, KeyboardInterrupt)
             shown = ToolCancelled("interrupted") if interrupted else steps.as_toolkit_error(error, tool.name)
             if record is not None:
@@ -121,21 +147,43 @@ class Runner(View, Closeable):
     # -- the entry points --------------------------------------------------------------------------------------------
 
     def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
-        return self._run(name, args)
+        try:
+            tool = self._direct[name]
+            is_dict = type(args) is dict and len(args) < MANY_ARGUMENTS
+            given = tool.from_wire(args) if is_dict else tool.input.from_instance(args)
+        except NOT_DIRECT:
+            given = None
+        return self._run(name, args) if given is None else self._run_direct(tool, given)
 
     def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
-        return self._run(name, text, is_text=True)
+        try:
+            tool = self._direct[name]
+            given = tool.input.from_text(text)
+        except NOT_DIRECT:
+            given = None
+        return self._run(name, text, is_text=True) if given is None else self._run_direct(tool, given)
 
     def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
-        given = {key: value for key, value in arguments.items() if value is not OMIT}
-        return self._run(name, given).content
+        return self._invoke(name, {key: value for key, value in arguments.items() if value is not OMIT}).content
 
     def call(self, call: ToolCall) -> ToolResult:
         """Runs a model's call and never raises: what fails becomes ``kind="error"`` with the text ``CODE: message``."""
         text = call.unread_text
         try:
-            message = self._run(call.name, call.arguments if text is None else text, call.id, is_text=text is not None)
+            try:
+                tool = self._direct[call.name]
+                if text is not None:
+                    given = tool.input.from_text(text)
+                else:
+                    given = tool.from_wire(call.arguments) if len(call.arguments) < MANY_ARGUMENTS else None
+            except NOT_DIRECT:
+                given = None
+            if given is None:
+                arguments = call.arguments if text is None else text
+                message = self._run(call.name, arguments, call.id, is_text=text is not None)
+            else:
+                message = self._run_direct(tool, given, call.id)
             return message.to_result(call.id)
         except Exception as error:  # also of the tool's own text form
             return steps.error_result(error, call.id, call.name)

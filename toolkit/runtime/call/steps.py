@@ -17,6 +17,7 @@ from toolkit.errors import (
     InternalError,
     InvalidArguments,
     InvalidArgumentsType,
+    ToolCancelled,
     ToolFailed,
     ToolkitError,
     ToolNotAllowed,
@@ -26,19 +27,18 @@ from toolkit.errors import (
 from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.call.approval import ApprovalRequest, Deny, denial
 from toolkit.runtime.call.argument_text import parse_arguments
-from toolkit.runtime.call.reader import MANY_ERRORS, describe_errors, first_errors, shown_place
+from toolkit.runtime.call.reader import MANY_ARGUMENTS, MANY_ERRORS, describe_errors, first_errors, shown_place
 from toolkit.runtime.call.repair import Repair, repair_arguments
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.keep_text import StreamedOutput
-from toolkit.runtime.output.message import ToolMessage
+from toolkit.runtime.output.message import Reported, ToolMessage
 from toolkit.wire.result import ToolResult
 
 logger: Final = logging.getLogger("toolkit")
 
 MAX_LISTED_ERRORS: Final = 50
 _MAX_NAMED_ERRORS: Final = 5
-_MANY_ARGUMENTS: Final = 1000
 _MAX_SHOWN: Final = 100
 _NO_REPAIRS: Final[tuple[Repair, ...]] = ()
 
@@ -51,6 +51,11 @@ def not_found(name: object, known: Mapping[str, object]) -> ToolNotFound:
         )
     shown = name if len(name) <= _MAX_SHOWN else name[:_MAX_SHOWN] + "…"
     return ToolNotFound(f"unknown tool {shown!r}.{nearest(name, known)}", tool_name=shown)
+
+
+def closed(name: object) -> ToolCancelled:
+    """The error for a call after the toolkit was closed."""
+    return ToolCancelled("this toolkit has been closed", tool_name=str(name)[:_MAX_SHOWN])
 
 
 def not_admitted(tool: Tool) -> ToolNotAllowed:
@@ -89,7 +94,7 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
     try:
         if isinstance(arguments, BaseModel):
             return tool.input.revalidate(arguments), _NO_REPAIRS
-        if len(arguments) > _MANY_ARGUMENTS:
+        if len(arguments) > MANY_ARGUMENTS:
             _refuse_unknown(tool, arguments)
         return tool.input.from_wire(arguments), _NO_REPAIRS
     except ValidationError as error:
@@ -131,7 +136,7 @@ def _refuse_unknown(tool: Tool, arguments: Mapping[str, Any]) -> None:
     known = set(_argument_names(tool))
     unknown = [name for name in arguments if name not in known]
     errors = [_unknown_argument(name) for name in unknown[:MAX_LISTED_ERRORS]]
-    if len(unknown) > _MANY_ARGUMENTS:
+    if len(unknown) > MANY_ARGUMENTS:
         raise _invalid(tool, errors, len(unknown))
 
 
@@ -173,38 +178,57 @@ def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
     return denial(request, Deny(f"the approver failed; the cause is in the log under {mark}"))
 
 
+def answer(tool: Tool, value: BaseModel) -> ToolMessage[Any, Any]:
+    """The message of a call whose handler returned the tool's own output model and reported nothing else: ``conclude``
+    for most calls."""
+    try:
+        tool.output.check(value)
+    except ValidationError as error:
+        _refuse_output(tool, error)
+    message = ToolMessage.__new__(ToolMessage)
+    message.name = tool.name
+    message.content = value
+    message._form = tool.form
+    return message
+
+
 def conclude(
-    tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair], answered_by: str = ""
+    tool: Tool, value: object, ctx: ToolContext, repairs: Sequence[Repair] = _NO_REPAIRS, answered_by: str = ""
 ) -> ToolMessage[Any, Any]:
     """Checks the output and makes the message; ``content`` is the handler's own value if that is a model.
 
     ``answered_by`` names who answered, if it was not the tool.
     """
-    streamed = None if ctx._writer is None else StreamedOutput.finish(ctx._writer)
+    reported = _reported(ctx, repairs) if ctx._is_used or repairs else None
+    output = tool.output
     if tool.output_check != "off":
-        value = _check_output(tool, value, answered_by)
+        try:
+            if isinstance(value, output.model):
+                output.check(value)
+            else:
+                value = output.from_wire(value)
+        except ValidationError as error:
+            _refuse_output(tool, error, answered_by)
+    return tool.message(tool.name, value, tool.form if type(value) is output.model else tool.other_form, reported)
+
+
+def _reported(ctx: ToolContext, repairs: Sequence[Repair]) -> Reported:
+    streamed = None if ctx._writer is None else StreamedOutput.finish(ctx._writer)
     metadata = ctx._metadata
     if repairs:
         metadata = {**(metadata or {}), "repairs": [repair.as_json() for repair in repairs]}
-    return tool.message(tool.name, value, ctx._title, metadata, ctx._attachments, tool.render, tool.keeper, streamed)
+    return Reported(ctx._title, metadata, ctx._attachments, streamed)
 
 
-def _check_output(tool: Tool, value: object, answered_by: str) -> object:
-    try:
-        if isinstance(value, tool.output.model):
-            tool.output.revalidate(value)
-            return value
-        made: object = tool.output.from_wire(value)
-        return made
-    except ValidationError as error:
-        count = error.error_count()
-        what = f"the answer of {answered_by}" if answered_by else "the output of the tool"
-        words = f"{what} does not match the tool's output schema: {describe_errors(error)}"
-        errors = first_errors(error, MAX_LISTED_ERRORS)
-        if tool.output_check == "warn":
-            logger.warning("%s: %s: %s", tool.name, words, errors)
-            return value
+def _refuse_output(tool: Tool, error: ValidationError, answered_by: str = "") -> None:
+    """Raises INVALID_OUTPUT, or logs it if outputs are only checked to warn."""
+    count = error.error_count()
+    what = f"the answer of {answered_by}" if answered_by else "the output of the tool"
+    words = f"{what} does not match the tool's output schema: {describe_errors(error)}"
+    errors = first_errors(error, MAX_LISTED_ERRORS)
+    if tool.output_check != "warn":
         raise ToolFailed("INVALID_OUTPUT", words, errors=errors, error_count=count) from None
+    logger.warning("%s: %s: %s", tool.name, words, errors)
 
 
 def as_toolkit_error(error: BaseException, tool_name: str) -> ToolkitError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from toolkit.runtime.call.core import Core
 from toolkit.runtime.catalog.catalog import Catalog
@@ -19,7 +19,12 @@ from toolkit.wire.definition import ToolDefinition
 
 if TYPE_CHECKING:
     from toolkit.runtime.audit.log import Record
+    from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.profile import Profile
+
+
+NOT_DIRECT: Final = (KeyError, TypeError, ValueError)
+"""What is raised where a call is not direct, or its arguments are not plainly right: the whole call path then decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,15 @@ class View:
             context.deadline, None, None if notify is None else make_harmless(notify, "on_progress")
         )
         self._on_result = context.on_result and make_harmless(context.on_result, "on_result")
+        self._direct = self._find_direct()
+
+    def _find_direct(self) -> dict[str, Tool]:
+        """The tools whose handlers can be called at once: none, if something has to be told, recorded or limited."""
+        options, core = self._options, self._core
+        free = options.deadline is None and options.signal is None and options.notify is None
+        if not free or self._on_result is not None or core.audit is not None:
+            return {}
+        return core.direct if self._own_loop else core.direct_async
 
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
@@ -78,7 +92,13 @@ class View:
     def _with(self, options: Options) -> Self:
         view = copy(self)
         view._options = options
+        view._direct = view._find_direct()
         return view
+
+    def _tell(self, on_result: Callable[[ToolMessage[Any, Any]], None]) -> None:
+        """Passes every message to this function from now on."""
+        self._on_result = on_result
+        self._direct = self._find_direct()
 
     def _deliver(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
         """Passes a message to ``on_result`` and to the audit log, then returns it."""

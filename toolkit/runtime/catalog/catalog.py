@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from toolkit.guard.imports.finder import remembered_file
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy.hints import HINTS, Hint, effective_hints
 from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.output.message import ToolMessage
+from toolkit.runtime.output.message import NewMessage, ToolMessage
 from toolkit.wire.aliases import alias, is_plain
 from toolkit.wire.json_types import JsonObject
 
@@ -62,7 +62,7 @@ class Catalog:
         """Reads the arguments (``Input``) or the outputs (``Output``) of a tool."""
         return Reader(self.model(info, kind))
 
-    def message(self, info: ToolInfo) -> Callable[..., ToolMessage[Any, Any]]:
+    def message(self, info: ToolInfo) -> NewMessage:
         """The constructor of a tool's messages."""
         return ToolMessage
 

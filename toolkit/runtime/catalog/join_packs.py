@@ -17,6 +17,7 @@ from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
     from toolkit.runtime.functions.define import FunctionTool
+    from toolkit.runtime.output.message import NewMessage
 
 Handlers: TypeAlias = dict[str, HandlerParts[..., Any]]
 Ready: TypeAlias = "Callable[[CodeTool], FunctionTool[..., Any]]"
@@ -133,7 +134,7 @@ class ExtendedCatalog(Catalog):
 
         return OutputReader(tool.output)
 
-    def message(self, info: ToolInfo) -> Callable[..., Any]:
+    def message(self, info: ToolInfo) -> NewMessage:
         tool = self._added.get(info.name)
         return self._base.message(info) if tool is None else tool.output.message
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from pydantic import BaseModel
 
 from toolkit.guard.fs.consent import Consent
 from toolkit.guard.fs.sandbox_fs import SandboxFS
@@ -12,8 +14,7 @@ from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.catalog.catalog import ToolInfo
-from toolkit.runtime.output.keep_text import TextKeeper
-from toolkit.runtime.output.message import ToolMessage
+from toolkit.runtime.output.message import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
 from toolkit.wire.json_types import JsonObject
 
@@ -32,10 +33,7 @@ class Tool:
     handler: Callable[..., Any] | None = None
     """Runs it, with its dependencies injected."""
     preview: Callable[..., Any] | None = None
-    render: Callable[[Any], str] | None = None
-    """The ``preview`` and ``text`` of its handler."""
-    keeper: TextKeeper | None = None
-    """Keeps its texts; None for a tool that declares ``KEEPS_OUTPUT = False``."""
+    """The ``preview`` of its handler."""
     granted: frozenset[Permission] = frozenset()
     fs: SandboxFS | None = None
     """The files of the workspace, if its permissions grant them."""
@@ -43,17 +41,28 @@ class Tool:
     """The same for previews and approvals, which must see what nobody has approved yet. Deny rules stay."""
     consent: Consent | None = None
     """What its calls may touch without approval, if that is limited; ``fs`` enforces it."""
-    message: Callable[..., ToolMessage[Any, Any]] = ToolMessage
+    message: NewMessage = ToolMessage
     """The constructor of its messages."""
+    form: MessageForm = field(default_factory=MessageForm)
+    """What the messages with its own output model have in common."""
     output_check: str = "off"
     input_schema: Callable[[], JsonObject] | None = None
     """Set if arguments may be repaired."""
+    other_form: MessageForm = field(init=False)
+    """The same for other values."""
+    from_wire: Callable[[Any], Any] = field(init=False)
+    """Reads its arguments from a dict."""
+    checked_model: type[BaseModel] | None = field(init=False)
+    """Its output model, if outputs must be of it."""
     name: str = field(init=False)
     is_async: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.name = self.info.name
         self.is_async = self.handler is not None and is_async(self.handler)
+        self.other_form = replace(self.form, to_json=None)
+        self.from_wire = self.input.from_wire
+        self.checked_model = self.output.model if self.output_check == "enforce" else None
 
 
 NO_SANDBOX: Final = "none (sandbox=false)"

@@ -44,18 +44,20 @@ class ToolContext:
     A handler reaches the system only through this object.
     """
 
-    __slots__ = (
-        "_attachments",
-        "_core",
-        "_metadata",
-        "_notify",
-        "_scope",
-        "_title",
-        "_tool",
-        "_writer",
-        "call_id",
-        "signal",
-    )  # fmt: skip
+    # A call sets the first two, and whatever else it uses: most calls use nothing else, and assigning ten attributes would
+    # take longer than checking an output.
+    _tool: Tool
+    _core: Core
+    call_id: str | None = None
+    signal: CallSignal = NEVER
+    _notify: OnProgress | None = None
+    _is_used: bool = False
+    """Whether there is anything to release, or to put into the message."""
+    _title: str | None = None
+    _metadata: dict[str, object] | None = None
+    _attachments: tuple[ContentBlock, ...] = ()
+    _scope: DependencyScope | None = None
+    _writer: OutputWriter | None = None
 
     def __init__(
         self,
@@ -65,16 +67,14 @@ class ToolContext:
         signal: CallSignal = NEVER,
         notify: OnProgress | None = None,
     ) -> None:
-        self.call_id: Final = call_id
-        self.signal: Final = signal
         self._tool = tool
         self._core = core
-        self._notify = notify
-        self._title: str | None = None
-        self._metadata: dict[str, object] | None = None
-        self._attachments: tuple[ContentBlock, ...] = ()
-        self._scope: DependencyScope | None = None
-        self._writer: OutputWriter | None = None
+        if call_id is not None:
+            self.call_id = call_id
+        if signal is not NEVER:
+            self.signal = signal
+        if notify is not None:
+            self._notify = notify
 
     @staticmethod
     def standalone(
@@ -232,6 +232,7 @@ class ToolContext:
 
         Listeners get it immediately, as progress.
         """
+        self._is_used = True
         if title is not None:
             self._title = title
         if data:
@@ -250,6 +251,7 @@ class ToolContext:
 
     def attach(self, *blocks: ContentBlock) -> None:
         """Adds media to the answer."""
+        self._is_used = True
         self._attachments = (*self._attachments, *blocks)
 
     @property
@@ -259,6 +261,7 @@ class ToolContext:
         The model can read only what is written here, so write the whole output, from its first byte.
         """
         if self._writer is None:
+            self._is_used = True
             self._writer = self._core.output_cache().writer(self.session_id, tool=self.tool_name)
         return self._writer
 
@@ -266,6 +269,12 @@ class ToolContext:
         """Discards what a failed call streamed."""
         if self._writer is not None:
             self._writer.discard()
+
+    def _release(self, error: BaseException) -> None:
+        """Releases what a failed call holds."""
+        self._drop_output()
+        if self._scope is not None:
+            self._scope.close(error)
 
     # -- dependencies --------------------------------------------------------------------------------------------------
 
@@ -286,5 +295,6 @@ class ToolContext:
 
     def _open_scope(self) -> DependencyScope:
         if self._scope is None:
+            self._is_used = True
             self._scope = DependencyScope(self, self._core.scope)
         return self._scope

@@ -27,7 +27,7 @@ from toolkit.models.exact import check_json
 from toolkit.models.own_types import schema_of_output
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.functions.signature import qualified_name
-from toolkit.runtime.output.message import ToolMessage
+from toolkit.runtime.output.message import MessageForm, Reported, ToolMessage
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.result import ToolResult
@@ -116,8 +116,13 @@ class FunctionOutput:
             return content.text if content.structured is None and not content.blocks else content
         return self._validate(content.model_dump(mode="json", by_alias=True, exclude_unset=True))
 
-    def message(self, *args: Any, **kwargs: Any) -> ToolMessage[Any, Any]:
-        return ValueMessage(self, *args, **kwargs)
+    def message(
+        self, name: str, content: object, form: MessageForm, reported: Reported | None = None
+    ) -> ToolMessage[Any, Any]:
+        """The answer that returns this value."""
+        message = ValueMessage(name, content, form, reported)
+        message._output = self
+        return message
 
 
 def _output_error(mistake: PydanticCustomError) -> ValidationError:
@@ -142,11 +147,7 @@ class OutputReader(Reader):
 class ValueMessage(ToolMessage[NameT_co, ContentT_co]):
     """The answer of a tool made from a function: ``content`` is what the function returned."""
 
-    __slots__ = ("_output",)
-
-    def __init__(self, output: FunctionOutput, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._output = output
+    _output: FunctionOutput
 
     def to_result(self, tool_call_id: str) -> ToolResult:
         blocks = self._blocks()

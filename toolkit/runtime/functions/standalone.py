@@ -45,8 +45,6 @@ class StandaloneContext(ToolContext, AsyncCloseable):
     run with it gets its own context, with only what the tool asks for.
     """
 
-    __slots__ = ()
-
     def __init__(self, core: Core, call_id: str | None, signal: CancelSignal | None) -> None:
         no_reader = Reader(ContentOutput)
         granted = core.context.permissions
@@ -164,7 +162,7 @@ def _make_view(kind: type[ViewT], tool: CodeTool, ctx: ToolContext) -> ViewT:
             if on_result is not None:
                 on_result(message)
 
-        view._on_result = collect
+        view._tell(collect)
     return view
 
 

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
+from functools import partial
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+)
 
 from pydantic import BaseModel
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
-from toolkit.runtime.output.keep_text import ShownText, StreamedOutput, TextKeeper
+from toolkit.models.base import ToolModel
+from toolkit.models.scalars import holds_scalars
+from toolkit.runtime.output.keep_text import WORTH_KEEPING, ShownText, StreamedOutput, TextKeeper
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.result import ToolResult
 
@@ -17,42 +28,77 @@ NameT_co = TypeVar("NameT_co", bound=str, covariant=True)
 ContentT_co = TypeVar("ContentT_co", covariant=True)
 
 
+@dataclass(frozen=True, slots=True)
+class MessageForm:
+    """What the messages of one tool have in common: how their content becomes text, and where a long text is kept."""
+
+    render: Callable[[Any], str] | None = None
+    """The tool's own text form."""
+    keeper: TextKeeper | None = None
+    to_json: Callable[[Any], bytes] | None = None
+    """Writes the content as JSON; None if that is not known before there is a content."""
+
+
+class Reported(NamedTuple):
+    """What a handler added to its answer."""
+
+    title: str | None
+    metadata: Mapping[str, object] | None
+    attachments: tuple[ContentBlock, ...]
+    streamed: StreamedOutput | None
+
+
+class NewMessage(Protocol):
+    """Makes the message of a tool: ``ToolMessage``, or what an output of another type needs."""
+
+    def __call__(
+        self, name: str, content: Any, form: MessageForm, reported: Reported | None = None, /
+    ) -> ToolMessage[Any, Any]: ...
+
+
 class ToolMessage(Generic[NameT_co, ContentT_co]):
-    """The answer to one call. ``content`` is the handler's value untouched; ``text()`` is what the model reads.
-
-    Not a frozen dataclass: its constructor would cost more than the rest of the call path.
-    """
-
-    __slots__ = ("_keeper", "_shown", "_streamed", "attachments", "content", "metadata", "name", "render", "title")
+    """The answer to one call. ``content`` is the handler's value untouched; ``text()`` is what the model reads."""
 
     role: ClassVar[Literal["function"]] = "function"
     # Declared, not inferred, so that checkers can narrow a union of messages by `.name`.
     name: NameT_co
     content: ContentT_co
+    _form: MessageForm
+    # These belong to the class until a message needs them, so that most messages assign three attributes.
+    _reported: Reported | None = None
+    _shown: ShownText | None = None
 
     def __init__(
-        self,
-        name: NameT_co,
-        content: ContentT_co,
-        title: str | None = None,
-        metadata: Mapping[str, object] | None = None,
-        attachments: tuple[ContentBlock, ...] = (),
-        render: Callable[[Any], str] | None = None,
-        keeper: TextKeeper | None = None,
-        streamed: StreamedOutput | None = None,
+        self, name: NameT_co, content: ContentT_co, form: MessageForm, reported: Reported | None = None
     ) -> None:
         self.name = name
         self.content = content
-        self.title: Final = title
-        self.metadata: Final[Mapping[str, object]] = {} if metadata is None else metadata
-        self.attachments: Final = attachments
-        self.render: Final = render
-        self._keeper = keeper
-        self._streamed = streamed
-        self._shown: ShownText | None = None
+        self._form = form
+        if reported is not None:
+            self._reported = reported
 
     def __repr__(self) -> str:
         return f"ToolMessage(name={self.name!r}, content={self.content!r})"
+
+    @property
+    def title(self) -> str | None:
+        """A line for people, if the tool set one."""
+        return None if self._reported is None else self._reported.title
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """What the tool reported to the program."""
+        return {} if self._reported is None else self._reported.metadata or {}
+
+    @property
+    def attachments(self) -> tuple[ContentBlock, ...]:
+        """Media that the tool added to its answer."""
+        return () if self._reported is None else self._reported.attachments
+
+    @property
+    def render(self) -> Callable[[Any], str] | None:
+        """The tool's own text form."""
+        return self._form.render
 
     @property
     def output_ref(self) -> str | None:
@@ -62,17 +108,24 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
 
     def text(self) -> str:
         """What the model reads: the tool's own text form, or its content as JSON. A long text keeps its head and tail."""
+        write = self._form.to_json
+        if write is not None and self._reported is None and self._shown is None:
+            words = write(self.content).decode()
+            if len(words) < WORTH_KEEPING:  # most answers: the text is everything there is to show
+                return words
+            self._shown = self._keep(words)
         return self._show().text
 
     def _show(self) -> ShownText:
         if self._shown is None:
-            words = self._own_text() if self.render is None else self.render(self.content)
-            streamed, keeper = self._streamed, self._keeper
-            if keeper is None:
-                self._shown = ShownText(words, None if streamed is None else streamed.ref, False)
-            else:
-                self._shown = keeper.show(words, streamed, self._media())
+            self._shown = self._keep(self._own_text() if self.render is None else self.render(self.content))
         return self._shown
+
+    def _keep(self, words: str) -> ShownText:
+        keeper, streamed = self._form.keeper, None if self._reported is None else self._reported.streamed
+        if keeper is None:
+            return ShownText(words, None if streamed is None else streamed.ref, False)
+        return keeper.show(words, streamed, self._media())
 
     def _own_text(self) -> str:
         """The whole text of the content, if the tool has no text form of its own."""
@@ -96,6 +149,13 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
 
     def to_result(self, tool_call_id: str) -> ToolResult:
         """The result for the wire: text, data, or several blocks if there are media. Data that is too long becomes text."""
+        write = self._form.to_json
+        if write is not None and self._reported is None and self._shown is None:
+            written = write(self.content)
+            if len(written) < WORTH_KEEPING:
+                # Reading the text again is faster than a second dump.
+                return ToolResult(tool_call_id, self.name, "data", from_json(written), None, self.content)
+            self._shown = self._keep(written.decode())
         media = self._media()
         if media:
             words = self.text()
@@ -103,7 +163,7 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
             return ToolResult(tool_call_id, self.name, "multimodal", (*lead, *media), self.output_ref, self.content)
         if self.render is not None or self._is_text():
             return ToolResult(tool_call_id, self.name, "text", self.text(), self.output_ref, self.content)
-        shown = self._show() if self._keeper is not None else None
+        shown = None if self._form.keeper is None else self._show()
         if shown is not None and shown.is_cut:
             return ToolResult(tool_call_id, self.name, "text", shown.text, shown.ref, self.content)
         ref = None if shown is None else shown.ref
@@ -115,6 +175,21 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
             serializer = self.content.__pydantic_serializer__
             return serializer.to_python(self.content, mode="json", by_alias=True, exclude_unset=True)
         return self.content
+
+
+def json_writer(model: type[ToolModel]) -> Callable[[Any], bytes]:
+    """Writes instances of a class as JSON: wire names, and what was given. Unset means absent: an optional field must not
+    become null where the schema forbids null."""
+    write = model.__pydantic_serializer__.to_json
+    optional = [name for name, field in model.model_fields.items() if not field.is_required()]
+    if (
+        holds_scalars(model)
+        and model.model_config.get("serialize_by_alias")
+        and model.__omissible__.issuperset(optional)
+        and not model.model_computed_fields
+    ):
+        return write  # it writes what was given anyway; options would cost half as much again
+    return partial(write, by_alias=True, exclude_unset=True)
 
 
 @dataclass(frozen=True, slots=True)
