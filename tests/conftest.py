@@ -50,6 +50,11 @@ FOLDER_MARKS = {
 SAMPLED = (
     "tests/cli/test_terminal.py::test_control_without_escaping_it_arrives",
     "tests/cli/test_terminal.py::test_what_is_printed_is_shown",
+    "tests/guard/process/test_attacks.py::test_an_attack_goes_through_only_unguarded",
+    "tests/guard/process/test_attacks.py::test_the_legitimate_neighbour_works",
+    "tests/guard/process/test_ends.py::test_nothing_survives_when_the_caller_or_the_fork_server_is_killed",
+    "tests/guard/process/test_fork_server.py::test_a_call_without_descriptors_fails_and_ends_nothing_else",
+    "tests/guard/process/test_fork_server.py::test_no_signal_reaches_the_processes_around_a_command",
     "tests/guard/process/test_limits.py::test_89_a_command_that_uses_too_much_is_ended_and_says_why",
     "tests/guard/process/test_limits.py::test_the_legitimate_neighbour_gets_to_its_end",
     "tests/guard/process/test_limits.py::test_the_limits_as_another_user",

@@ -16,7 +16,10 @@ from tests.typing.checkers import CHECKERS, Report
 CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
 
 
-@pytest.fixture(scope="module", params=CHECKERS)
+# One process for each checker: the report is made once for all cases, and would be made again in every other process.
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(f"cases of {name}")) for name in CHECKERS]
+)
 def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder = tmp_path_factory.mktemp(request.param)
     copies = [Path(shutil.copy(case, folder)) for case in CASES]
