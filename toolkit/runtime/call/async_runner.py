@@ -47,7 +47,7 @@ class AsyncRunner(View):
     # -- the call path -----------------------------------------------------------------------------------------------
 
     async def _run_direct(self, tool: Tool, args: BaseModel, call_id: str | None = None) -> ToolMessage[Any, Any]:
-        """Runs a call about which nothing is left to decide: what ``_run`` would do after ``prepare``, for most calls."""
+        """Runs a call about which nothing is left to decide, with validated arguments."""
         core = self._core
         if core.resources.is_closed:
             raise steps.closed(tool.name)
@@ -84,6 +84,8 @@ class AsyncRunner(View):
         core, options = self._core, self._options
         call = core.prepare(name, arguments, call_id, is_text=is_text)
         tool, record = call.tool, call.record
+        if not call.repairs and tool.name in self._direct:
+            return await self._run_direct(tool, call.arguments, call_id)
         free = options.deadline is None and options.signal is None
         threaded = not tool.is_async and (tool.info.blocking or not free)
         # Only a signal can inform a thread that the task was cancelled.

@@ -45,7 +45,7 @@ class Runner(View, Closeable):
     # -- the call path -----------------------------------------------------------------------------------------------
 
     def _run_direct(self, tool: Tool, args: BaseModel, call_id: str | None = None) -> ToolMessage[Any, Any]:
-        """Runs a call about which nothing is left to decide: what ``_run`` would do after ``prepare``, for most calls."""
+        """Runs a call about which nothing is left to decide, with validated arguments."""
         core = self._core
         if core.resources.is_closed:
             raise steps.closed(tool.name)
@@ -76,6 +76,8 @@ class Runner(View, Closeable):
         core, options = self._core, self._options
         call = core.prepare(name, arguments, call_id, is_text=is_text)
         tool, record = call.tool, call.record
+        if not call.repairs and tool.name in self._direct:
+            return self._run_direct(tool, call.arguments, call_id)
         # Inline and with the shared signal, unless the call can be ended from outside.
         inline = options.deadline is None and options.signal is None and not tool.is_async
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)

@@ -1,0 +1,190 @@
+"""Calls about which nothing is left to decide run without a detour, and are checked as every other call is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from acme.generated import (
+    AddInput,
+    AddOutput,
+    LibraryLendBookInput,
+    LibraryLendBookOutput,
+    ShapesSearchOutput,
+)
+from tests.runtime.conftest import Door, MakeDoor
+from toolkit import Pack, ToolCall, ToolContext, ToolkitError
+
+# -- outputs -----------------------------------------------------------------------------------------------------------
+
+
+def made_without_validation() -> AddOutput:
+    return AddOutput.model_construct(sum="five")
+
+
+def changed_later() -> AddOutput:
+    output = AddOutput(sum=5)
+    object.__setattr__(output, "sum", "five")
+    return output
+
+
+def changed_in_its_dict() -> AddOutput:
+    output = AddOutput(sum=5)
+    output.__dict__["sum"] = True
+    return output
+
+
+def copied_with_a_change() -> AddOutput:
+    return AddOutput(sum=5).model_copy(update={"sum": None})
+
+
+def copied_with_an_unknown_field() -> AddOutput:
+    return AddOutput(sum=5).model_copy(update={"total": 5})
+
+
+def without_a_required_field() -> AddOutput:
+    output = AddOutput(sum=5)
+    output.model_fields_set.discard("sum")
+    return output
+
+
+def null_where_the_schema_forbids_it() -> AddOutput:
+    output = AddOutput(sum=5)
+    output.model_fields_set.add("note")
+    return output
+
+
+WRONG = [
+    made_without_validation,
+    changed_later,
+    changed_in_its_dict,
+    copied_with_a_change,
+    copied_with_an_unknown_field,
+    without_a_required_field,
+    null_where_the_schema_forbids_it,
+]
+
+
+@pytest.mark.parametrize("make", WRONG)
+def test_a_wrong_output_is_refused(make_door: MakeDoor, make: Callable[[], AddOutput]) -> None:
+    def handler(args: AddInput, ctx: ToolContext) -> AddOutput:
+        return make()
+
+    door = make_door(packs=[Pack({"add": handler})])
+    for _ in range(2):  # the first call prepares the tool
+        with pytest.raises(ToolkitError, match="INVALID_OUTPUT") as failure:
+            door.invoke("add", {"a": 1, "b": 2})
+        assert failure.value.tool_name == "add"
+
+
+def test_what_was_added_to_a_list_is_checked(make_door: MakeDoor) -> None:
+    def handler(args: Any, ctx: ToolContext) -> ShapesSearchOutput:
+        output = ShapesSearchOutput(names=["a"], area=1.0)
+        output.names.append(7)  # type: ignore[arg-type]
+        return output
+
+    door = make_door(packs=[Pack({"shapes_search": handler})])
+    with pytest.raises(ToolkitError, match=r"INVALID_OUTPUT.*names\.1"):
+        door.invoke("shapes_search", {"type": "circle"})
+
+
+class Loud(AddOutput):
+    """An output of a class of its own: its own fields are part of the answer where the schema allows more."""
+
+
+def test_an_instance_of_a_subclass_is_the_content(make_door: MakeDoor) -> None:
+    door = make_door(packs=[Pack({"add": lambda args, ctx: Loud(sum=args.a + args.b)})])
+    message = door.invoke("add", {"a": 1, "b": 2})
+    assert type(message.content) is Loud
+    assert message.text() == '{"sum":3}'
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_invalid_instance_is_refused(make_door: MakeDoor) -> None:
+    door = make_door()
+    for _ in range(2):
+        with pytest.raises(ToolkitError, match="a: Input should be a valid integer"):
+            door.invoke("add", AddInput.model_construct(a="one", b=2))
+
+
+def test_a_handler_cannot_change_what_its_caller_holds(make_door: MakeDoor) -> None:
+    def handler(args: LibraryLendBookInput, ctx: ToolContext) -> LibraryLendBookOutput:
+        seen.append(args)
+        return LibraryLendBookOutput(text="lent")
+
+    seen: list[LibraryLendBookInput] = []
+    door = make_door(packs=[Pack({"library_lend-book": handler})])
+    given = LibraryLendBookInput.model_validate({"id": 7, "reader": {"name": "Ann"}})
+    for _ in range(2):
+        door.invoke("library_lend-book", given)
+    assert seen == [given, given]
+    assert all(args is not given for args in seen)
+
+
+TEXTS = {
+    "colons in text": '{"a": 2, "b": 3, "note": "at 12:30: http://x"}',
+    "escaped quotation marks before colons": '{"a": 2, "b": 3, "note": "\\": \\":"}',
+    "white space before colons": '{"a" : 2, "b"\t:\n3}',
+    "NaN in text": '{"a": 2, "b": 3, "note": "NaN or Infinity"}',
+    "a number without a fraction": '{"a": 2.0, "b": 3e0}',
+}
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_text_is_read_as_json(door: Door, what: str) -> None:
+    for _ in range(2):
+        assert door.execute_raw("add", TEXTS[what]).content == AddOutput(
+            sum=5, note=json.loads(TEXTS[what]).get("note")
+        )
+
+
+TWICE = {
+    "at once": '{"a": 2, "a": 3, "b": 3}',
+    "with white space before one colon": '{"a":2,"a" :3,"b":3}',
+    "with white space before every colon": '{"a" :2,"a" :3,"b" :3}',
+    "and a colon in a text": '{"a": 2, "b": 3, "note": "x:y", "note": "z"}',
+    "spelled in another way": '{"a": 2, "\\u0061": 3, "b": 3}',
+}
+
+
+@pytest.mark.parametrize("how", TWICE)
+def test_a_key_that_is_there_twice_is_refused(door: Door, how: str) -> None:
+    door.invoke("add", {"a": 1, "b": 1})
+    with pytest.raises(ToolkitError, match="is duplicated"):
+        door.execute_raw("add", TWICE[how])
+    result = door.call(ToolCall("1", "add", {}, raw_arguments=TWICE[how]))
+    assert result.kind == "error"
+    assert "is duplicated" in str(result.value)
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_holds_data_and_the_typed_output(door: Door) -> None:
+    for _ in range(2):
+        result = door.call(ToolCall("7", "add", {}, raw_arguments='{"a": 2, "b": 3}'))
+        assert (result.tool_call_id, result.kind, result.value, result.output_ref) == ("7", "data", {"sum": 5}, None)
+        assert result.output == AddOutput(sum=5)
+
+
+def test_the_call_id_reaches_the_handler(make_door: MakeDoor) -> None:
+    def handler(args: AddInput, ctx: ToolContext) -> AddOutput:
+        return AddOutput(sum=len(ctx.call_id or ""), note=ctx.tool_name)
+
+    door = make_door(packs=[Pack({"add": handler})])
+    for _ in range(2):
+        assert door.call(ToolCall("12345", "add", {"a": 1, "b": 1})).value == {"sum": 5, "note": "add"}
+        assert door.invoke("add", {"a": 1, "b": 1}).content.sum == 0
+
+
+def test_a_closed_toolkit_runs_nothing_more(make_door: MakeDoor) -> None:
+    door = make_door()
+    door.invoke("add", {"a": 1, "b": 1})
+    door.close()
+    with pytest.raises(ToolkitError, match="TOOL_CANCELLED: this toolkit has been closed"):
+        door.invoke("add", {"a": 1, "b": 1})
