@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from acme.generated import Rule, SecurityPolicy, ToolkitContext, create_agent_toolkit
 from tests.projects import REPOSITORY
@@ -30,7 +32,7 @@ from toolkit import (
     ToolkitError,
 )
 from toolkit.runtime.audit import AuditHead, verify
-from toolkit.runtime.audit.log import BEGINNING
+from toolkit.runtime.audit.log import BEGINNING, line_digest, write_line
 from toolkit.runtime.audit.redact import redact
 
 
@@ -356,12 +358,12 @@ def lines(log: Path) -> list[bytes]:
 
 def reforged(line: bytes) -> bytes:
     """The line with another tool's name and a hash that fits it."""
-    from toolkit.runtime.audit.log import _hash
+    from toolkit.runtime.audit.log import line_digest
 
     record = json.loads(line)
     record["tool"] = "shout"
     del record["hash"]
-    return json.dumps({**record, "hash": _hash(record)}).encode() + b"\n"
+    return json.dumps({**record, "hash": line_digest(record)}).encode() + b"\n"
 
 
 TAMPERING: list[tuple[str, Callable[[list[bytes]], list[bytes]], str]] = [
@@ -444,3 +446,18 @@ def test_what_is_called_after_the_end_writes_nothing_anywhere(make_door: MakeDoo
 
     assert result.value.startswith("TOOL_CANCELLED: ")
     assert log.read_bytes() == b""
+
+
+@given(
+    st.dictionaries(
+        st.text(),
+        st.none() | st.booleans() | st.integers() | st.text() | st.floats(0, 1e9).map(lambda ms: round(ms, 3)),
+    )
+)
+def test_a_line_has_one_digest_however_it_is_written(line: dict[str, Any]) -> None:
+    canonical = json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    expected = hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+    assert line_digest(line) == expected
+    written = write_line(line)
+    assert written.isascii()
+    assert json.loads(written) == line

@@ -10,6 +10,7 @@ from toolkit.jsonschema.keywords import APPLIED_IN_PLACE, REFERENCES, Schema
 from toolkit.jsonschema.references import References
 from toolkit.jsonschema.walk import children
 
+_REFERENCES: Final = frozenset(REFERENCES)
 _EXPANDING: Final = frozenset((*REFERENCES, *APPLIED_IN_PLACE))
 
 
@@ -23,6 +24,24 @@ def redact(value: object, schema: Mapping[str, Any]) -> object:
     {'user': 'me', 'key': None}
     """
     return _redact(value, [schema], References(schema))
+
+
+def may_mark_secrets(schema: Mapping[str, Any]) -> bool:
+    """Whether ``redact`` could find a secret: somewhere in the schema is a mark, or a reference to another place.
+
+    >>> may_mark_secrets({"properties": {"path": {"type": "string"}}})
+    False
+    """
+    pending: list[object] = [schema]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            if "x-secret" in node or not _REFERENCES.isdisjoint(node):
+                return True
+            pending += node.values()
+        elif isinstance(node, list):
+            pending += node
+    return False
 
 
 def _redact(value: object, schemas: list[Any], references: References) -> object:
