@@ -17,7 +17,7 @@ def holds_scalars(model: type[BaseModel]) -> bool:
     >>> class Page(ToolModel):
     ...     number: int
     >>> class Pages(ToolModel):
-    ...     pages: list[Page]
+    ...     numbers: list[int]
     >>> holds_scalars(Page), holds_scalars(Pages)
     (True, False)
     """
