@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
-from toolkit.loop.driver import AsyncDriver
+from toolkit.loop.driver import AsyncDriver, AsyncStreamingDriver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AsyncAfterCall, AsyncBeforeCall, AsyncHooks, AsyncOnAction, Save
 from toolkit.loop.limits import RunLimits
@@ -61,7 +61,7 @@ async def run_async(
 
 
 def stream_run_async(
-    driver: AsyncDriver,
+    driver: AsyncStreamingDriver,
     toolkit: AsyncRunner,
     prompt: str | Sequence[ChatMessage] | Conversation,
     *,
@@ -73,7 +73,7 @@ def stream_run_async(
     after_call: AsyncAfterCall | None = None,
     on_action: AsyncOnAction | None = None,
     save: Save | None = None,
-) -> AsyncIterator[RunEvent]:
+) -> AsyncGenerator[RunEvent, None]:
     """The same as ``stream_run`` for an async driver and an async toolkit: ``async for event in stream_run_async(...)``."""
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
@@ -83,14 +83,10 @@ def stream_run_async(
         if not inspect.isawaitable(waiting):
             raise _not_async(driver)
         stream = await waiting
-        try:
-            async for event in stream.events:
+        async with aclosing(stream.events) as events:
+            async for event in events:
                 state.check()
                 yield event
-        finally:
-            close: Any = getattr(stream.events, "aclose", None)
-            if close is not None:
-                await close()
 
     return _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save))
 
@@ -106,7 +102,7 @@ def _not_async(driver: AsyncDriver) -> SetupError:
 
 async def _take_turns(
     state: RunState, ask: AsyncAsk, toolkit: AsyncRunner, hooks: AsyncHooks
-) -> AsyncIterator[RunEvent]:
+) -> AsyncGenerator[RunEvent, None]:
     """Takes turns with the model until the conversation has ended."""
     while not state.is_over:
         state.check()

@@ -5,13 +5,13 @@ Both forms are one iterator of events: a plain query is the last event of an ans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
-from toolkit.loop.driver import Driver
+from toolkit.loop.driver import Driver, StreamingDriver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AfterCall, BeforeCall, Hooks, OnAction, Save
 from toolkit.loop.limits import RunLimits
@@ -58,14 +58,11 @@ def run(
     A conversation that was returned, raised with an error, or stored as JSON can be run again. Calls in it that have no
     result yet are run first; a conversation that has ended is returned as it is, unless a message is added to it.
 
-    >>> from toolkit import Driver, QueryOptions, QueryResult, SecurityPolicy, StreamResult, ToolCall, ToolkitContext
-    >>> from toolkit import create_agent_toolkit
+    >>> from toolkit import QueryOptions, QueryResult, SecurityPolicy, ToolCall, ToolkitContext, create_agent_toolkit
     >>> class ScriptedDriver:
     ...     answers = [QueryResult("", [ToolCall("1", "done", {"message": "It is fixed."})], "tool_calls")]
     ...     def query(self, prompt: object, options: QueryOptions) -> QueryResult:
     ...         return self.answers.pop(0)
-    ...     def stream_query(self, prompt: object, options: QueryOptions) -> StreamResult:
-    ...         raise NotImplementedError
     >>> policy = SecurityPolicy(default="deny", tools={"done": "allow"})
     >>> with create_agent_toolkit(ToolkitContext(workspace=".", policy=policy)) as toolkit:
     ...     conversation = run(ScriptedDriver(), toolkit, "Fix the bug.")
@@ -96,7 +93,7 @@ def run(
 
 
 def stream_run(
-    driver: Driver,
+    driver: StreamingDriver,
     toolkit: Runner,
     prompt: str | Sequence[ChatMessage] | Conversation,
     *,
@@ -108,7 +105,7 @@ def stream_run(
     after_call: AfterCall | None = None,
     on_action: OnAction | None = None,
     save: Save | None = None,
-) -> Iterator[RunEvent]:
+) -> Generator[RunEvent, None, None]:
     """The same as ``run`` with answers that are streamed: yields the events of each answer, a ``CallAnswered`` for each call,
     and at the end a ``RunEnded`` with the conversation.
 
@@ -122,14 +119,10 @@ def stream_run(
         stream = driver.stream_query(messages, options)
         if isinstance(stream, Coroutine):
             raise _not_sync(driver, stream)
-        try:
-            for event in stream.events:
+        with closing(stream.events) as events:
+            for event in events:
                 state.check()
                 yield event
-        finally:
-            close: Any = getattr(stream.events, "close", None)
-            if close is not None:
-                close()
 
     return _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save))
 
@@ -139,7 +132,7 @@ def _check_toolkit(toolkit: Runner) -> None:
         raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async or stream_run_async")
 
 
-def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Iterator[RunEvent]:
+def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Generator[RunEvent, None, None]:
     """Takes turns with the model until the conversation has ended."""
     while not state.is_over:
         state.check()
