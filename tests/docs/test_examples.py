@@ -46,7 +46,7 @@ def test_readme_programs_run(program: str, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_programs_of_the_page_about_the_loop_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     programs = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/loop.md").read_text(), re.DOTALL)
-    assert len(programs) == 8
+    assert len(programs) == 9
     exec(compile("\n".join(programs), "docs/loop.md", "exec"), {"__name__": "loop"})
 
 

@@ -113,15 +113,14 @@ async def _take_turns(
             state.add_results(calls, results)
             for call, result in zip(calls, results, strict=True):
                 yield CallAnswered(call, result)
+        elif (action := state.waiting_action()) is not None:
+            state.add_action(action, await _wait(hooks.on_action(action)) if hooks.on_action else ())
         else:
             async with aclosing(ask(*state.next_query())) as events:
                 async for event in events:
                     yield event
                     if isinstance(event, AnswerEnded):
                         state.add_answer(event.result)
-                        if event.result.finish_reason == "needs_action":
-                            found = await _wait(hooks.on_action(event.result)) if hooks.on_action else ()
-                            state.add_action(event.result, found)
         if hooks.save is not None:
             await _wait(hooks.save(state.conversation))
     yield RunEnded(state.conversation)

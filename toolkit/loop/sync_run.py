@@ -78,8 +78,9 @@ def run(
     :param signal: cancels the run, also during a query or a call.
     :param before_call: called for each call of a turn before the first of them runs; may return a result instead.
     :param after_call: called with each call and its result; may return another result.
-    :param on_action: called with an answer whose provider waits for an approval or an action; returns the messages to add.
-    :param save: called with the conversation after each answer and after the results of its calls.
+    :param on_action: called with an answer whose provider waits for an approval or an action, after its calls have run;
+        returns the messages to add.
+    :param save: called with the conversation after each answer, after the results of its calls, and after ``on_action``.
     """
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
@@ -142,14 +143,14 @@ def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Gen
             results = _run_calls(view, calls, hooks)
             state.add_results(calls, results)
             yield from map(CallAnswered, calls, results)
+        elif (action := state.waiting_action()) is not None:
+            state.add_action(action, hooks.on_action(action) if hooks.on_action else ())
         else:
             with closing(ask(*state.next_query())) as events:
                 for event in events:
                     yield event
                     if isinstance(event, AnswerEnded):
                         state.add_answer(event.result)
-                        if event.result.finish_reason == "needs_action":
-                            state.add_action(event.result, hooks.on_action(event.result) if hooks.on_action else ())
         if hooks.save is not None:
             hooks.save(state.conversation)
     yield RunEnded(state.conversation)
