@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Final, TypeAlias, TypeVar
 
-from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
+from toolkit.errors import SetupError
+from toolkit.loop.async_waiting import await_answer, await_events
 from toolkit.loop.driver import AsyncDriver, AsyncStreamingDriver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AsyncAfterCall, AsyncBeforeCall, AsyncHooks, AsyncOnAction, Save
@@ -16,13 +16,12 @@ from toolkit.loop.limits import RunLimits
 from toolkit.loop.state import RunState
 from toolkit.loop.sync_run import as_result_of
 from toolkit.runtime.call.async_runner import AsyncRunner
-from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.events import AnswerEnded, AnswerEvent
 from toolkit.wire.message import ChatMessage
-from toolkit.wire.query import QueryOptions, QueryResult
+from toolkit.wire.query import QueryOptions
 from toolkit.wire.result import ToolResult
 
 T = TypeVar("T")
@@ -53,7 +52,10 @@ async def run_async(
     state = RunState(toolkit, prompt, options, limits, window, signal)
 
     async def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> AsyncGenerator[AnswerEvent, None]:
-        yield AnswerEnded(await _query(driver, messages, options, state))
+        waiting = driver.query(messages, options)
+        if not inspect.isawaitable(waiting):
+            raise _not_async(driver)
+        yield AnswerEnded(await await_answer(waiting, state))
 
     async for _ in _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save)):
         pass
@@ -82,10 +84,9 @@ def stream_run_async(
         waiting = driver.stream_query(messages, options)
         if not inspect.isawaitable(waiting):
             raise _not_async(driver)
-        stream = await waiting
-        async with aclosing(stream.events) as events:
+        stream = await await_answer(waiting, state)
+        async with aclosing(await_events(stream, state)) as events:
             async for event in events:
-                state.check()
                 yield event
 
     return _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save))
@@ -144,17 +145,3 @@ async def _run_calls(toolkit: AsyncRunner, calls: Sequence[ToolCall], hooks: Asy
 async def _wait(value: T | Awaitable[T]) -> T:
     """What a hook returned, or what it resolves to."""
     return await value if inspect.isawaitable(value) else value
-
-
-async def _query(
-    driver: AsyncDriver, messages: Sequence[ChatMessage], options: QueryOptions, state: RunState
-) -> QueryResult:
-    waiting = driver.query(messages, options)
-    if not inspect.isawaitable(waiting):
-        raise _not_async(driver)
-    answer = asyncio.ensure_future(waiting)
-    try:
-        await await_handler(answer, state.signal)
-    except (ToolCancelled, ToolTimeout) as error:
-        raise state.ended_by(error) from None
-    return answer.result()

@@ -77,6 +77,11 @@ class RunState:
     def is_over(self) -> bool:
         return self.conversation.ended_by is not None
 
+    @property
+    def can_be_ended(self) -> bool:
+        """Whether somebody, or the clock, can end the run while it waits."""
+        return self.signal.caller is not None or self.signal.remaining is not None
+
     # -- what comes next -----------------------------------------------------------------------------------------------
 
     def waiting_calls(self) -> Sequence[ToolCall]:

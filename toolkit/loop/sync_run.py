@@ -10,21 +10,20 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
+from toolkit.errors import SetupError
 from toolkit.loop.driver import Driver, StreamingDriver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AfterCall, BeforeCall, Hooks, OnAction, Save
 from toolkit.loop.limits import RunLimits
 from toolkit.loop.state import RunState
+from toolkit.loop.waiting import wait_for_answer, wait_for_events
 from toolkit.runtime.call.runner import Runner
-from toolkit.runtime.call.wait_for_handler import wait_for_handler
 from toolkit.runtime.context.signals import CancelSignal
-from toolkit.runtime.workers import Workers
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.events import AnswerEnded, AnswerEvent
 from toolkit.wire.message import ChatMessage
-from toolkit.wire.query import QueryOptions, QueryResult
+from toolkit.wire.query import QueryOptions
 from toolkit.wire.result import ToolResult
 
 _DEFAULTS: Final = QueryOptions()
@@ -75,7 +74,7 @@ def run(
     :param limits: how many turns, tokens and seconds the run may take.
     :param window: the size of the model's window in tokens; old tool outputs are then replaced by references to the output
         cache where they take too much of it, as ``fit_history`` does it.
-    :param signal: cancels the run, also during a query or a call.
+    :param signal: cancels the run, also during a query, a stream or a call.
     :param before_call: called for each call of a turn before the first of them runs; may return a result instead.
     :param after_call: called with each call and its result; may return another result.
     :param on_action: called with an answer whose provider waits for an approval or an action, after its calls have run;
@@ -86,7 +85,10 @@ def run(
     state = RunState(toolkit, prompt, options, limits, window, signal)
 
     def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> Generator[AnswerEvent, None, None]:
-        yield AnswerEnded(_query(driver, messages, options, state))
+        answer = wait_for_answer(lambda: driver.query(messages, options), state)
+        if isinstance(answer, Coroutine):
+            raise _not_sync(driver, answer)
+        yield AnswerEnded(answer)
 
     for _ in _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save)):
         pass
@@ -110,8 +112,7 @@ def stream_run(
     """The same as ``run`` with answers that are streamed: yields the events of each answer, a ``CallAnswered`` for each call,
     and at the end a ``RunEnded`` with the conversation.
 
-    What ``run`` raises is raised while the events are read. ``signal`` and the limit of seconds are looked at with each
-    event. Closing the iterator ends the run, and the connection.
+    What ``run`` raises is raised while the events are read. Closing the iterator ends the run, and the connection.
     """
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
@@ -120,10 +121,7 @@ def stream_run(
         stream = driver.stream_query(messages, options)
         if isinstance(stream, Coroutine):
             raise _not_sync(driver, stream)
-        with closing(stream.events) as events:
-            for event in events:
-                state.check()
-                yield event
+        yield from wait_for_events(stream, state)
 
     return _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save))
 
@@ -175,32 +173,6 @@ def as_result_of(call: ToolCall, result: ToolResult) -> ToolResult:
     return replace(result, tool_call_id=call.id, name=call.name)
 
 
-def _query(driver: Driver, messages: Sequence[ChatMessage], options: QueryOptions, state: RunState) -> QueryResult:
-    """Queries in this thread, unless the query can be ended from outside."""
-    signal = state.signal
-    if signal.caller is None and signal.remaining is None:
-        return _query_here(driver, messages, options)
-    workers = Workers()
-    answer = workers.submit(lambda: _query_here(driver, messages, options))
-    workers.close()
-    try:
-        wait_for_handler(answer, _do_nothing, signal)
-    except (ToolCancelled, ToolTimeout) as error:
-        raise state.ended_by(error) from None
-    return answer.result()
-
-
-def _query_here(driver: Driver, messages: Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
-    answer = driver.query(messages, options)
-    if isinstance(answer, Coroutine):
-        raise _not_sync(driver, answer)
-    return answer
-
-
 def _not_sync(driver: Driver, answer: Coroutine[Any, Any, Any]) -> SetupError:
     answer.close()
     return SetupError(f"{type(driver).__name__} is not a sync driver; use run_async or stream_run_async")
-
-
-def _do_nothing() -> None:
-    """An SDK's client has no way to end a request from outside; the thread ends with it."""
