@@ -15,11 +15,12 @@ import pytest
 
 from tests.adapters.loopback import Answer, serve
 from tests.loop.conftest import Loop
-from tests.loop.scripted import AsyncScriptedDriver, ScriptedDriver, add, calls, done, says
+from tests.loop.scripted import AsyncScriptedDriver, ScriptedDriver, add, calls, done, says, values
 from toolkit import (
     AnswerRefused,
     AsyncStreamResult,
     CancelSignal,
+    Conversation,
     QueryResult,
     RunCancelled,
     RunLimitReached,
@@ -75,6 +76,16 @@ def test_closing_the_events_closes_the_stream(loop: Loop) -> None:
     assert next(events) == TextCame("h")
     events.close()
     assert (loop.driver.closed, len(loop.driver.answers)) == (1, 1)
+
+
+def test_results_are_saved_before_they_are_told(loop: Loop) -> None:
+    """So that calls which have run do not run again if the reader leaves there."""
+    saved: list[Conversation] = []
+    loop.script(calls(add("1", 1, 2)), says("late"))
+    events: Any = loop.stream("Add.", save=saved.append)
+    assert next(event for event in events if isinstance(event, CallAnswered))
+    events.close()
+    assert values(saved[-1]) == [{"sum": 3}]
 
 
 def test_a_signal_ends_a_stream(loop: Loop) -> None:

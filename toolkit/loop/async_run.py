@@ -107,13 +107,12 @@ async def _take_turns(
     """Takes turns with the model until the conversation has ended."""
     while not state.is_over:
         state.check()
-        calls = state.waiting_calls()
+        calls, answered = state.waiting_calls(), list[CallAnswered]()
         if calls:
             view = toolkit.with_options(**state.call_options())
             results = await _run_calls(view, calls, hooks)
             state.add_results(calls, results)
-            for call, result in zip(calls, results, strict=True):
-                yield CallAnswered(call, result)
+            answered.extend(map(CallAnswered, calls, results))
         elif (action := state.waiting_action()) is not None:
             state.add_action(action, await _wait(hooks.on_action(action)) if hooks.on_action else ())
         else:
@@ -124,6 +123,8 @@ async def _take_turns(
                         state.add_answer(event.result)
         if hooks.save is not None:
             await _wait(hooks.save(state.conversation))
+        for one in answered:
+            yield one
     yield RunEnded(state.conversation)
 
 

@@ -135,12 +135,12 @@ def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Gen
     """Takes turns with the model until the conversation has ended."""
     while not state.is_over:
         state.check()
-        calls = state.waiting_calls()
+        calls, answered = state.waiting_calls(), list[CallAnswered]()
         if calls:
             view = toolkit.with_options(**state.call_options())
             results = _run_calls(view, calls, hooks)
             state.add_results(calls, results)
-            yield from map(CallAnswered, calls, results)
+            answered.extend(map(CallAnswered, calls, results))
         elif (action := state.waiting_action()) is not None:
             state.add_action(action, hooks.on_action(action) if hooks.on_action else ())
         else:
@@ -151,6 +151,7 @@ def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Gen
                         state.add_answer(event.result)
         if hooks.save is not None:
             hooks.save(state.conversation)
+        yield from answered
     yield RunEnded(state.conversation)
 
 
