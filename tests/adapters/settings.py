@@ -89,6 +89,10 @@ NOTES: Final = """
 - `reasoning` is an effort or a number of tokens. Anthropic's effort comes with adaptive thinking, which older models do not
   have: give those a number. A provider with fewer efforts takes the nearest. Without `max_tokens`, Anthropic's driver
   asks for its default and the budget together.
+- Whether `QueryResult.reasoning` has a text is up to the provider. Some show a summary only if `extra` asks for it; it
+  replaces the whole key, so it repeats the effort: `{"reasoning": {"effort": "high", "summary": "auto"}}` for Responses,
+  `{"thinking_config": {"thinking_level": "HIGH", "include_thoughts": True}}` for Gemini,
+  `{"thinking": {"type": "adaptive", "display": "summarized"}}` for Anthropic, whose effort is another key.
 - `cache_after`: at most three breakpoints, of which OpenAI's need a model of late 2026. OpenAI and Gemini also cache by
   themselves. With `cache_after=["system"]`, the system text goes to Responses as a message: its `instructions` take no
   breakpoint.
