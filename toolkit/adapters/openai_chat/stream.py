@@ -105,7 +105,7 @@ class Accumulator(StreamedAnswer):
         return CallPiece(
             self._types.index(raw.get("index"), f"{where}.index"),
             self._types.id(raw.get("id"), f"{where}.id"),
-            self._types.maybe_text(function.get("name", custom.get("name")), f"{where}.function.name"),
+            self._types.name(function.get("name", custom.get("name")), f"{where}.function.name"),
             text if given is None else given,
             extra,
         )
