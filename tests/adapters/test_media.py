@@ -57,7 +57,8 @@ def test_a_data_url_may_have_parameters() -> None:
     """They are in the standard of such URLs; a block that kept the whole URL could not be sent to anybody else."""
     part = {"type": "image_url", "image_url": {"url": f"data:image/png;name=a.png;charset=utf-8;base64,{PNG}"}}
     kept = openai_chat.decode_messages([{"role": "user", "content": [part]}])
-    assert kept[0].content == [ContentBlock("image", "image/png", data=PNG)]
+    [message] = anthropic.encode_messages(kept)
+    assert message["content"][0]["source"] == {"type": "base64", "media_type": "image/png", "data": PNG}
     assert openai_chat.encode_messages(kept) == [{"role": "user", "content": [part]}]
 
 
@@ -99,6 +100,17 @@ def test_native_places_in_results_are_used() -> None:
     assert (named["name"], named["format"]) == ("Report (final) v2", "pdf")
     [*_, message] = ollama.encode_messages(in_result(IMAGE))
     assert message["images"] == [PNG]
+
+
+def test_models_before_gemini_3_get_no_detail_of_an_image() -> None:
+    """Google's guide: a resolution for each part is for Gemini 3 and later; older models refuse it."""
+    seen = ContentBlock("image", "image/png", data=PNG, detail="low")
+    conversation = [TextMessage("user", [seen]), *in_result(seen)[1:]]
+    assert "mediaResolution" in json.dumps(gemini.encode_messages(conversation, "gemini-3-pro"))
+    assert "mediaResolution" in json.dumps(gemini.encode_messages(conversation))
+    for sent in (conversation, gemini.decode_messages(gemini.encode_messages(conversation))):
+        written = json.dumps(gemini.encode_messages(sent, "gemini-2.5-flash"))
+        assert "mediaResolution" not in written and written.count(PNG) == 2
 
 
 def test_bedrock_takes_audio_only_from_users() -> None:

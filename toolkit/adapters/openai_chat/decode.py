@@ -95,7 +95,7 @@ def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
 
 def _last_call(name: object, names: Mapping[str, str]) -> str:
     """The id of the last call of a tool: results in the form of 2023 have no id."""
-    return next((id for id, called in reversed(names.items()) if called == name), "")
+    return next((id for id in reversed(list(names)) if names[id] == name), "")
 
 
 def _decode_calls(message: JsonDict, number: int = 0) -> list[ToolCall]:
