@@ -91,8 +91,10 @@ def read_detail(part: JsonDict) -> Any:
     return detail if detail in _DETAILS else None
 
 
-def decode_part(part: JsonDict) -> ContentBlock | None:
+def decode_part(part: object) -> ContentBlock | None:
     """The block of a part; None for a native part."""
+    if not isinstance(part, dict):
+        return None
     kind = part.get("type")
     if kind == "text" and isinstance(part.get("text"), str):
         return ContentBlock("text", text=part["text"])

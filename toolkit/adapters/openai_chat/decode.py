@@ -21,7 +21,7 @@ from toolkit.adapters.openai_chat.encode import (
     encode_message,
     sent_name,
 )
-from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
+from toolkit.adapters.plain_json import JsonDict, plain_object, plain_objects, plain_text
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.strict.rules import OPENAI
@@ -70,7 +70,7 @@ def decode_choice(choice: object) -> ToolChoice:
 
 
 def decode_messages(messages: object) -> list[ChatMessage]:
-    return decode_with_call_names(plain_list(messages), _decode_message)
+    return decode_with_call_names(plain_objects(messages), _decode_message)
 
 
 def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
