@@ -102,9 +102,9 @@ NOTES: Final = """
 - `defer_loading`: the driver adds the provider's own search for tools, unless the options have one as a `NativeTool`.
 - Strict mode: Anthropic and Bedrock get a schema within their documented subset, as OpenAI does, and LangChain's models get
   OpenAI's. A schema outside of it is sent as it is, without the flag; `toolkit lint --target` says which and why. A request
-  to Anthropic has at most 20 strict tools with 24 optional properties and 16 unions. If its tools have more, properties
-  with a default are asked for instead of optional, and the first tools get strict mode. `choose_strict` of
-  `toolkit.adapters.strict` tells which do.
+  to Anthropic has at most 20 strict tools; these and its `output` together have at most 24 optional properties and 16
+  unions. If there are more, properties with a default are asked for instead of optional, and the first tools get strict
+  mode. `choose_strict` of `toolkit.adapters.strict` tells which do. An `output` that is too large by itself is refused.
 """
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from toolkit.adapters.gemini.content import (
@@ -112,7 +113,7 @@ def encode_messages(messages: Sequence[ChatMessage], model: str | None = None) -
     Media that the result of a tool cannot have follow in a content of the user.
 
     :param model: where this is sent: signatures of another model family are left out, calls without one get what the
-        service wants instead, and models before Gemini 3 get no media in results.
+        service wants instead, and models before Gemini 3 get no media in results and no resolution of single images.
     """
     contents: list[JsonDict] = []
     roles: list[str] = []
@@ -143,7 +144,14 @@ def _place_media(messages: Sequence[ChatMessage], model: str | None) -> list[Cha
     placed = move_media(
         messages, PROVIDER, by_users=takes, in_results=in_results, by_models=takes, leave_in_place=not older
     )
-    return list(placed)
+    return [_without_detail(message) for message in placed] if older else list(placed)
+
+
+def _without_detail(message: ChatMessage) -> ChatMessage:
+    """The message for a model that takes no resolution for single images."""
+    if not isinstance(message, TextMessage) or isinstance(message.content, str):
+        return message
+    return replace(message, content=[replace(block, detail=None) for block in message.content])
 
 
 def _encode_message(message: ChatMessage, kept: JsonDict, model: str | None) -> tuple[str, list[JsonDict]]:
