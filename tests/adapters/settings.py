@@ -87,7 +87,7 @@ has `finish_reason="error"`. `extra` goes into the request as it is, and wins.
 """
 NOTES: Final = """
 - `reasoning` is an effort or a number of tokens. Anthropic's effort comes with adaptive thinking, which older models do not
-  have: give those a number. A provider with fewer efforts takes the nearest. Without `max_tokens`, Anthropic's driver
+  have: give those a number. A provider with fewer efforts takes the nearest; Gemini before 3 gets a budget instead. Without `max_tokens`, Anthropic's driver
   asks for its default and the budget together.
 - Whether `QueryResult.reasoning` has a text is up to the provider. Some show a summary only if `extra` asks for it; it
   replaces the whole key, so it repeats the effort: `{"reasoning": {"effort": "high", "summary": "auto"}}` for Responses,

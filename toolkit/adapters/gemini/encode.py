@@ -139,7 +139,7 @@ def encode_messages(messages: Sequence[ChatMessage], model: str | None = None) -
 
 
 def _place_media(messages: Sequence[ChatMessage], model: str | None) -> list[ChatMessage]:
-    older = model is not None and _is_older(model)
+    older = model is not None and is_older(model)
     in_results = never if older else takes_in_results
     placed = move_media(
         messages, PROVIDER, by_users=takes, in_results=in_results, by_models=takes, leave_in_place=not older
@@ -212,7 +212,7 @@ def _wants_signatures(model: str) -> bool:
     return int(found[1]) >= 3 if found is not None else _LATEST.search(model) is not None
 
 
-def _is_older(model: str) -> bool:
+def is_older(model: str) -> bool:
     """Whether a model is known to be from before Gemini 3."""
     found = _FAMILY.search(model)
     return found is not None and int(found[1]) < 3
