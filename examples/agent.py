@@ -16,7 +16,6 @@ from toolkit import (
     QueryOptions,
     QueryResult,
     SecurityPolicy,
-    StreamResult,
     ToolCall,
     Toolkit,
     ToolkitContext,
@@ -38,9 +37,6 @@ class ScriptedModel:
 
     def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
         return QueryResult("", next(self.script), "tool_calls")
-
-    def stream_query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions) -> StreamResult:
-        raise NotImplementedError("this model does not stream")
 
 
 def script() -> Iterator[list[ToolCall]]:

@@ -64,8 +64,6 @@ SAMPLED = (
     "tests/guard/review/test_takeover.py::test_under_the_guard_it_fails",
     "tests/guard/trusted/test_commands.py::test_no_command_changes_what_runs_outside_its_sandbox",
     "tests/guard/trusted/test_commands.py::test_what_people_do_all_day_works",
-    "tests/packs/conformance/test_conformance.py::test_a_required_scenario_passes",
-    "tests/packs/conformance/test_conformance.py::test_what_is_listed_as_not_passed_does_not_pass",
 )
 """Tables of which `make test` runs all rows in the full tier and about every third of the others, and `make test-all` all."""
 SAMPLE_EVERY = 3

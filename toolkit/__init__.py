@@ -118,9 +118,11 @@ if TYPE_CHECKING:
     from toolkit.history import repair_history as repair_history
     from toolkit.history import validate_history as validate_history
     from toolkit.loop import AsyncDriver as AsyncDriver
+    from toolkit.loop import AsyncStreamingDriver as AsyncStreamingDriver
     from toolkit.loop import Conversation as Conversation
     from toolkit.loop import Driver as Driver
     from toolkit.loop import RunLimits as RunLimits
+    from toolkit.loop import StreamingDriver as StreamingDriver
     from toolkit.loop import run as run
     from toolkit.loop import run_async as run_async
     from toolkit.loop import stream_run as stream_run
@@ -186,7 +188,8 @@ else:
             "toolkit.guard": "CommandLimits Decision Network Permission Permissions Preview SandboxFS SandboxPath Verdict",
             "toolkit.handlers": "Handler HandlerParts Pack PackSource",
             "toolkit.history": "fit_history repair_history validate_history",
-            "toolkit.loop": "AsyncDriver Conversation Driver RunLimits run run_async stream_run stream_run_async",
+            "toolkit.loop": """AsyncDriver AsyncStreamingDriver Conversation Driver RunLimits StreamingDriver run run_async
+                stream_run stream_run_async""",
             "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter
                 SUBAGENT_RUNNER SubagentRequest SubagentResult SubagentRunner TODO_STORE Todo TodoStore""",
             "toolkit.wire": """AssistantToolCallMessage AsyncStreamResult ChatMessage ContentBlock ContentOutput

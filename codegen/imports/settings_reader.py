@@ -229,8 +229,11 @@ class _ImportTable:
 
     def oauth(self) -> OAuthSettings | None:
         value = self._table.get("oauth", False)
-        if isinstance(value, bool):
-            return OAuthSettings() if value else None
+        if value is False:
+            return None
+        self._check_https(self._table.get("url"), "'oauth'", "url")
+        if value is True:
+            return OAuthSettings()
         if not isinstance(value, dict):
             self.add("'oauth' must be true or a table", "oauth")
             return None
@@ -255,6 +258,13 @@ class _ImportTable:
             self.add("'client_secret' needs 'client_id' and 'issuer': it is sent to that issuer only", "oauth")
         if read.issuer and (mistake := url_mistake(read.issuer)):
             self.add(f"'issuer' is a text {mistake}", "oauth", "issuer")
+        self._check_https(read.issuer, "'issuer'", "oauth", "issuer")
+
+    def _check_https(self, url: object, what: str, *keys: str) -> None:
+        from toolkit.packs.mcp.server import NEEDS_HTTPS, is_readable_on_the_way
+
+        if isinstance(url, str) and not url_mistake(url) and is_readable_on_the_way(url):
+            self.add(f"{what} {NEEDS_HTTPS}", *keys)
 
     def _check_placeholders(self, text: str, what: str, *keys: str) -> None:
         if not all(_VARIABLE.fullmatch(word) for word in placeholders(text)):

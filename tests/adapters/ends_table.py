@@ -37,7 +37,8 @@ _NOTES: Final = f"""
 - A stream that was cut, or in which a value has the wrong JSON type, is `error`; what came is kept, and `metadata[...]["error"]`
   says which value it was. A call that was cut before the first byte of its arguments is refused when it is run, also at the
   token limit.
-- Half characters (lone surrogates) are joined if both halves come, else replaced by U+FFFD, in answers and in what drivers send.
+- Half characters (lone surrogates) are joined if both halves come, in answers and in what drivers send. A first half at the end
+  of a text is dropped, any other becomes U+FFFD.
 
 ## Reasoning, token counts, events
 

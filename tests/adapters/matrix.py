@@ -243,6 +243,7 @@ NOTES: Final = """
   the user, after all results of the turn. "as text": a file that is text is sent as text. "a note": the model gets a line
   that says what was left out. Whether a model can use what it gets depends on the model.
 - Media in a message of the model follow in a message of the user, too; Gemini, Ollama and LangChain take them in place.
+  What a model made itself (an image of Gemini) is in the metadata of its answer and goes back to that provider only.
 - Gemini takes media in results from version 3 on, and only images, PDF and plain text; for `encode_messages(messages, model)`
   with an older model, and for other media, they follow in the next message.
 - `ContentBlock.filename` is sent where the provider has a place for it. OpenAI demands a name, so files without one are called

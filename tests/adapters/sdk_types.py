@@ -95,10 +95,11 @@ def _tell(error: ValidationError) -> Refusals:
 _LONGEST_ID: Final = {"openai_chat": ("tool_call_id", "id", 40), "openai_responses": ("call_id", "call_id", 64)}
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _DATA_URL: Final = re.compile(r"data:[^,]*;base64,(.*)", re.DOTALL)
+_PDF: Final = "data:application/pdf;base64,"
 
 
 def _documented(provider: str, value: Any) -> Iterator[str]:
-    """Limits of ids, names that files must have, and base64 that can be read."""
+    """Limits of ids, names and types of files, and base64 that can be read."""
     if isinstance(value, list):
         for item in value:
             yield from _documented(provider, item)
@@ -113,6 +114,8 @@ def _documented(provider: str, value: Any) -> Iterator[str]:
         yield f"the id {id} has more than {longest} characters"
     if isinstance(value.get("file_data"), str) and not value.get("filename"):
         yield "a file has no name"
+    if provider == "openai_chat" and not str(value.get("file_data", _PDF)).startswith(_PDF):
+        yield f"a file that is no PDF: {value['file_data'][:40]}"
     for key, item in value.items():
         found = _DATA_URL.fullmatch(item) if isinstance(item, str) else None
         data = found[1] if found else item if key == "data" and value.get("type") == "base64" else None

@@ -87,8 +87,12 @@ has `finish_reason="error"`. `extra` goes into the request as it is, and wins.
 """
 NOTES: Final = """
 - `reasoning` is an effort or a number of tokens. Anthropic's effort comes with adaptive thinking, which older models do not
-  have: give those a number. A provider with fewer efforts takes the nearest. Without `max_tokens`, Anthropic's driver
+  have: give those a number. A provider with fewer efforts takes the nearest; Gemini before 3 gets a budget instead. Without `max_tokens`, Anthropic's driver
   asks for its default and the budget together.
+- Whether `QueryResult.reasoning` has a text is up to the provider. Some show a summary only if `extra` asks for it; it
+  replaces the whole key, so it repeats the effort: `{"reasoning": {"effort": "high", "summary": "auto"}}` for Responses,
+  `{"thinking_config": {"thinking_level": "HIGH", "include_thoughts": True}}` for Gemini,
+  `{"thinking": {"type": "adaptive", "display": "summarized"}}` for Anthropic, whose effort is another key.
 - `cache_after`: at most three breakpoints, of which OpenAI's need a model of late 2026. OpenAI and Gemini also cache by
   themselves. With `cache_after=["system"]`, the system text goes to Responses as a message: its `instructions` take no
   breakpoint.
@@ -98,9 +102,9 @@ NOTES: Final = """
 - `defer_loading`: the driver adds the provider's own search for tools, unless the options have one as a `NativeTool`.
 - Strict mode: Anthropic and Bedrock get a schema within their documented subset, as OpenAI does, and LangChain's models get
   OpenAI's. A schema outside of it is sent as it is, without the flag; `toolkit lint --target` says which and why. A request
-  to Anthropic has at most 20 strict tools with 24 optional properties and 16 unions. If its tools have more, properties
-  with a default are asked for instead of optional, and the first tools get strict mode. `choose_strict` of
-  `toolkit.adapters.strict` tells which do.
+  to Anthropic has at most 20 strict tools; these and its `output` together have at most 24 optional properties and 16
+  unions. If there are more, properties with a default are asked for instead of optional, and the first tools get strict
+  mode. `choose_strict` of `toolkit.adapters.strict` tells which do. An `output` that is too large by itself is refused.
 """
 
 

@@ -218,7 +218,7 @@ def test_text_and_events_are_read_from_one_request() -> None:
 def test_a_stream_that_is_closed_before_it_is_read_sends_nothing() -> None:
     with serve(Answer(events=EVENTS)) as server, openai.OpenAI(api_key="k", base_url=f"{server.url}/v1") as client:
         answer = OpenAIChatDriver(client, model="m").stream_query("hello")
-        answer.stream.close()  # type: ignore[attr-defined]
+        answer.stream.close()
         assert answer.result.finish_reason == "error"
     assert server.requests == []
 

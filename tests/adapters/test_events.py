@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,15 @@ def test_at_the_token_limit_no_call_is_complete() -> None:
         "openai_chat", [{"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "length"}]}]
     )
     assert events == [CallStarted("c1", "add"), ArgumentsCame("c1", '{"a"')]
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_an_event_that_comes_twice_completes_no_call_twice(adapter: str, corpus: Path) -> None:
+    streams = [one for one in recorded_streams(corpus, adapter).values() if read_events(adapter, one)[1].tool_calls]
+    stream = min(streams, key=len)
+    for at, again in enumerate(stream):
+        for place in range(at + 1, len(stream) + 1):
+            events, result = read_events(adapter, [*stream[:place], again, *stream[place:]])
+            completed = Counter(event.call.id for event in events if isinstance(event, CallCompleted))
+            if result.finish_reason == "tool_calls":
+                assert completed == Counter(call.id for call in result.tool_calls), (at, place)

@@ -1,4 +1,6 @@
-"""Streams in which one value has the wrong JSON type: no exception, and nothing is lost without an error."""
+"""Streams, answers and histories in which a value has the wrong JSON type: no exception, and nothing is lost without an
+error.
+"""
 
 from __future__ import annotations
 
@@ -132,3 +134,20 @@ def test_a_wrong_type_in_an_answer_never_raises(adapter: str, corpus: Path, ever
     for one in answers:
         for _, mutated, _, _ in mutations(one.response, f"{adapter} {one.id}", count):
             check_types(decode(mutated), adapter)
+
+
+HISTORIES: Final[tuple[Any, ...]] = (
+    None, 7, "x", [], {}, {"role": 7}, {"role": "user", "content": 7}, {"role": "user", "content": [7, None, "x", {}]},
+    {"role": "assistant", "tool_calls": [7, {}, {"function": 7}], "function_call": 7},
+    {"role": "assistant", "content": [7, None]}, {"role": "tool", "tool_call_id": 7, "content": [None]}, {"role": "user", "content": [{"type": "text", "text": 7}]},
+    {"role": "user", "content": [{"toolResult": {"content": 7}}, {"type": "tool_result", "content": 7}]},
+    {"role": "model", "parts": [7, {"functionCall": 7}]}, {"type": "function_call_output", "output": 7},
+    {"type": "ai", "data": {"content": 7, "tool_calls": 7}},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("message", HISTORIES, ids=repr)
+def test_a_wrong_type_in_a_history_never_raises(adapter: str, message: Any) -> None:
+    module = import_module(f"toolkit.adapters.{adapter}")
+    json.dumps(module.encode_messages(module.decode_messages([message])))

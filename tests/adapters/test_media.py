@@ -35,6 +35,33 @@ def test_chat_takes_only_text_in_results() -> None:
     assert file["file"] == {"filename": "Report (final), v2.pdf", "file_data": f"data:application/pdf;base64,{PDF}"}
 
 
+def test_chat_takes_no_files_but_pdf() -> None:
+    """OpenAI's guide to file inputs: chat completions take PDF only, by data or by id; any other file is an error 400."""
+    files = [
+        BLOCKS["spreadsheet"],
+        ContentBlock("image", file_id="file-1", provider="openai_chat"),
+        ContentBlock("document", "text/csv", file_id="file-2", provider="openai_chat"),
+    ]
+    [sent] = openai_chat.encode_messages([TextMessage("user", files)])
+    assert [part["text"] for part in sent["content"]] == [
+        "[a.xls, application/vnd.ms-excel, 12 bytes: omitted, this model does not accept it]",
+        "[image at file-1: omitted, this model does not accept it]",
+        "[text/csv at file-2: omitted, this model does not accept it]",
+    ]
+    unknown = ContentBlock("document", file_id="file-3", provider="openai_responses")
+    [sent] = openai_chat.encode_messages([TextMessage("user", [unknown])])
+    assert sent["content"] == [{"type": "file", "file": {"file_id": "file-3"}}]
+
+
+def test_a_data_url_may_have_parameters() -> None:
+    """They are in the standard of such URLs; a block that kept the whole URL could not be sent to anybody else."""
+    part = {"type": "image_url", "image_url": {"url": f"data:image/png;name=a.png;charset=utf-8;base64,{PNG}"}}
+    kept = openai_chat.decode_messages([{"role": "user", "content": [part]}])
+    [message] = anthropic.encode_messages(kept)
+    assert message["content"][0]["source"] == {"type": "base64", "media_type": "image/png", "data": PNG}
+    assert openai_chat.encode_messages(kept) == [{"role": "user", "content": [part]}]
+
+
 def test_nothing_comes_between_the_results_of_a_turn() -> None:
     sent = openai_chat.encode_messages(MESSAGES["results of parallel calls, with media"])
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "tool", "user", "user"]
@@ -73,6 +100,17 @@ def test_native_places_in_results_are_used() -> None:
     assert (named["name"], named["format"]) == ("Report (final) v2", "pdf")
     [*_, message] = ollama.encode_messages(in_result(IMAGE))
     assert message["images"] == [PNG]
+
+
+def test_models_before_gemini_3_get_no_detail_of_an_image() -> None:
+    """Google's guide: a resolution for each part is for Gemini 3 and later; older models refuse it."""
+    seen = ContentBlock("image", "image/png", data=PNG, detail="low")
+    conversation = [TextMessage("user", [seen]), *in_result(seen)[1:]]
+    assert "mediaResolution" in json.dumps(gemini.encode_messages(conversation, "gemini-3-pro"))
+    assert "mediaResolution" in json.dumps(gemini.encode_messages(conversation))
+    for sent in (conversation, gemini.decode_messages(gemini.encode_messages(conversation))):
+        written = json.dumps(gemini.encode_messages(sent, "gemini-2.5-flash"))
+        assert "mediaResolution" not in written and written.count(PNG) == 2
 
 
 def test_bedrock_takes_audio_only_from_users() -> None:

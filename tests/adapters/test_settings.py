@@ -9,6 +9,7 @@ from typing import Any, Literal
 import anthropic as sdk
 import openai
 import pytest
+from google.genai.types import ThinkingConfig
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, ValidationError
 
 from tests.adapters.clients import PROVIDERS, Provider
@@ -28,6 +29,7 @@ from toolkit import (
 )
 from toolkit.adapters import anthropic, cohere, gemini, openai_chat, openai_responses
 from toolkit.adapters.gemini import GeminiDriver
+from toolkit.adapters.gemini.driver import build_request
 from toolkit.errors import OutputError
 from toolkit.wire import NativeChoice, OutputSchema
 
@@ -102,6 +104,16 @@ def test_the_nearest_effort(effort: Any, said: dict[str, str]) -> None:
         "ollama": sent("ollama", options)["think"],
         "openai_chat": sent("openai_chat", options)["reasoning_effort"],
     } == said
+
+
+@pytest.mark.parametrize(
+    ("effort", "budget"),
+    [("none", 0), ("minimal", 1024), ("low", 1024), ("medium", 8192), ("high", 24_576), ("max", 24_576), (500, 500)],
+)
+def test_gemini_before_3_takes_budgets_only(effort: Any, budget: int) -> None:
+    request = build_request("models/gemini-2.5-flash", "hi", QueryOptions(reasoning=effort))
+    assert request["config"]["thinking_config"] == {"thinking_budget": budget}
+    ThinkingConfig.model_validate(request["config"]["thinking_config"])
 
 
 def test_a_budget_leaves_room_for_the_answer() -> None:

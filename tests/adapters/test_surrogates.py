@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
 from tests.adapters.loopback import Answer, serve
-from tests.adapters.streams import ADAPTERS, Stream, accumulator
+from tests.adapters.streams import ADAPTERS, Stream, accumulator, recorded_streams
 from toolkit import QueryOptions, QueryResult, TextMessage
 from toolkit.adapters.openai_chat import OpenAIChatDriver
+from toolkit.wire import CallCompleted, CallStarted
 
 FIRST, SECOND, LONE = "\ud83d", "\ude00", "\ude00"
 SMILE = "\U0001f600"
@@ -81,6 +83,31 @@ def test_halves_of_a_character_in_a_stream(adapter: str, texts: Texts, expected:
     streamed, result = read_texts(adapter, [PIECES[adapter](text) for text in texts])
     assert (streamed, result.content) == (expected, expected)
     check_it_can_be_sent(adapter, result)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("text", [FIRST, LONE, f"f{LONE}"])
+@pytest.mark.parametrize("key", ["id", "name"])
+def test_halves_of_a_character_in_the_id_or_name_of_a_streamed_call(
+    adapter: str, text: str, key: str, corpus: Path
+) -> None:
+    for stream in recorded_streams(corpus, adapter).values():
+        _, untouched = read_texts(adapter, stream)
+        if untouched.finish_reason != "tool_calls":
+            continue
+        was = json.dumps(getattr(untouched.tool_calls[0], key))
+        answer = accumulator(adapter)
+        events = [
+            event
+            for raw in stream
+            for event in answer.feed_events(json.loads(json.dumps(raw).replace(was, json.dumps(text))))
+        ]
+        result = answer.result()
+        check_it_can_be_sent(adapter, result)
+        assert len(result.tool_calls) == len(untouched.tool_calls)
+        calls = {(call.id, call.name) for call in result.tool_calls}
+        assert {(event.call.id, event.call.name) for event in events if isinstance(event, CallCompleted)} == calls
+        assert {event.id for event in events if isinstance(event, CallStarted)} == {id for id, _ in calls}
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": "\\ud83d"}'}}

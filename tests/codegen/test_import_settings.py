@@ -144,6 +144,8 @@ AT = "@ pyproject.toml:/tool/toolkit/imports"
         ("[imports.a]\nfunctions = []", f"'functions' must not be empty or contain an empty string {AT}/a/functions"),
         ('[imports.a]\nmodels = ["Query"]', f"'Query' in 'models' is not written 'acme.shapes:Query' or 'acme.shapes:Query -> acme.shapes:Answer' {AT}/a/models"),
         ('[imports.a]\ncommand = ["x"]\noauth = true', f"'oauth' has no effect with 'command' {AT}/a/oauth"),
+        ('[imports.a]\nurl = "http://x.org"\noauth = true', f"'oauth' needs an https url: over http the token could be read on the way {AT}/a/url"),
+        ('[imports.a]\nurl = "https://x.org"\noauth = {issuer = "http://y.org"}', f"'issuer' needs an https url: over http the token could be read on the way {AT}/a/oauth/issuer"),
         ('[imports.a]\nurl = "https://x.org"\noauth = "yes"', f"'oauth' must be true or a table {AT}/a/oauth"),
         ('[imports.a]\nurl = "https://x.org"\noauth = {scopes = "x"}', f"unknown key 'scopes'. Did you mean 'scope'? {AT}/a/oauth/scopes"),
         ('[imports.a]\nurl = "https://x.org"\noauth = {scope = 1}', f"'scope' of 'oauth' must be a non-empty string {AT}/a/oauth/scope"),

@@ -18,6 +18,7 @@ from tests.projects import REPOSITORY, Project, run
 
 README = (REPOSITORY / "README.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+ABOUT_THE_LOOP = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/loop.md").read_text(), re.DOTALL)
 ABOUT_SERVERS = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/mcp.md").read_text(), re.DOTALL)
 
 
@@ -43,11 +44,22 @@ def test_readme_programs_run(program: str, monkeypatch: pytest.MonkeyPatch) -> N
     exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
 
 
-def test_the_programs_of_the_page_about_the_loop_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(REPOSITORY)
-    programs = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/loop.md").read_text(), re.DOTALL)
-    assert len(programs) == 8
-    exec(compile("\n".join(programs), "docs/loop.md", "exec"), {"__name__": "loop"})
+def test_the_programs_of_the_page_about_the_loop_run_one_after_the_other_in_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(ABOUT_THE_LOOP) == 10
+    exec(compile("\n".join(ABOUT_THE_LOOP), "docs/loop.md", "exec"), {"__name__": "loop"})
+
+
+@pytest.mark.slow
+def test_the_programs_of_the_pages_are_clean_under_mypy(tmp_path: Path) -> None:
+    pages = [*(program for program in PROGRAMS + ABOUT_SERVERS if "acme" not in program), "\n".join(ABOUT_THE_LOOP)]
+    files = [tmp_path / f"program_{number}.py" for number in range(len(pages))]
+    for file, program in zip(files, pages, strict=True):
+        file.write_text(program)
+    checked = run([str(Path(sys.executable).parent / "mypy"), "--strict", *map(str, files)], tmp_path)
+    assert f"no issues found in {len(files)} source files" in checked.stdout
 
 
 @pytest.mark.slow

@@ -49,6 +49,16 @@ class Loop:
         finally:
             self._loop.run_until_complete(events.aclose())
 
+    def stream_at_once(self, prompt: Any, **options: Any) -> list[Any]:
+        """All events of a run, read by one task."""
+        if self._loop is None:
+            return list(self.stream(prompt, **options))
+
+        async def read() -> list[Any]:
+            return [event async for event in stream_run_async(self.driver, self.toolkit, prompt, **options)]
+
+        return self._loop.run_until_complete(read())
+
     def view(self, **options: Any) -> Loop:
         made = Loop(self.toolkit.with_options(**options), self._loop)
         made.driver = self.driver

@@ -215,6 +215,44 @@ def test_without_what_the_provider_waits_for_the_run_ends(loop: Loop, hooks: dic
     assert loop.driver.requests[0][0][1:] == [NEEDS_ACTION.message(), *APPROVED]
 
 
+WAITING_ITEM = {"type": "mcp_approval_request", "id": "r1"}
+CALLS_AND_ACTION = QueryResult("", [add("1", 1, 2)], "tool_calls", metadata={"openai_responses": {"needs_action": [WAITING_ITEM], "layout": [{"call": 0}, {"native": WAITING_ITEM}]}})  # fmt: skip
+
+
+def test_what_a_provider_waits_for_next_to_calls_follows_their_results(loop: Loop) -> None:
+    asked: list[QueryResult] = []
+
+    def approve(result: QueryResult) -> list[ChatMessage]:
+        asked.append(result)
+        return APPROVED
+
+    loop.script(CALLS_AND_ACTION, says("ok"))
+    assert loop.run("Go.", on_action=approve).answer == "ok"
+    assert asked == [CALLS_AND_ACTION]
+    result = ToolResultMessage(ToolResult("1", "add", "data", {"sum": 3}))
+    assert loop.driver.requests[1][0][1:] == [CALLS_AND_ACTION.message(), result, *APPROVED]
+
+
+def test_a_run_that_goes_on_asks_for_what_the_provider_still_waits_for(loop: Loop) -> None:
+    saved: list[str] = []
+    loop.script(CALLS_AND_ACTION)
+    with pytest.raises(ActionNeeded) as failure:
+        loop.run("Go.", save=lambda conversation: saved.append(json.dumps(conversation.to_json())))
+    assert values(failure.value.conversation) == [{"sum": 3}]
+    assert len(saved) == 2, "the answer, and the result of its call"
+
+    for text in saved:
+        before = Conversation.from_json(json.loads(text))
+        with pytest.raises(ActionNeeded, match="give on_action"):
+            loop.run(before)
+        loop.script(says("ok"))
+        whole = loop.run(before, on_action=lambda result: APPROVED)
+        assert (whole.answer, values(whole)) == ("ok", [{"sum": 3}])
+        assert loop.driver.requests[0][0][-1:] == APPROVED
+    loop.script(says("ok"))
+    assert loop.run(failure.value.conversation.add(*APPROVED)).answer == "ok", "it has been told"
+
+
 # -- approvals and hooks -------------------------------------------------------------------------------------------------
 
 

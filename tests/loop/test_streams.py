@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import openai
@@ -10,16 +15,19 @@ import pytest
 
 from tests.adapters.loopback import Answer, serve
 from tests.loop.conftest import Loop
-from tests.loop.scripted import AsyncScriptedDriver, ScriptedDriver, add, calls, done, says
+from tests.loop.scripted import AsyncScriptedDriver, ScriptedDriver, add, calls, done, says, values
 from toolkit import (
     AnswerRefused,
+    AsyncStreamResult,
     CancelSignal,
+    Conversation,
     QueryResult,
     RunCancelled,
     RunLimitReached,
     RunLimits,
     SecurityPolicy,
     SetupError,
+    StreamResult,
     ToolkitContext,
     ToolResult,
     create_agent_toolkit,
@@ -27,7 +35,7 @@ from toolkit import (
 )
 from toolkit.adapters.openai_chat import OpenAIChatDriver
 from toolkit.loop import CallAnswered, RunEnded
-from toolkit.wire import AnswerEnded, CallCompleted, CallStarted, TextCame
+from toolkit.wire import AnswerEnded, AnswerEvent, CallCompleted, CallStarted, TextCame
 
 
 def test_every_event_comes_in_its_order(loop: Loop) -> None:
@@ -70,6 +78,16 @@ def test_closing_the_events_closes_the_stream(loop: Loop) -> None:
     assert (loop.driver.closed, len(loop.driver.answers)) == (1, 1)
 
 
+def test_results_are_saved_before_they_are_told(loop: Loop) -> None:
+    """So that calls which have run do not run again if the reader leaves there."""
+    saved: list[Conversation] = []
+    loop.script(calls(add("1", 1, 2)), says("late"))
+    events: Any = loop.stream("Add.", save=saved.append)
+    assert next(event for event in events if isinstance(event, CallAnswered))
+    events.close()
+    assert values(saved[-1]) == [{"sum": 3}]
+
+
 def test_a_signal_ends_a_stream(loop: Loop) -> None:
     signal = CancelSignal()
     loop.script(says("hello"))
@@ -79,6 +97,92 @@ def test_a_signal_ends_a_stream(loop: Loop) -> None:
     with pytest.raises(RunCancelled, match="the user pressed stop"):
         next(events)
     assert loop.driver.closed == 1
+
+
+class Silence:
+    """A driver of either flavour whose stream says one letter, and then nothing until it is released."""
+
+    def __init__(self, before: Callable[[], None]) -> None:
+        self.before = before
+        self.released = threading.Event()
+        self.closed = threading.Event()
+
+    def driver(self, is_async: bool) -> Any:
+        return SimpleNamespace(stream_query=self.stream_async if is_async else self.stream)
+
+    def stream(self, prompt: object, options: object) -> StreamResult:
+        def read() -> Iterator[AnswerEvent]:
+            try:
+                yield TextCame("h")
+                self.before()
+                self.released.wait(60)
+                yield TextCame("i")
+            finally:
+                self.closed.set()
+
+        return StreamResult(read(), lambda: says("hi"))
+
+    async def stream_async(self, prompt: object, options: object) -> AsyncStreamResult:
+        async def read() -> AsyncIterator[AnswerEvent]:
+            try:
+                yield TextCame("h")
+                self.before()
+                await asyncio.Event().wait()
+            finally:
+                self.closed.set()
+
+        return AsyncStreamResult(read(), lambda: says("hi"))
+
+
+def test_a_signal_ends_a_silent_stream(loop: Loop) -> None:
+    signal = CancelSignal()
+    silence = Silence(before=lambda: signal.cancel("the user pressed stop"))
+    loop.driver = silence.driver(loop.is_async)
+    events = loop.stream("hi", signal=signal)
+    assert next(events) == TextCame("h")
+    with pytest.raises(RunCancelled, match="the user pressed stop"):
+        next(events)
+    silence.released.set()
+    assert silence.closed.wait(60), "at the latest when the next event comes"
+
+
+def test_seconds_end_a_silent_stream(loop: Loop) -> None:
+    silence = Silence(before=lambda: None)
+    loop.driver = silence.driver(loop.is_async)
+    with pytest.raises(RunLimitReached, match=r"limit of 0\.1 seconds") as failure:
+        list(loop.stream("hi", limits=RunLimits(seconds=0.1)))
+    assert failure.value.limit == "seconds"
+    silence.released.set()
+    assert silence.closed.wait(60)
+
+
+def test_a_stream_with_limits_has_the_same_events_in_one_context(loop: Loop) -> None:
+    """A driver may set a context variable when it starts, and reset it when it ends."""
+    variable: ContextVar[str] = ContextVar("variable", default="outside")
+    seen: list[str] = []
+
+    def read() -> Iterator[AnswerEvent]:
+        token = variable.set("inside")
+        for letter in "hi":
+            yield TextCame(letter)
+            seen.append(variable.get())
+        variable.reset(token)
+
+    async def read_async() -> AsyncIterator[AnswerEvent]:
+        for event in read():
+            yield event
+
+    async def stream_async(prompt: object, options: object) -> AsyncStreamResult:
+        return AsyncStreamResult(read_async(), lambda: says("hi"))
+
+    def stream(prompt: object, options: object) -> StreamResult:
+        return StreamResult(read(), lambda: says("hi"))
+
+    loop.driver = SimpleNamespace(stream_query=stream_async if loop.is_async else stream)
+    events = loop.stream_at_once("hi", limits=RunLimits(seconds=600), signal=CancelSignal())
+    assert events[:3] == [TextCame("h"), TextCame("i"), AnswerEnded(says("hi"))]
+    assert isinstance(events[3], RunEnded)
+    assert seen == ["inside", "inside"]
 
 
 def test_limits_hold(loop: Loop) -> None:

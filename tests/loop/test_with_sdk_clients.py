@@ -21,12 +21,21 @@ from tests.adapters.loopback import Answer, serve
 from tests.adapters.ollama import test_example as ollama
 from tests.adapters.openai_chat import test_example as openai_chat
 from tests.adapters.openai_responses import test_example as openai_responses
-from toolkit import Conversation, Driver, SecurityPolicy, ToolkitContext, create_agent_toolkit, run
+from toolkit import (
+    ChatMessage,
+    Conversation,
+    Driver,
+    QueryResult,
+    SecurityPolicy,
+    ToolkitContext,
+    create_agent_toolkit,
+    run,
+)
 from toolkit.adapters.anthropic import AnthropicDriver
 from toolkit.adapters.gemini import GeminiDriver
 from toolkit.adapters.ollama import OllamaDriver
 from toolkit.adapters.openai_chat import OpenAIChatDriver
-from toolkit.adapters.openai_responses import OpenAIResponsesDriver
+from toolkit.adapters.openai_responses import OpenAIResponsesDriver, decode_messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,7 @@ PROVIDERS = {
 
 
 def converse(
-    provider: Provider, workspace: Path, prompt: str | Conversation, *answers: Answer
+    provider: Provider, workspace: Path, prompt: str | Conversation, *answers: Answer, **hooks: Any
 ) -> tuple[Conversation, list[str], list[Any]]:
     """The conversation, its JSON after each step, and the requests."""
     saved: list[str] = []
@@ -87,7 +96,7 @@ def converse(
         create_agent_toolkit(ToolkitContext(workspace, policy)) as toolkit,
     ):
         driver = provider.open(server.url, stack)
-        made = run(driver, toolkit, prompt, save=lambda one: saved.append(json.dumps(one.to_json())))
+        made = run(driver, toolkit, prompt, save=lambda one: saved.append(json.dumps(one.to_json())), **hooks)
     return made, saved, [request.body for request in server.requests]
 
 
@@ -106,6 +115,34 @@ def test_a_run_that_goes_on_from_its_json_sends_the_same(tmp_path: Path, name: s
         again, _, sent = converse(provider, tmp_path, before, *answers)
         assert again.messages == whole.messages
         assert sent == requests[at // 2 + 1 :]
+
+
+def test_an_approval_that_responses_waits_for_is_sent_after_the_results_of_the_turn(tmp_path: Path) -> None:
+    (tmp_path / "version.txt").write_text("1.4.2\n")
+    request = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_1",
+        "name": "search",
+        "arguments": "{}",
+        "server_label": "docs",
+    }
+    turn = openai_responses.says(openai_responses.reads("call_0", '{"path": "version.txt"}'), request)
+
+    def approve(result: QueryResult) -> list[ChatMessage]:
+        waiting: Any = result.metadata["openai_responses"]
+        return decode_messages(
+            [
+                {"type": "mcp_approval_response", "approval_request_id": item["id"], "approve": True}
+                for item in waiting["needs_action"]
+            ]
+        )
+
+    provider = PROVIDERS["openai_responses"]
+    conversation, _, requests = converse(provider, tmp_path, "Go.", turn, provider.end, on_action=approve)
+    assert conversation.answer == "It is 1.4.2."
+    assert [item.get("type", "message") for item in requests[1]["input"]] == [
+        *("message", "function_call", "mcp_approval_request", "function_call_output", "mcp_approval_response"),
+    ]
 
 
 IDS = {

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.packs.conftest import SERVERS, Doors, servers_in
 from tests.runtime.conftest import Door
 from toolkit import CancelSignal, JsonObject, Pack, ToolCall
 from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
-from toolkit.packs import McpServer, McpTool, mcp_pack
+from toolkit.packs import McpCallbacks, McpServer, McpTool, mcp_pack
 
 
 def odd(
@@ -66,6 +67,12 @@ def beside(work: Callable[[], object]) -> tuple[threading.Thread, list[BaseExcep
     return thread, raised
 
 
+def kill_servers(workspace: Path) -> None:
+    for pid in servers_in(workspace):
+        with suppress(ProcessLookupError):  # the end of one may be the end of the others
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_a_cancelled_call_is_cancelled_at_the_server_too(make_door: Doors, workspace: Path) -> None:
     signal = CancelSignal()
     door = make_door(odd("obeys"))
@@ -95,16 +102,36 @@ def test_the_timeout_of_the_pack_ends_a_call_that_is_never_answered(make_door: D
     wait_for((workspace / "heard.cancelled").exists, "the server never heard of it")
 
 
-def test_a_server_that_reads_nothing_does_not_hold_its_callers(make_sync: Doors, workspace: Path) -> None:
-    door = make_sync(odd("deaf", timeout=1, startup_timeout=60))
-    with pytest.raises(ToolTimeout):
-        door.tool("odd", text="x" * 1_000_000)
-    with pytest.raises(ToolTimeout, match="does not read"):
-        door.tool("odd", text="x" * 1_000_000)
+@pytest.mark.parametrize("callbacks", [None, McpCallbacks(elicit=lambda request: None)], ids=["nobody", "somebody"])
+def test_a_server_that_reads_nothing_does_not_hold_its_callers(
+    make_sync: Doors, workspace: Path, callbacks: McpCallbacks | None
+) -> None:
+    door = make_sync(odd("deaf", timeout=1, startup_timeout=60), mcp=callbacks)
+    with pytest.raises(ToolTimeout, match="the MCP server 'odd' did not answer in time"):
+        door.tool("odd")  # the last one that it reads
     first = servers_in(workspace)
-    with pytest.raises(ToolTimeout):
-        door.tool("odd")
-    assert servers_in(workspace) != first  # a new one was given a try
+    with pytest.raises(ToolTimeout, match="the MCP server 'odd' does not read its input"):
+        door.tool("odd", text="x" * 1_000_000)
+    with pytest.raises(ToolTimeout, match="did not answer in time"):
+        door.tool("odd")  # a new one was given a try
+    assert first and not set(first) & set(servers_in(workspace))
+
+
+def test_it_is_ended_also_if_the_deadlines_of_the_calls_come_first(make_sync: Doors, workspace: Path) -> None:
+    door, signal = make_sync(odd("deaf")), CancelSignal()
+    thread, _ = beside(lambda: door.with_options(signal=signal).tool("odd"))
+    wait_for((workspace / "asked").exists, "the call never began")
+    signal.cancel()
+    thread.join()
+    first = servers_in(workspace)
+
+    def is_ended() -> bool:
+        with pytest.raises(ToolTimeout):
+            door.with_options(deadline=0.5).tool("odd", text="x" * 1_000_000)
+        return not set(first) & set(servers_in(workspace))
+
+    assert first
+    wait_for(is_ended, "it was not ended")
 
 
 def test_a_server_that_dies_in_a_call_fails_it_once_and_is_started_again(make_door: Doors, workspace: Path) -> None:
@@ -125,8 +152,7 @@ def test_a_server_killed_from_outside_fails_all_calls_under_way(make_sync: Doors
     calls = [beside(partial(told, door, f"wait {name}")) for name in ("x", "y")]
     for name in ("x", "y"):
         wait_for((workspace / f"{name}.began").exists, "the call never began")
-    for pid in servers_in(workspace):
-        os.kill(pid, signal.SIGKILL)
+    kill_servers(workspace)
     for thread, raised in calls:
         thread.join()
         assert isinstance(raised[0], ToolFailed) and raised[0].reason == "SERVER_DIED"
@@ -137,8 +163,7 @@ def test_a_server_killed_from_outside_fails_all_calls_under_way(make_sync: Doors
 def test_one_that_died_between_calls_is_started_again_without_a_word(make_sync: Doors, workspace: Path) -> None:
     door = make_sync(odd("obeys"))
     assert told(door, "count") == "1"
-    for pid in servers_in(workspace):
-        os.kill(pid, signal.SIGKILL)
+    kill_servers(workspace)
     wait_for(lambda: not servers_in(workspace), "it did not die")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:  # the end of its output has to be read first

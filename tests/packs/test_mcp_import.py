@@ -119,7 +119,7 @@ def test_a_list_that_cannot_be_had_is_told(habit: str, words: str) -> None:
         (ImportSettings("gone", command=("pyhton3",)), "or set sandbox = false. Did you mean 'python3'?"),
         (
             ImportSettings("gone", command=("python", "-c", "import time; time.sleep(60)"), timeout=1),
-            "the MCP server 'gone' was not ready within 1 s; raise its 'timeout' if it needs longer; it ran in the"
+            "the MCP server 'gone' was not ready within 1 s; raise its 'startup_timeout' if it needs longer; it ran in the"
             " project's folder, in the sandbox: read-only,"
             " without the network; a program that is downloaded on start (npx, uvx) needs network = true",
         ),

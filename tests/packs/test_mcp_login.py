@@ -273,6 +273,17 @@ def test_wrong_settings_are_refused(wrong: dict[str, Any], words: str) -> None:
         McpOAuth(**wrong)
 
 
+def test_a_login_over_plain_http_is_for_this_machine_only() -> None:
+    """Tokens could be read on the way (OAuth 2.1 demands https)."""
+    for url in ("http://mcp.example.org/mcp", "http://10.1.2.3/mcp"):
+        with pytest.raises(SetupError, match="'oauth' of the MCP server 'x' needs an https url"):
+            McpServer(name="x", url=url, oauth=McpOAuth())
+    for url in ("http://localhost:3000/mcp", "http://127.0.0.2/mcp", "http://[::1]/mcp", "https://10.1.2.3/mcp"):
+        assert McpServer(name="x", url=url, oauth=McpOAuth()).url == url
+    with pytest.raises(SetupError, match="'issuer' of oauth needs an https url"):
+        McpOAuth(issuer="http://login.example.org")
+
+
 def test_a_login_and_a_header_with_a_token_exclude_each_other() -> None:
     with pytest.raises(SetupError, match="no 'Authorization' among its headers"):
         McpServer(name="x", url="https://example.org", oauth=McpOAuth(), headers={"authorization": "x"})

@@ -35,6 +35,7 @@ REFUSED = {
     "garbage": ("SERVER_DIED", "10001 lines in a row that are not JSON-RPC"),
     "no result": ("REMOTE", "sent an answer that is not valid in the protocol: "),
     "refuses": ("REMOTE", r"refused the request: no such tool\u202e here"),
+    "refuses with a code of clients": ("REMOTE", "refused the request: no such account"),
     "half a character": ("REMOTE", "' sent an answer that cannot be read: "),
     "fails": ("TOOL_ERROR", "it is broken"),
     "fails telling": ("TOOL_ERROR", "the token is ${TOKEN}"),
@@ -75,7 +76,7 @@ def test_what_cannot_be_is_an_error_in_words(make_sync: Doors, habit: str, monke
 @pytest.mark.parametrize(
     ("habit", "words"),
     [
-        ("never ready", "was not ready within 1 s"),
+        ("never ready", "was not ready within 1 s; raise its 'startup_timeout' if it needs longer"),
         ("speaks nonsense", "it wrote something that is not JSON-RPC: 'what?'"),
     ],
 )

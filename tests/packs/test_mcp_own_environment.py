@@ -109,6 +109,7 @@ def test_a_prefix_of_node_is_found_by_its_layout(make_sync: Doors, tmp_path: Pat
     (prefix / "bin" / "node").chmod(0o755)
     door = make_sync(pack(str(prefix / "bin" / "odd-server")), sandbox="full")
     assert told(door, "count") == "1"
+    assert told(door, "env").count(f"{prefix}/bin") == 1
     with pytest.raises(ToolkitError, match="FileNotFoundError"):
         told(door, f"read {prefix}/secret")
 

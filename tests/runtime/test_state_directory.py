@@ -54,6 +54,15 @@ def test_refuses_to_be_inside_a_root(tmp_path: Path, inside: str) -> None:
         ToolkitContext(workspace, SecurityPolicy(default="allow"), state_dir=workspace / inside)
 
 
+def test_the_default_inside_a_root_is_refused_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line, and logins to servers, know only the default."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with pytest.raises(
+        SetupError, match=r"the default state directory .* is inside .*; set XDG_STATE_HOME to a folder"
+    ):
+        ToolkitContext(tmp_path, SecurityPolicy(default="allow"))
+
+
 def test_a_neighbour_of_the_workspace_is_fine(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     context = ToolkitContext(tmp_path / "work", SecurityPolicy(default="allow"), state_dir=tmp_path / "work-state")

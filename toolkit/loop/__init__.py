@@ -6,7 +6,9 @@ if TYPE_CHECKING:
     from toolkit.loop.async_run import run_async as run_async
     from toolkit.loop.async_run import stream_run_async as stream_run_async
     from toolkit.loop.driver import AsyncDriver as AsyncDriver
+    from toolkit.loop.driver import AsyncStreamingDriver as AsyncStreamingDriver
     from toolkit.loop.driver import Driver as Driver
+    from toolkit.loop.driver import StreamingDriver as StreamingDriver
     from toolkit.loop.events import CallAnswered as CallAnswered
     from toolkit.loop.events import RunEnded as RunEnded
     from toolkit.loop.events import RunEvent as RunEvent
@@ -21,7 +23,7 @@ else:
         __name__,
         {
             ".async_run": "run_async stream_run_async",
-            ".driver": "AsyncDriver Driver",
+            ".driver": "AsyncDriver AsyncStreamingDriver Driver StreamingDriver",
             ".events": "CallAnswered RunEnded RunEvent",
             ".limits": "RunLimits",
             ".sync_run": "run stream_run",

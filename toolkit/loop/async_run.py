@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
-from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
-from toolkit.loop.driver import AsyncDriver
+from toolkit.errors import SetupError
+from toolkit.loop.async_waiting import await_answer, await_events
+from toolkit.loop.driver import AsyncDriver, AsyncStreamingDriver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AsyncAfterCall, AsyncBeforeCall, AsyncHooks, AsyncOnAction, Save
 from toolkit.loop.limits import RunLimits
 from toolkit.loop.state import RunState
 from toolkit.loop.sync_run import as_result_of
 from toolkit.runtime.call.async_runner import AsyncRunner
-from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.context.signals import CancelSignal
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.events import AnswerEnded, AnswerEvent
 from toolkit.wire.message import ChatMessage
-from toolkit.wire.query import QueryOptions, QueryResult
+from toolkit.wire.query import QueryOptions
 from toolkit.wire.result import ToolResult
 
 T = TypeVar("T")
@@ -53,7 +52,10 @@ async def run_async(
     state = RunState(toolkit, prompt, options, limits, window, signal)
 
     async def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> AsyncGenerator[AnswerEvent, None]:
-        yield AnswerEnded(await _query(driver, messages, options, state))
+        waiting = driver.query(messages, options)
+        if not inspect.isawaitable(waiting):
+            raise _not_async(driver)
+        yield AnswerEnded(await await_answer(waiting, state))
 
     async for _ in _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save)):
         pass
@@ -61,7 +63,7 @@ async def run_async(
 
 
 def stream_run_async(
-    driver: AsyncDriver,
+    driver: AsyncStreamingDriver,
     toolkit: AsyncRunner,
     prompt: str | Sequence[ChatMessage] | Conversation,
     *,
@@ -73,7 +75,7 @@ def stream_run_async(
     after_call: AsyncAfterCall | None = None,
     on_action: AsyncOnAction | None = None,
     save: Save | None = None,
-) -> AsyncIterator[RunEvent]:
+) -> AsyncGenerator[RunEvent, None]:
     """The same as ``stream_run`` for an async driver and an async toolkit: ``async for event in stream_run_async(...)``."""
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
@@ -82,15 +84,10 @@ def stream_run_async(
         waiting = driver.stream_query(messages, options)
         if not inspect.isawaitable(waiting):
             raise _not_async(driver)
-        stream = await waiting
-        try:
-            async for event in stream.events:
-                state.check()
+        stream = await await_answer(waiting, state)
+        async with aclosing(await_events(stream, state)) as events:
+            async for event in events:
                 yield event
-        finally:
-            close: Any = getattr(stream.events, "aclose", None)
-            if close is not None:
-                await close()
 
     return _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save))
 
@@ -106,28 +103,28 @@ def _not_async(driver: AsyncDriver) -> SetupError:
 
 async def _take_turns(
     state: RunState, ask: AsyncAsk, toolkit: AsyncRunner, hooks: AsyncHooks
-) -> AsyncIterator[RunEvent]:
+) -> AsyncGenerator[RunEvent, None]:
     """Takes turns with the model until the conversation has ended."""
     while not state.is_over:
         state.check()
-        calls = state.waiting_calls()
+        calls, answered = state.waiting_calls(), list[CallAnswered]()
         if calls:
             view = toolkit.with_options(**state.call_options())
             results = await _run_calls(view, calls, hooks)
             state.add_results(calls, results)
-            for call, result in zip(calls, results, strict=True):
-                yield CallAnswered(call, result)
+            answered.extend(map(CallAnswered, calls, results))
+        elif (action := state.waiting_action()) is not None:
+            state.add_action(action, await _wait(hooks.on_action(action)) if hooks.on_action else ())
         else:
             async with aclosing(ask(*state.next_query())) as events:
                 async for event in events:
                     yield event
                     if isinstance(event, AnswerEnded):
                         state.add_answer(event.result)
-                        if event.result.finish_reason == "needs_action":
-                            found = await _wait(hooks.on_action(event.result)) if hooks.on_action else ()
-                            state.add_action(event.result, found)
         if hooks.save is not None:
             await _wait(hooks.save(state.conversation))
+        for one in answered:
+            yield one
     yield RunEnded(state.conversation)
 
 
@@ -149,17 +146,3 @@ async def _run_calls(toolkit: AsyncRunner, calls: Sequence[ToolCall], hooks: Asy
 async def _wait(value: T | Awaitable[T]) -> T:
     """What a hook returned, or what it resolves to."""
     return await value if inspect.isawaitable(value) else value
-
-
-async def _query(
-    driver: AsyncDriver, messages: Sequence[ChatMessage], options: QueryOptions, state: RunState
-) -> QueryResult:
-    waiting = driver.query(messages, options)
-    if not inspect.isawaitable(waiting):
-        raise _not_async(driver)
-    answer = asyncio.ensure_future(waiting)
-    try:
-        await await_handler(answer, state.signal)
-    except (ToolCancelled, ToolTimeout) as error:
-        raise state.ended_by(error) from None
-    return answer.result()

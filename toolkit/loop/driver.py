@@ -12,10 +12,14 @@ if TYPE_CHECKING:
 class Driver(Protocol):
     """Sends one request to a model and returns its answer; an error becomes ``finish_reason="error"``.
 
-    ``OpenAIChatDriver`` and its like are drivers; so is any class with these two methods, such as a scripted model in a test.
+    ``OpenAIChatDriver`` and its like are drivers; so is any class with this method, such as a scripted model in a test.
     """
 
     def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> QueryResult: ...
+
+
+class StreamingDriver(Driver, Protocol):
+    """A ``Driver`` whose answers can be read as they come, which ``stream_run`` needs."""
 
     def stream_query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> StreamResult: ...
 
@@ -24,6 +28,10 @@ class AsyncDriver(Protocol):
     """The async ``Driver``: ``AsyncOpenAIChatDriver`` and its like."""
 
     async def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> QueryResult: ...
+
+
+class AsyncStreamingDriver(AsyncDriver, Protocol):
+    """The async ``StreamingDriver``."""
 
     async def stream_query(
         self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /

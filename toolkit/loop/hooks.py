@@ -19,10 +19,10 @@ AfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | None]
 """Called with each call and its result; another result is used instead."""
 
 OnAction: TypeAlias = Callable[[QueryResult], Sequence[ChatMessage]]
-"""Called with an answer of ``finish_reason="needs_action"``; returns the messages that the provider waits for."""
+"""Called with an answer whose provider waits for an action, after its calls have run; returns the messages to add."""
 
 Save: TypeAlias = Callable[[Conversation], object]
-"""Called with the conversation after each answer, and after the results of its calls."""
+"""Called with the conversation after each step: an answer, the results of its calls, what ``on_action`` returned."""
 
 AsyncBeforeCall: TypeAlias = Callable[[ToolCall], ToolResult | Awaitable[ToolResult | None] | None]
 AsyncAfterCall: TypeAlias = Callable[[ToolCall, ToolResult], ToolResult | Awaitable[ToolResult | None] | None]

@@ -12,7 +12,7 @@ class RunLimits:
     """The most that one run may use; None is no limit. A run that reaches one raises ``RunLimitReached``.
 
     ``turns`` counts answers of the model. ``tokens`` counts input and output as the provider reports them, and is checked
-    before each request. After ``seconds`` the query or call in progress is ended, too.
+    before each request. After ``seconds`` the query, stream or call in progress is ended, too.
 
     >>> RunLimits(turns=10, seconds=600)
     RunLimits(turns=10, tokens=None, seconds=600)

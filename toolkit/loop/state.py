@@ -5,7 +5,7 @@ All of it follows from the conversation, so a run can be continued from the JSON
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from toolkit.runtime.output.cache.budget import fit_history
 from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import NamedTool
 from toolkit.wire.conversation import DONE, Conversation
-from toolkit.wire.message import ChatMessage, TextMessage, ToolResultMessage, has_tool_calls
+from toolkit.wire.message import ChatMessage, TextMessage, ToolResultMessage, has_tool_calls, is_tool_result
 from toolkit.wire.query import FinishReason, QueryOptions, QueryResult, Usage
 from toolkit.wire.result import ToolResult
 
@@ -71,10 +71,16 @@ class RunState:
         self._limits = limits
         self._window = window
         self._turns = self._tokens = 0
+        self._action = _find_action(self.conversation.messages)
 
     @property
     def is_over(self) -> bool:
         return self.conversation.ended_by is not None
+
+    @property
+    def can_be_ended(self) -> bool:
+        """Whether somebody, or the clock, can end the run while it waits."""
+        return self.signal.caller is not None or self.signal.remaining is not None
 
     # -- what comes next -----------------------------------------------------------------------------------------------
 
@@ -82,6 +88,10 @@ class RunState:
         """The calls to run next; none if it is the model's turn."""
         messages = self.conversation.messages
         return messages[-1].tool_calls if messages and has_tool_calls(messages[-1]) else ()
+
+    def waiting_action(self) -> QueryResult | None:
+        """The answer whose provider waits for an action, once all its calls have results."""
+        return None if self.waiting_calls() else self._action
 
     def call_options(self) -> dict[str, Any]:
         """The options of the next calls: they end with the run, or at their own deadline if that is earlier."""
@@ -134,6 +144,7 @@ class RunState:
             error = kind(f"{message}{_detail(result)}", self.conversation, result)
             raise error from (cause if isinstance(cause, BaseException) else None)
         self._add_messages([result.message()])
+        self._action = result if result.finish_reason == "needs_action" or _has_action(result.metadata) else None
         if not result.tool_calls and result.finish_reason in ("stop", "tool_calls"):
             self.conversation = replace(self.conversation, ended_by="stop")
 
@@ -149,11 +160,27 @@ class RunState:
         if not messages:
             raise ActionNeeded(_ACTION_NEEDED, self.conversation, result)
         self._add_messages(messages)
+        self._action = None
 
     def _add_messages(self, messages: Sequence[ChatMessage]) -> None:
         # Servers may send the ids of earlier calls again.
         repaired = repair_history([*self.conversation.messages, *messages]).messages
         self.conversation = replace(self.conversation, messages=repaired)
+
+
+def _find_action(messages: Sequence[ChatMessage]) -> QueryResult | None:
+    """The last answer, if nothing but results of its calls came after it and its provider waits for more than those."""
+    answer = next((one for one in reversed(messages) if not is_tool_result(one)), None)
+    if answer is None or not _has_action(answer.metadata):
+        return None
+    calls = answer.tool_calls if has_tool_calls(answer) else ()
+    return QueryResult(
+        answer.content if isinstance(answer.content, str) else "", calls, "needs_action", metadata=answer.metadata
+    )
+
+
+def _has_action(metadata: Mapping[str, object]) -> bool:
+    return any(isinstance(kept, Mapping) and kept.get("needs_action") for kept in metadata.values())
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

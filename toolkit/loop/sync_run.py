@@ -5,26 +5,25 @@ Both forms are one iterator of events: a plain query is the last event of an ans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from toolkit.errors import SetupError, ToolCancelled, ToolTimeout
-from toolkit.loop.driver import Driver
+from toolkit.errors import SetupError
+from toolkit.loop.driver import Driver, StreamingDriver
 from toolkit.loop.events import CallAnswered, RunEnded, RunEvent
 from toolkit.loop.hooks import AfterCall, BeforeCall, Hooks, OnAction, Save
 from toolkit.loop.limits import RunLimits
 from toolkit.loop.state import RunState
+from toolkit.loop.waiting import wait_for_answer, wait_for_events
 from toolkit.runtime.call.runner import Runner
-from toolkit.runtime.call.wait_for_handler import wait_for_handler
 from toolkit.runtime.context.signals import CancelSignal
-from toolkit.runtime.workers import Workers
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.events import AnswerEnded, AnswerEvent
 from toolkit.wire.message import ChatMessage
-from toolkit.wire.query import QueryOptions, QueryResult
+from toolkit.wire.query import QueryOptions
 from toolkit.wire.result import ToolResult
 
 _DEFAULTS: Final = QueryOptions()
@@ -58,14 +57,11 @@ def run(
     A conversation that was returned, raised with an error, or stored as JSON can be run again. Calls in it that have no
     result yet are run first; a conversation that has ended is returned as it is, unless a message is added to it.
 
-    >>> from toolkit import Driver, QueryOptions, QueryResult, SecurityPolicy, StreamResult, ToolCall, ToolkitContext
-    >>> from toolkit import create_agent_toolkit
+    >>> from toolkit import QueryOptions, QueryResult, SecurityPolicy, ToolCall, ToolkitContext, create_agent_toolkit
     >>> class ScriptedDriver:
     ...     answers = [QueryResult("", [ToolCall("1", "done", {"message": "It is fixed."})], "tool_calls")]
     ...     def query(self, prompt: object, options: QueryOptions) -> QueryResult:
     ...         return self.answers.pop(0)
-    ...     def stream_query(self, prompt: object, options: QueryOptions) -> StreamResult:
-    ...         raise NotImplementedError
     >>> policy = SecurityPolicy(default="deny", tools={"done": "allow"})
     >>> with create_agent_toolkit(ToolkitContext(workspace=".", policy=policy)) as toolkit:
     ...     conversation = run(ScriptedDriver(), toolkit, "Fix the bug.")
@@ -78,17 +74,21 @@ def run(
     :param limits: how many turns, tokens and seconds the run may take.
     :param window: the size of the model's window in tokens; old tool outputs are then replaced by references to the output
         cache where they take too much of it, as ``fit_history`` does it.
-    :param signal: cancels the run, also during a query or a call.
+    :param signal: cancels the run, also during a query, a stream or a call.
     :param before_call: called for each call of a turn before the first of them runs; may return a result instead.
     :param after_call: called with each call and its result; may return another result.
-    :param on_action: called with an answer whose provider waits for an approval or an action; returns the messages to add.
-    :param save: called with the conversation after each answer and after the results of its calls.
+    :param on_action: called with an answer whose provider waits for an approval or an action, after its calls have run;
+        returns the messages to add.
+    :param save: called with the conversation after each answer, after the results of its calls, and after ``on_action``.
     """
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
 
     def ask(messages: Sequence[ChatMessage], options: QueryOptions) -> Generator[AnswerEvent, None, None]:
-        yield AnswerEnded(_query(driver, messages, options, state))
+        answer = wait_for_answer(lambda: driver.query(messages, options), state)
+        if isinstance(answer, Coroutine):
+            raise _not_sync(driver, answer)
+        yield AnswerEnded(answer)
 
     for _ in _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save)):
         pass
@@ -96,7 +96,7 @@ def run(
 
 
 def stream_run(
-    driver: Driver,
+    driver: StreamingDriver,
     toolkit: Runner,
     prompt: str | Sequence[ChatMessage] | Conversation,
     *,
@@ -108,12 +108,11 @@ def stream_run(
     after_call: AfterCall | None = None,
     on_action: OnAction | None = None,
     save: Save | None = None,
-) -> Iterator[RunEvent]:
+) -> Generator[RunEvent, None, None]:
     """The same as ``run`` with answers that are streamed: yields the events of each answer, a ``CallAnswered`` for each call,
     and at the end a ``RunEnded`` with the conversation.
 
-    What ``run`` raises is raised while the events are read. ``signal`` and the limit of seconds are looked at with each
-    event. Closing the iterator ends the run, and the connection.
+    What ``run`` raises is raised while the events are read. Closing the iterator ends the run, and the connection.
     """
     _check_toolkit(toolkit)
     state = RunState(toolkit, prompt, options, limits, window, signal)
@@ -122,14 +121,7 @@ def stream_run(
         stream = driver.stream_query(messages, options)
         if isinstance(stream, Coroutine):
             raise _not_sync(driver, stream)
-        try:
-            for event in stream.events:
-                state.check()
-                yield event
-        finally:
-            close: Any = getattr(stream.events, "close", None)
-            if close is not None:
-                close()
+        yield from wait_for_events(stream, state)
 
     return _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save))
 
@@ -139,26 +131,27 @@ def _check_toolkit(toolkit: Runner) -> None:
         raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async or stream_run_async")
 
 
-def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Iterator[RunEvent]:
+def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Generator[RunEvent, None, None]:
     """Takes turns with the model until the conversation has ended."""
     while not state.is_over:
         state.check()
-        calls = state.waiting_calls()
+        calls, answered = state.waiting_calls(), list[CallAnswered]()
         if calls:
             view = toolkit.with_options(**state.call_options())
             results = _run_calls(view, calls, hooks)
             state.add_results(calls, results)
-            yield from map(CallAnswered, calls, results)
+            answered.extend(map(CallAnswered, calls, results))
+        elif (action := state.waiting_action()) is not None:
+            state.add_action(action, hooks.on_action(action) if hooks.on_action else ())
         else:
             with closing(ask(*state.next_query())) as events:
                 for event in events:
                     yield event
                     if isinstance(event, AnswerEnded):
                         state.add_answer(event.result)
-                        if event.result.finish_reason == "needs_action":
-                            state.add_action(event.result, hooks.on_action(event.result) if hooks.on_action else ())
         if hooks.save is not None:
             hooks.save(state.conversation)
+        yield from answered
     yield RunEnded(state.conversation)
 
 
@@ -181,32 +174,6 @@ def as_result_of(call: ToolCall, result: ToolResult) -> ToolResult:
     return replace(result, tool_call_id=call.id, name=call.name)
 
 
-def _query(driver: Driver, messages: Sequence[ChatMessage], options: QueryOptions, state: RunState) -> QueryResult:
-    """Queries in this thread, unless the query can be ended from outside."""
-    signal = state.signal
-    if signal.caller is None and signal.remaining is None:
-        return _query_here(driver, messages, options)
-    workers = Workers()
-    answer = workers.submit(lambda: _query_here(driver, messages, options))
-    workers.close()
-    try:
-        wait_for_handler(answer, _do_nothing, signal)
-    except (ToolCancelled, ToolTimeout) as error:
-        raise state.ended_by(error) from None
-    return answer.result()
-
-
-def _query_here(driver: Driver, messages: Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
-    answer = driver.query(messages, options)
-    if isinstance(answer, Coroutine):
-        raise _not_sync(driver, answer)
-    return answer
-
-
 def _not_sync(driver: Driver, answer: Coroutine[Any, Any, Any]) -> SetupError:
     answer.close()
     return SetupError(f"{type(driver).__name__} is not a sync driver; use run_async or stream_run_async")
-
-
-def _do_nothing() -> None:
-    """An SDK's client has no way to end a request from outside; the thread ends with it."""

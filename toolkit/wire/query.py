@@ -32,7 +32,7 @@ FinishReason: TypeAlias = Literal[
 ``filtered``      the provider's safety filter blocked the request, or stopped the answer
 ``paused``        the provider paused a long turn: send the conversation again as it is, and it goes on
 ``needs_action``  the provider waits for something that is no tool call: an approval, or an action of one of its own tools
-                  that the client must take. ``metadata`` has the items
+                  that the client must take. ``metadata[provider]["needs_action"]`` has the items, also next to calls
 ================  =======================================================================================================
 
 The first that holds is reported: ``error``, ``length``, ``filtered``, ``refused``, ``tool_calls``, ``needs_action``,

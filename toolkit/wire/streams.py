@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
-from typing import Any
+from typing import Any, Final
 
 from toolkit.wire.events import AnswerEnded, AnswerEvent, TextCame
 from toolkit.wire.query import QueryResult
@@ -13,7 +13,8 @@ class StreamResult:
     """A streamed answer: ``stream`` yields its text, ``events`` everything that comes, ``result`` is the whole answer.
 
     All three read the same request: what one of them has read, the others do not yield again. Reading ``result`` reads the
-    rest. The last event is ``AnswerEnded``. A driver makes it from the texts or the events that it reads.
+    rest; closing ``stream`` or ``events`` closes the connection. The last event is ``AnswerEnded``. A driver makes it from
+    the texts or the events that it reads.
 
     >>> answer = StreamResult(iter(["hel", "lo"]), lambda: QueryResult("hello"))
     >>> next(answer.stream), next(answer.events), answer.result.content
@@ -25,9 +26,8 @@ class StreamResult:
     def __init__(self, stream: Iterator[str] | Iterator[AnswerEvent], result: Callable[[], QueryResult]) -> None:
         self._finish = result
         self._result: QueryResult | None = None
-        events = self._read_events(stream)
-        self.events: Iterator[AnswerEvent] = events
-        self.stream: Iterator[str] = _Texts(events)
+        self.events: Final = self._read_events(stream)
+        self.stream: Final = Texts(self.events)
 
     @property
     def result(self) -> QueryResult:
@@ -49,7 +49,7 @@ class StreamResult:
                 close()
 
 
-class _Texts(Iterator[str]):
+class Texts(Iterator[str]):
     """The texts of events. Closing it closes the connection."""
 
     def __init__(self, events: Generator[AnswerEvent, None, None]) -> None:
@@ -72,9 +72,8 @@ class AsyncStreamResult:
     ) -> None:
         self._finish = result
         self._result: QueryResult | None = None
-        events = self._read_events(stream)
-        self.events: AsyncIterator[AnswerEvent] = events
-        self.stream: AsyncIterator[str] = _AsyncTexts(events)
+        self.events: Final = self._read_events(stream)
+        self.stream: Final = AsyncTexts(self.events)
 
     @property
     def result(self) -> Awaitable[QueryResult]:
@@ -101,7 +100,7 @@ class AsyncStreamResult:
                 await close()
 
 
-class _AsyncTexts(AsyncIterator[str]):
+class AsyncTexts(AsyncIterator[str]):
     """The texts of events. Closing it closes the connection."""
 
     def __init__(self, events: AsyncGenerator[AnswerEvent, None]) -> None:

@@ -230,7 +230,7 @@ def test_a_stream_that_is_left_gives_its_connection_back() -> None:
         driver = OpenAIResponsesDriver(client, model="m")
         left = driver.stream_query("hello")
         assert next(left.stream) == "s"
-        left.stream.close()  # type: ignore[attr-defined]
+        left.stream.close()
         # With one connection in all, this would wait for ever.
         assert driver.query("hello", QueryOptions(timeout=5)).content == "so"
         assert (left.result.finish_reason, left.result.content) == ("error", "s")
@@ -243,7 +243,7 @@ def test_an_async_stream_that_is_left_gives_its_connection_back() -> None:
             driver = AsyncOpenAIResponsesDriver(client, model="m")
             left = await driver.stream_query("hello")
             assert await anext(left.stream) == "s"
-            await left.stream.aclose()  # type: ignore[attr-defined]
+            await left.stream.aclose()
             after = await driver.query("hello", QueryOptions(timeout=5))
             return after.content, await left.result
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
+import threading
 import urllib.request
 from collections.abc import Mapping
 from typing import Any
@@ -37,6 +39,8 @@ CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 """The calls of a scenario. With a login it is one tool, called twice, so that a refused token is noticed."""
 WITH_LOGIN: list[tuple[str, dict[str, Any]]] = [("test-tool", {}), ("test-tool", {})]
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
+SECONDS = 120
+"""For what takes a moment, unless the machine is busy."""
 
 
 class Arguments(BaseModel):
@@ -47,7 +51,7 @@ class Arguments(BaseModel):
 
 def log_in(url: str) -> None:
     """The person with a browser: opens the page and is sent back to the toolkit."""
-    with urllib.request.urlopen(url, timeout=20) as page:
+    with urllib.request.urlopen(url, timeout=SECONDS) as page:
         page.read()
 
 
@@ -66,13 +70,36 @@ def settings(scenario: str, known: Mapping[str, str]) -> McpOAuth | None:
     return McpOAuth(client_id=DOCUMENT if scenario == "auth/basic-cimd" else "")
 
 
+class StreamWatch(logging.Handler):
+    """Notices when the client has opened the stream on which a server sends by itself.
+
+    The server of ``sse-retry`` takes every later stream for a reconnection. On a busy machine that would be this one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self._opened = threading.Event()
+        logger = logging.getLogger("mcp.client.streamable_http")
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == "GET SSE connection established":
+            self._opened.set()
+
+    async def wait(self) -> None:
+        if not await asyncio.to_thread(self._opened.wait, SECONDS):
+            sys.exit("the client has opened no stream, or does not log it any more as this class expects")
+
+
 async def run(url: str, scenario: str, known: Mapping[str, Any]) -> None:
+    stream = StreamWatch() if scenario == "sse-retry" else None
     calls = CALLS.get(scenario, [])
     if scenario.startswith("auth/"):
         calls = WITH_LOGIN
     elif "toolCalls" in known:
         calls = [(call["name"], call["arguments"]) for call in known["toolCalls"]]
-    server = McpServer(name="conformance", url=url, oauth=settings(scenario, known), timeout=20)
+    server = McpServer(name="conformance", url=url, oauth=settings(scenario, known), timeout=SECONDS)
     tools = {name: McpTool(name, "toolkit.wire.content:ContentOutput") for name, _ in calls}
     pack = mcp_pack(server, {**tools, "json_schema_echo": McpTool("json_schema_echo", "toolkit:ContentOutput")})
     callbacks = McpCallbacks(elicit=confirm, open_url=log_in)
@@ -85,6 +112,8 @@ async def run(url: str, scenario: str, known: Mapping[str, Any]) -> None:
         if "json_schema_echo" in offered:
             schema = next(tool["inputSchema"] for name, tool in offered.items() if name != "json_schema_echo")
             calls = [("json_schema_echo", {"schema": schema})]
+        if stream is not None:
+            await stream.wait()
         for name, arguments in calls:
             print(name, await pack.handlers[name](Arguments(**arguments), ctx))
 

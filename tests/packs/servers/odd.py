@@ -67,6 +67,7 @@ def silent(request):
 
 
 def deaf(request):
+    open("asked", "w").close()
     time.sleep(10000)
 
 
@@ -80,6 +81,11 @@ def half_a_character(request):
 
 def refuses(request):
     write({"id": request["id"], "error": {"code": -32602, "message": "no such tool\u202e here"}})
+
+
+def refuses_with_a_code_of_clients(request):
+    """The official clients use this code for their own time limits."""
+    write({"id": request["id"], "error": {"code": -32001, "message": "no such account"}})
 
 
 def asks_back(request):
@@ -224,6 +230,7 @@ HABITS = {
     "deaf": deaf,
     "no result": no_result,
     "refuses": refuses,
+    "refuses with a code of clients": refuses_with_a_code_of_clients,
     "half a character": half_a_character,
     "asks back": asks_back,
     "dies": dies,

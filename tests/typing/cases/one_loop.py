@@ -1,10 +1,12 @@
 """The loop: a driver and a toolkit of the same flavour, hooks with the types of calls, a conversation."""
 
 from collections.abc import Sequence
+from contextlib import aclosing, closing
 from typing import assert_type, reveal_type
 
 from toolkit import (
     AsyncDriver,
+    AsyncStreamingDriver,
     AsyncToolkit,
     ChatMessage,
     Conversation,
@@ -13,7 +15,7 @@ from toolkit import (
     QueryResult,
     RunError,
     RunLimits,
-    StreamResult,
+    StreamingDriver,
     ToolCall,
     Toolkit,
     ToolResult,
@@ -25,14 +27,17 @@ from toolkit import (
 from toolkit.adapters.anthropic import AnthropicDriver, AsyncAnthropicDriver
 from toolkit.adapters.openai_chat import OpenAIChatDriver
 from toolkit.loop import CallAnswered, RunEnded, RunEvent
+from toolkit.wire import AnswerEvent
 
 
 class ScriptedDriver:
     def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
         return QueryResult("hello")
 
-    def stream_query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions) -> StreamResult:
-        raise NotImplementedError
+
+class AsyncScriptedDriver:
+    async def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
+        return QueryResult("hello")
 
 
 def look(call: ToolCall) -> ToolResult | None:
@@ -57,10 +62,12 @@ async def returns_a_conversation_async(toolkit: AsyncToolkit, driver: AsyncAnthr
     made: AsyncDriver = driver
     reveal_type(await run_async(made, toolkit, "hi", before_call=look_async))  # revealed: Conversation
     reveal_type(await run_async(made, toolkit, "hi", before_call=look))  # revealed: Conversation
+    reveal_type(await run_async(AsyncScriptedDriver(), toolkit, "hi"))  # revealed: Conversation
 
 
 def yields_events(toolkit: Toolkit, driver: AnthropicDriver) -> None:
-    for event in stream_run(driver, toolkit, "hi"):
+    made: StreamingDriver = driver
+    for event in stream_run(made, toolkit, "hi"):
         assert_type(event, RunEvent)
         if isinstance(event, RunEnded):
             reveal_type(event.conversation)  # revealed: Conversation
@@ -69,8 +76,27 @@ def yields_events(toolkit: Toolkit, driver: AnthropicDriver) -> None:
 
 
 async def yields_events_async(toolkit: AsyncToolkit, driver: AsyncAnthropicDriver) -> None:
-    async for event in stream_run_async(driver, toolkit, "hi"):
+    made: AsyncStreamingDriver = driver
+    async for event in stream_run_async(made, toolkit, "hi"):
         assert_type(event, RunEvent)
+
+
+def closes_streams(toolkit: Toolkit, driver: AnthropicDriver) -> None:
+    with closing(stream_run(driver, toolkit, "hi")) as events:
+        assert_type(next(events), RunEvent)
+    answer = driver.stream_query("hi")
+    with closing(answer.events) as answer_events, closing(answer.stream) as texts:
+        assert_type(next(answer_events), AnswerEvent)
+        assert_type(next(texts), str)
+
+
+async def closes_streams_async(toolkit: AsyncToolkit, driver: AsyncAnthropicDriver) -> None:
+    async with aclosing(stream_run_async(driver, toolkit, "hi")) as events:
+        assert_type(await anext(events), RunEvent)
+    answer = await driver.stream_query("hi")
+    async with aclosing(answer.events) as answer_events, aclosing(answer.stream) as texts:
+        assert_type(await anext(answer_events), AnswerEvent)
+        assert_type(await anext(texts), str)
 
 
 def raises_with_the_conversation(error: RunError) -> None:
@@ -90,3 +116,5 @@ async def refuses_what_does_not_fit(
     run(driver, toolkit, "hi", limits=3)  # error
     stream_run(async_driver, toolkit, "hi")  # error
     stream_run_async(driver, async_toolkit, "hi")  # error
+    stream_run(ScriptedDriver(), toolkit, "hi")  # error
+    stream_run_async(AsyncScriptedDriver(), async_toolkit, "hi")  # error

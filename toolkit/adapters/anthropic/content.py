@@ -27,7 +27,7 @@ def encode_part(block: ContentBlock) -> JsonDict:
     if block.text is not None:
         return {"type": "text", "text": block.text}
     media = _encode_media(block)
-    return {"type": "text", "text": stand_in(block)} if media is None else media
+    return {"type": "text", "text": stand_in(block, PROVIDER)} if media is None else media
 
 
 def takes(block: ContentBlock) -> bool:

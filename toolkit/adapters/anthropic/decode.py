@@ -32,6 +32,7 @@ from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.message import ChatMessage
+from toolkit.wire.output import OutputSchema
 from toolkit.wire.query import QueryResult, Reasoning, Usage
 from toolkit.wire.result import ToolResult
 
@@ -58,14 +59,18 @@ def _decode_definition(tool: JsonDict) -> ToolDefinition | None:
 
 
 def decode_strict_calls(
-    calls: Sequence[ToolCall], definitions: Iterable[AnyDefinition], strict: bool | None = None
+    calls: Sequence[ToolCall],
+    definitions: Iterable[AnyDefinition],
+    strict: bool | None = None,
+    *,
+    output: OutputSchema | None = None,
 ) -> list[ToolCall]:
     """Calls of tools that ``encode_tools`` sent in strict mode, given the same arguments, in the form of the tools' schemas.
 
     The driver does this itself. In the history, a call is still sent as the model wrote it.
     """
     return original_calls(
-        calls, definitions, strict, PROVIDER, ANTHROPIC, sent_name, partial(encode_call_block, WRITER)
+        calls, definitions, strict, PROVIDER, ANTHROPIC, sent_name, partial(encode_call_block, WRITER), output
     )
 
 

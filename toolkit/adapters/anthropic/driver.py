@@ -16,7 +16,7 @@ from toolkit.adapters.strict import ANTHROPIC
 from toolkit.adapters.strict.adapter import decode_strict_result
 from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
 from toolkit.wire.choice import NativeChoice
-from toolkit.wire.query import QueryOptions, ReasoningEffort
+from toolkit.wire.query import QueryOptions, QueryResult, ReasoningEffort
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
@@ -68,9 +68,13 @@ def _exchange(client: Anthropic | AsyncAnthropic, model: str, max_tokens: int) -
         send_streaming=partial(create, stream=True),
         decode=decode_response,
         accumulator=Accumulator,
-        finish=partial(decode_strict_result, decode_strict_calls),
+        finish=_finish,
         output_rules=ANTHROPIC,
     )
+
+
+def _finish(result: QueryResult, options: QueryOptions) -> QueryResult:
+    return decode_strict_result(partial(decode_strict_calls, output=options.output), result, options)
 
 
 def _counting(client: Anthropic | AsyncAnthropic) -> Counting:
@@ -93,7 +97,7 @@ def build_request(model: str, max_tokens: int, prompt: Prompt, options: QueryOpt
         "messages": encode_messages(rest),
     }
     if options.tools:
-        request["tools"] = _add_search(encode_tools(options.tools, options.strict))
+        request["tools"] = _add_search(encode_tools(options.tools, options.strict, output=options.output))
         request["tool_choice"] = _encode_choice(options)
     request |= without_none(
         system=system,

@@ -24,6 +24,7 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.choice import ToolChoice
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 from toolkit.wire.message import ChatMessage, TextMessage
+from toolkit.wire.output import OutputSchema
 from toolkit.wire.result import ToolResult
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
@@ -31,15 +32,19 @@ _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 CHOICES: Final[ChoiceTable] = {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}}
 
 
-def encode_tools(definitions: Iterable[AnyDefinition], strict: bool | None = None) -> list[JsonDict]:
+def encode_tools(
+    definitions: Iterable[AnyDefinition], strict: bool | None = None, *, output: OutputSchema | None = None
+) -> list[JsonDict]:
     """``strict`` asks for strict mode for definitions that do not say; native tools of this provider go out unchanged.
 
     In strict mode the schema of the definition's receipt (``toolkit.adapters.strict``) is sent, and ``decode_strict_calls``
     decodes what the model answers. A schema outside the provider's subset, or beyond what a request may have, is sent as it
     is, without the flag.
+
+    :param output: the structured output of the same request, which uses some of what a request may have.
     """
     listed = list(definitions)
-    receipts = choose_strict(listed, strict, PROVIDER, ANTHROPIC)
+    receipts = choose_strict(listed, strict, PROVIDER, ANTHROPIC, output)
     return encode_definitions(
         listed, PROVIDER, lambda definition: encode_definition(definition, strict, receipts.get(definition.name))
     )

@@ -114,7 +114,8 @@ class Accumulator(StreamedAnswer):
         if kind == "call":
             id = self._types.id(block.get("id"), "content_block.id")
             given = self._types.json_object(block["input"], "content_block.input")
-            made |= {"id": id or "", "name": self._types.text(block.get("name"), "content_block.name"), "input": given}
+            name = self._types.name(block.get("name"), "content_block.name")
+            made |= {"id": id or "", "name": name or "", "input": given}
         growing = self._blocks.start(index, kind, made, id)
         self._report_call(growing)
         if kind == "text":

@@ -91,7 +91,7 @@ def split_system(messages: Sequence[ChatMessage]) -> tuple[list[JsonDict] | None
 def _name_documents(turns: list[JsonDict]) -> list[JsonDict]:
     """The messages with a name for each document; Converse wants a different one for each."""
     named = deepcopy(turns)  # parts of it may belong to somebody's metadata
-    documents = [document for turn in named for document in _find_documents(turn.get("content", ()))]
+    documents = [document for turn in named for document in _find_documents(turn.get("content"))]
     names = [document["name"] for document in documents if isinstance(document.get("name"), str)]
     taken, used = set(names), set[str]()
     for document in documents:
@@ -109,13 +109,13 @@ def _free_name(wanted: str | None, taken: set[str]) -> str:
     return next(name for name in forms if name not in taken)
 
 
-def _find_documents(blocks: Iterable[JsonDict]) -> Iterator[JsonDict]:
-    for block in blocks:
-        document, result = block.get("document"), block.get("toolResult")
+def _find_documents(blocks: object) -> Iterator[JsonDict]:
+    for block in blocks if isinstance(blocks, list) else ():
+        document, result = (block.get("document"), block.get("toolResult")) if isinstance(block, dict) else (None, None)
         if isinstance(document, dict):
             yield document
-        if isinstance(result, dict) and isinstance(result.get("content"), list):
-            yield from _find_documents(one for one in result["content"] if isinstance(one, dict))
+        if isinstance(result, dict):
+            yield from _find_documents(result.get("content"))
 
 
 def sent_name(name: str) -> str:

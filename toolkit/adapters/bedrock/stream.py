@@ -105,7 +105,7 @@ class Accumulator(StreamedAnswer):
         if "toolUse" in block:
             use = self._types.json_object(block["toolUse"], "start.toolUse")
             id = self._types.id(use.get("toolUseId"), "start.toolUse.toolUseId")
-            name = self._types.maybe_text(use.get("name"), "start.toolUse.name")
+            name = self._types.name(use.get("name"), "start.toolUse.name")
             block["toolUse"] = {**use, "toolUseId": id or "", "name": name or ""}
         elif kind in ("toolResult", "image", "reasoningContent"):
             block[kind] = dict(self._types.json_object(block[kind], f"start.{kind}"))

@@ -26,9 +26,17 @@ def encode_parts(blocks: Sequence[ContentBlock], kept: JsonDict) -> list[JsonDic
 
 def decode_parts(parts: Sequence[JsonDict]) -> tuple[list[ContentBlock], JsonDict]:
     """Blocks for parts, and what must be kept to write the same parts again."""
-    blocks = [decode_part(part) if part.get("type") in ("text", "image_url") else None for part in parts]
+    blocks = [decode_part(part) if _is_readable(part) else None for part in parts]
     kept = keep_parts(parts, [None if block is None else _encode_part(block) for block in blocks])
     return [block for block in blocks if block is not None], kept
+
+
+def _is_readable(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("text", "image_url")
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
 def encode_text(text: str, kept: JsonDict) -> Any:
@@ -42,8 +50,8 @@ def decode_text(content: object) -> tuple[str, JsonDict]:
     """A model's text, and what must be kept of the parts around it."""
     if not isinstance(content, list):
         return (content if isinstance(content, str) else ""), {}
-    natives = {place: part for place, part in enumerate(content) if part.get("type") != "text"}
-    text = "".join(part["text"] for part in content if part.get("type") == "text" and isinstance(part.get("text"), str))
+    natives = {place: part for place, part in enumerate(content) if not _is_text(part)}
+    text = "".join(part["text"] for part in content if _is_text(part))
     return text, {"is_list": True, **keep_native_parts(natives)}
 
 

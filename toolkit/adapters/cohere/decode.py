@@ -14,7 +14,7 @@ from toolkit.adapters.cohere.encode import CHOICES, PROVIDER, encode_call, encod
 from toolkit.adapters.conversation import decode_with_call_names
 from toolkit.adapters.lossless import has_native_parts, keep_difference
 from toolkit.adapters.media.moved import IN_PLACE
-from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
+from toolkit.adapters.plain_json import JsonDict, plain_object, plain_objects, plain_text
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.tool_choice import decode_tool_choice
 from toolkit.adapters.tool_definitions import decode_definitions, decode_function
@@ -37,7 +37,7 @@ def decode_choice(choice: object) -> ToolChoice:
 
 
 def decode_messages(messages: object) -> list[ChatMessage]:
-    return decode_with_call_names(plain_list(messages), _decode_message)
+    return decode_with_call_names(plain_objects(messages), _decode_message)
 
 
 def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:

@@ -80,7 +80,7 @@ class Accumulator(StreamedAnswer):
         piece = CallPiece(
             index,
             self._types.id(raw.get("id"), f"{where}.id"),
-            self._types.maybe_text(function.get("name"), f"{where}.function.name"),
+            self._types.name(function.get("name"), f"{where}.function.name"),
             self._types.maybe_text(function.get("arguments"), f"{where}.function.arguments"),
             extra,
         )

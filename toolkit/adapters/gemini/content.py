@@ -104,7 +104,9 @@ def _split_media(result: ToolResult) -> tuple[JsonDict, list[ContentBlock]]:
     blocks = result_blocks(result)
     if blocks is not None:
         media = [block for block in blocks if takes(block)]
-        texts = [stand_in(block) if block.text is None else block.text for block in blocks if block not in media]
+        texts = [
+            stand_in(block, PROVIDER) if block.text is None else block.text for block in blocks if block not in media
+        ]
         return ({"output": "\n".join(texts)} if texts else {}), media
     if result.kind == "data" and isinstance(value, dict):
         return value, []
@@ -191,7 +193,7 @@ def _encode_part(block: ContentBlock) -> JsonDict:
     if block.text is not None:
         return {"text": block.text}
     media = _encode_media(block)
-    return {"text": stand_in(block)} if media is None else media
+    return {"text": stand_in(block, PROVIDER)} if media is None else media
 
 
 def _encode_media(block: ContentBlock) -> JsonDict | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.adapters.base_driver import Exchange, Prompt, join_messages_with_system, without_none
 from toolkit.adapters.gemini.decode import decode_response
-from toolkit.adapters.gemini.encode import encode_choice, encode_messages, encode_tools, message_text
+from toolkit.adapters.gemini.encode import encode_choice, encode_messages, encode_tools, is_older, message_text
 from toolkit.adapters.gemini.stream import Accumulator
 from toolkit.adapters.plain_json import JsonDict
 from toolkit.adapters.token_counting import AsyncCountingDriver, Counting, CountingDriver, select_keys
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # What counting tokens takes of a config.
 _COUNTED: Final = frozenset({"system_instruction", "tools", "http_options"})
+# What Google's own endpoint with OpenAI's API makes of an effort for Gemini 2.5.
+_BUDGETS: Final = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24_576}
 
 
 class GeminiDriver(CountingDriver):
@@ -78,7 +80,7 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     config |= without_none(
         max_output_tokens=options.max_tokens,
         temperature=options.temperature,
-        thinking_config=_encode_thinking(options.reasoning),
+        thinking_config=_encode_thinking(options.reasoning, model),
     )
     if options.output is not None:
         config |= {"response_mime_type": "application/json", "response_json_schema": options.output.schema}
@@ -87,13 +89,14 @@ def build_request(model: str, prompt: Prompt, options: QueryOptions) -> JsonDict
     return {"model": model, "contents": encode_messages(messages, model), "config": {**config, **options.extra}}
 
 
-def _encode_thinking(reasoning: ReasoningEffort | int | None) -> JsonDict | None:
-    """A budget, or a level; newer models take levels, which cannot be none."""
+def _encode_thinking(reasoning: ReasoningEffort | int | None, model: str) -> JsonDict | None:
+    """A budget, or a level: models before Gemini 3 refuse levels, and newer ones have none that means no reasoning."""
     if reasoning is None:
         return None
     if isinstance(reasoning, int) or reasoning == "none":
         return {"thinking_budget": 0 if reasoning == "none" else reasoning}
-    return {"thinking_level": {"xhigh": "HIGH", "max": "HIGH"}.get(reasoning, reasoning.upper())}
+    level = {"xhigh": "high", "max": "high"}.get(reasoning, reasoning)
+    return {"thinking_budget": _BUDGETS[level]} if is_older(model) else {"thinking_level": level.upper()}
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from toolkit.adapters.gemini.content import (
@@ -112,7 +113,7 @@ def encode_messages(messages: Sequence[ChatMessage], model: str | None = None) -
     Media that the result of a tool cannot have follow in a content of the user.
 
     :param model: where this is sent: signatures of another model family are left out, calls without one get what the
-        service wants instead, and models before Gemini 3 get no media in results.
+        service wants instead, and models before Gemini 3 get no media in results and no resolution of single images.
     """
     contents: list[JsonDict] = []
     roles: list[str] = []
@@ -138,12 +139,19 @@ def encode_messages(messages: Sequence[ChatMessage], model: str | None = None) -
 
 
 def _place_media(messages: Sequence[ChatMessage], model: str | None) -> list[ChatMessage]:
-    older = model is not None and _is_older(model)
+    older = model is not None and is_older(model)
     in_results = never if older else takes_in_results
     placed = move_media(
         messages, PROVIDER, by_users=takes, in_results=in_results, by_models=takes, leave_in_place=not older
     )
-    return list(placed)
+    return [_without_detail(message) for message in placed] if older else list(placed)
+
+
+def _without_detail(message: ChatMessage) -> ChatMessage:
+    """The message for a model that takes no resolution for single images."""
+    if not isinstance(message, TextMessage) or isinstance(message.content, str):
+        return message
+    return replace(message, content=[replace(block, detail=None) for block in message.content])
 
 
 def _encode_message(message: ChatMessage, kept: JsonDict, model: str | None) -> tuple[str, list[JsonDict]]:
@@ -204,7 +212,7 @@ def _wants_signatures(model: str) -> bool:
     return int(found[1]) >= 3 if found is not None else _LATEST.search(model) is not None
 
 
-def _is_older(model: str) -> bool:
+def is_older(model: str) -> bool:
     """Whether a model is known to be from before Gemini 3."""
     found = _FAMILY.search(model)
     return found is not None and int(found[1]) < 3

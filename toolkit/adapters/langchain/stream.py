@@ -95,7 +95,7 @@ class Accumulator(StreamedAnswer):
             piece = CallPiece(
                 None if isinstance(index, str) else self._types.index(index, "tool_call_chunks[].index"),
                 self._types.id(raw.get("id"), "tool_call_chunks[].id"),
-                self._types.maybe_text(raw.get("name"), "tool_call_chunks[].name"),
+                self._types.name(raw.get("name"), "tool_call_chunks[].name"),
                 compact(arguments)
                 if isinstance(arguments, dict)
                 else self._types.maybe_text(arguments, "tool_call_chunks[].args"),

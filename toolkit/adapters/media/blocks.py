@@ -24,7 +24,7 @@ OFFICE: Final = {
 """Office documents, with the endings of their names."""
 PDF: Final = "application/pdf"
 
-_DATA_URL: Final = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.DOTALL)
+_DATA_URL: Final = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)(?:;[^;,]+=[^;,]*)*;base64,(?P<data>.*)", re.DOTALL)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _OTHER_SCHEME: Final = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _TEXTUAL: Final = re.compile(
@@ -135,11 +135,14 @@ def file_name(block: ContentBlock) -> str:
 # -- in place of media -----------------------------------------------------------------------------------------------------
 
 
-def stand_in(block: ContentBlock) -> str:
-    """A text in place of media that the provider does not take: the text of a file that is text, else a note."""
+def stand_in(block: ContentBlock, *owners: str) -> str:
+    """A text in place of media that the provider does not take: the text of a file that is text, else a note.
+
+    :param owners: whose stored files the provider can read.
+    """
     text = document_text(block)
     if text is None:
-        return media_note(block)
+        return media_note(block, *owners)
     return f"[{block.filename or media_type(block)}]\n{text}"
 
 
@@ -153,13 +156,13 @@ def document_text(block: ContentBlock) -> str | None:
         return None
 
 
-def media_note(block: ContentBlock) -> str:
+def media_note(block: ContentBlock, *owners: str) -> str:
     """A line of text in place of the block: what it is, and its address if it has one.
 
     >>> media_note(ContentBlock("audio", "audio/wav", data="AAAA"))
     '[audio/wav, 3 bytes: omitted, this model does not accept it]'
     """
-    if block.file_id is not None and block.provider is not None:
+    if block.file_id is not None and not is_own_file(block, *owners):
         return f"[{describe(block)}: omitted, only {block.provider} can read it]"
     return f"[{describe(block)}: omitted, this model does not accept it]"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolkit.adapters.media.blocks import COMMON_IMAGES, media_type, stand_in
-from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.plain_json import JsonDict, plain_list, plain_text
 from toolkit.wire.content import ContentBlock
 
 
@@ -25,7 +25,7 @@ def encode_blocks(blocks: Sequence[ContentBlock]) -> tuple[str, list[str]]:
 
 def decode_images(raw: JsonDict) -> list[ContentBlock]:
     """The text and the images of a message as blocks; none if it has no images."""
-    images = [ContentBlock("image", data=image) for image in raw.get("images") or ()]
-    text = raw.get("content") or ""
+    images = [ContentBlock("image", data=image) for image in plain_list(raw.get("images")) if isinstance(image, str)]
+    text = plain_text(raw.get("content"))
     lead = [ContentBlock("text", text=text)] if text and images else []
     return [*lead, *images]

@@ -10,7 +10,7 @@ from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.lossless import keep_difference
 from toolkit.adapters.ollama.content import decode_images
 from toolkit.adapters.ollama.encode import PROVIDER, encode_call, encode_definition, encode_message
-from toolkit.adapters.plain_json import JsonDict, plain, plain_list, plain_object, plain_objects, plain_text
+from toolkit.adapters.plain_json import JsonDict, plain, plain_object, plain_objects, plain_text
 from toolkit.adapters.provider_names import MADE_ID
 from toolkit.adapters.tool_definitions import decode_definitions, decode_function
 from toolkit.wire.call import ToolCall
@@ -42,7 +42,7 @@ def decode_messages(messages: object) -> list[ChatMessage]:
     """Calls get ids from their position; a result belongs to the first call of its tool that has none yet."""
     decoded: list[ChatMessage] = []
     waiting: list[ToolCall] = []
-    for turn, raw in enumerate(plain_list(messages)):
+    for turn, raw in enumerate(plain_objects(messages)):
         if raw.get("role") == "tool":
             call = _take_waiting_call(waiting, raw.get("tool_name"))
             decoded.append(_decode_result(raw, call, turn))
@@ -68,13 +68,13 @@ def _decode_result(raw: JsonDict, call: ToolCall | None, turn: int) -> ToolResul
     if blocks:
         result = ToolResult(id, name, "multimodal", tuple(blocks))
     else:
-        result = ToolResult(id, name, "text", raw.get("content") or "")
+        result = ToolResult(id, name, "text", plain_text(raw.get("content")))
     made = ToolResultMessage(result)
     return keep_difference(made, PROVIDER, raw, encode_message(made))
 
 
 def _decode_message(raw: JsonDict, made_id: str) -> TextMessage | AssistantToolCallMessage:
-    content = raw.get("content") or ""
+    content = plain_text(raw.get("content"))
     kept: JsonDict = {"thinking": raw["thinking"]} if isinstance(raw.get("thinking"), str) else {}
     made: TextMessage | AssistantToolCallMessage
     calls = _decode_calls(raw.get("tool_calls"), made_id)

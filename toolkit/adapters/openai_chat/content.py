@@ -9,7 +9,6 @@ from typing import Any, Final
 from toolkit.adapters.lossless import keep_parts, restore_parts
 from toolkit.adapters.media.blocks import (
     COMMON_IMAGES,
-    OFFICE,
     PDF,
     as_text,
     block_from_file_data,
@@ -58,7 +57,7 @@ def encode_part(block: ContentBlock) -> JsonDict:
     if block.text is not None:
         return {"type": "text", "text": block.text}
     media = _encode_media(block)
-    return {"type": "text", "text": stand_in(block)} if media is None else media
+    return {"type": "text", "text": stand_in(block, *OWNERS)} if media is None else media
 
 
 def takes(block: ContentBlock) -> bool:
@@ -67,22 +66,23 @@ def takes(block: ContentBlock) -> bool:
 
 
 def _encode_media(block: ContentBlock) -> JsonDict | None:
+    """Of files, only PDF are taken; a document that does not say its type counts as one."""
     kind = media_type(block)
     if block.type == "audio":
         form = _FORMATS.get(kind)
         if block.data is None or form is None:
             return None
         return {"type": "input_audio", "input_audio": {"data": block.data, "format": form}}
-    if block.file_id is not None:
-        return {"type": "file", "file": {"file_id": block.file_id}} if is_own_file(block, *OWNERS) else None
     if block.type == "image":
         if kind not in COMMON_IMAGES or (block.data is None and not is_web_url(block)):
             return None
         detail = {"detail": block.detail} if block.detail is not None else {}
         return {"type": "image_url", "image_url": {"url": media_url(block), **detail}}
-    if block.data is None or (kind != PDF and kind not in OFFICE):
+    if kind != PDF:
         return None
-    return {"type": "file", "file": {"filename": file_name(block), "file_data": media_url(block)}}
+    if block.data is not None:
+        return {"type": "file", "file": {"filename": file_name(block), "file_data": media_url(block)}}
+    return {"type": "file", "file": {"file_id": block.file_id}} if is_own_file(block, *OWNERS) else None
 
 
 def read_detail(part: JsonDict) -> Any:
@@ -91,8 +91,10 @@ def read_detail(part: JsonDict) -> Any:
     return detail if detail in _DETAILS else None
 
 
-def decode_part(part: JsonDict) -> ContentBlock | None:
+def decode_part(part: object) -> ContentBlock | None:
     """The block of a part; None for a native part."""
+    if not isinstance(part, dict):
+        return None
     kind = part.get("type")
     if kind == "text" and isinstance(part.get("text"), str):
         return ContentBlock("text", text=part["text"])

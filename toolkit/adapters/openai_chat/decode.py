@@ -21,7 +21,7 @@ from toolkit.adapters.openai_chat.encode import (
     encode_message,
     sent_name,
 )
-from toolkit.adapters.plain_json import JsonDict, plain_list, plain_object, plain_objects, plain_text
+from toolkit.adapters.plain_json import JsonDict, plain_object, plain_objects, plain_text
 from toolkit.adapters.streaming.calls import refuse_last
 from toolkit.adapters.strict.adapter import mark_as_sent, original_calls
 from toolkit.adapters.strict.rules import OPENAI
@@ -70,7 +70,7 @@ def decode_choice(choice: object) -> ToolChoice:
 
 
 def decode_messages(messages: object) -> list[ChatMessage]:
-    return decode_with_call_names(plain_list(messages), _decode_message)
+    return decode_with_call_names(plain_objects(messages), _decode_message)
 
 
 def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
@@ -79,22 +79,35 @@ def _decode_message(raw: JsonDict, names: Mapping[str, str]) -> ChatMessage:
     if raw.get("role") != "user" and any(part.text is None for part in parts):
         kept |= IN_PLACE
     made: ChatMessage
-    if raw.get("role") == "tool":
-        id = str(raw.get("tool_call_id", ""))
+    if raw.get("role") in ("tool", "function"):
+        id = str(raw.get("tool_call_id") or _last_call(raw.get("name"), names))
         value: Any = tuple(parts) if isinstance(content, list) else content_text(content)
         kind: Any = "multimodal" if isinstance(content, list) else "text"
         result = ToolResult(id, names.get(id, str(raw.get("name") or "")), kind, value)
         made = ToolResultMessage(result, {PROVIDER: kept})
-    elif raw.get("role") == "assistant" and raw.get("tool_calls"):
-        made = AssistantToolCallMessage(content_text(content), _decode_calls(raw["tool_calls"]))
+    elif raw.get("role") == "assistant" and (calls := _decode_calls(raw, len(names))):
+        made = AssistantToolCallMessage(content_text(content), calls)
     else:
         role = _ROLES.get(str(raw.get("role")), "user")
         made = TextMessage(role, parts if isinstance(content, list) else content_text(content), {PROVIDER: kept})
     return keep_difference(made, PROVIDER, raw, encode_message(made))
 
 
-def _decode_calls(calls: object) -> list[ToolCall]:
-    return [_decode_call(raw, number) for number, raw in enumerate(plain_objects(calls))]
+def _last_call(name: object, names: Mapping[str, str]) -> str:
+    """The id of the last call of a tool: results in the form of 2023 have no id."""
+    return next((id for id in reversed(list(names)) if names[id] == name), "")
+
+
+def _decode_calls(message: JsonDict, number: int = 0) -> list[ToolCall]:
+    """The calls of a message. ``function_call`` is the form of 2023, or a copy of a call for clients that only know that;
+    it has no id and gets one with ``number``. Some servers always send one, without a name if there is no call.
+    """
+    calls = [_decode_call(raw, at) for at, raw in enumerate(plain_objects(message.get("tool_calls")))]
+    function = plain_object(message.get("function_call"))
+    name = plain_text(function.get("name"))
+    if calls or not name:
+        return calls
+    return [call_from_arguments(f"call_{number}", name, function.get("arguments"))]
 
 
 def _decode_call(raw: JsonDict, number: int) -> ToolCall:
@@ -118,7 +131,7 @@ def decode_response(response: object) -> QueryResult:
         error = raw.get("error", raw)
         return error_result(PROVIDER, error, decode_usage(raw.get("usage")), openai_error_reason(error))
     message = plain_object(choices[0].get("message"))
-    calls = _decode_calls(message.get("tool_calls"))
+    calls = _decode_calls(message)
     text = content_text(message.get("content"))
     reasoning = reasoning_text(message)
     return build_result(text, calls, choices[0].get("finish_reason"), raw.get("usage"), message, reasoning)

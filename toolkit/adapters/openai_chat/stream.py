@@ -17,7 +17,7 @@ from toolkit.adapters.streaming.calls import CallPiece, CallsInPieces, GrowingCa
 from toolkit.wire.call import ToolCall
 from toolkit.wire.query import QueryResult
 
-_KNOWN: Final = frozenset({"role", "content", "tool_calls"})
+_KNOWN: Final = frozenset({"role", "content", "tool_calls", "function_call"})
 # Keys that come as text, in pieces.
 _TEXTS: Final = frozenset({"reasoning", "reasoning_content", "refusal"})
 
@@ -39,6 +39,8 @@ class Accumulator(StreamedAnswer):
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._calls = CallsInPieces()
+        # In the form of 2023, ``function_call``: the only call, or a copy of one.
+        self._old_call = CallsInPieces()
         self._extra: JsonDict = {}
         self._reported: str | None = None
         self._usage: JsonDict = {}
@@ -59,6 +61,8 @@ class Accumulator(StreamedAnswer):
             call = self._calls.feed(self._read_piece(raw))
             if call.id and call.text:
                 self._tell(self._call_events.grow(call.id, call.name, call.pieces))
+        if function := self._types.json_object(delta.get("function_call"), "choices[].delta.function_call"):
+            self._old_call.feed(self._read_piece({"index": 0, "function": function}))
         reported = self._types.maybe_text(choice.get("finish_reason"), "choices[].finish_reason")
         if reported:
             self._reported = reported
@@ -105,13 +109,14 @@ class Accumulator(StreamedAnswer):
         return CallPiece(
             self._types.index(raw.get("index"), f"{where}.index"),
             self._types.id(raw.get("id"), f"{where}.id"),
-            self._types.maybe_text(function.get("name", custom.get("name")), f"{where}.function.name"),
+            self._types.name(function.get("name", custom.get("name")), f"{where}.function.name"),
             text if given is None else given,
             extra,
         )
 
     def _build_calls(self) -> list[ToolCall]:
-        return [_build_call(call, number) for number, call in enumerate(self._calls.in_order())]
+        calls = self._calls.in_order() or [call for call in self._old_call.in_order() if call.name]
+        return [_build_call(call, number) for number, call in enumerate(calls)]
 
     def result(self) -> QueryResult:
         """The answer so far. A stream without a finish reason was cut, which is an error."""

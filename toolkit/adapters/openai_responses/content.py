@@ -58,7 +58,7 @@ def _encode_part(block: ContentBlock) -> JsonDict:
     if block.text is not None:
         return {"type": "input_text", "text": block.text}
     media = _encode_media(block)
-    return {"type": "input_text", "text": stand_in(block)} if media is None else media
+    return {"type": "input_text", "text": stand_in(block, *OWNERS)} if media is None else media
 
 
 def takes(block: ContentBlock) -> bool:

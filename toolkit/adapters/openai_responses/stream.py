@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from toolkit.adapters.answers.query_results import end_stream_early
+from toolkit.adapters.answers.surrogates import mend
 from toolkit.adapters.openai_responses.content import content_text
 from toolkit.adapters.openai_responses.decode import (
     decode_call,
@@ -15,7 +16,7 @@ from toolkit.adapters.openai_responses.decode import (
 )
 from toolkit.adapters.openai_responses.encode import PROVIDER
 from toolkit.adapters.openai_responses.ends import has_refusal
-from toolkit.adapters.plain_json import JsonDict
+from toolkit.adapters.plain_json import JsonDict, plain_text
 from toolkit.adapters.streaming.answer import StreamedAnswer
 from toolkit.adapters.streaming.calls import UNFINISHED_TEXT
 from toolkit.wire.query import QueryResult
@@ -87,14 +88,14 @@ class Accumulator(StreamedAnswer):
     # -- items -------------------------------------------------------------------------------------------------------------
 
     def _read_item(self, event: JsonDict, *, is_done: bool) -> None:
-        item = dict(self._types.json_object(event.get("item"), "item"))
+        item = mend(self._types.json_object(event.get("item"), "item"))
         self._check_item(item, "item")
         place = self._place(event, item.get("id"))
         self._items[place] = item
         if is_done:
             self._done.add(place)
-        if not is_call(item) or not isinstance(item.get("call_id"), str):
-            return
+        if not is_call(item) or not plain_text(item.get("call_id")):
+            return  # a call without an id is told of at the end, when it has got one
         call = decode_call(item, 0)
         if is_done:
             self._tell(self._call_events.complete_if_sound(call))
@@ -160,12 +161,12 @@ class Accumulator(StreamedAnswer):
             pieces = self._arguments.setdefault(place, [before] if isinstance(before, str) and before else [])
             pieces.append(self._types.text(event.get("delta"), "delta"))
             item[key] = "".join(pieces)
-            if isinstance(item.get("call_id"), str) and item.get("name"):
-                self._tell(self._call_events.grow(item["call_id"], str(item["name"]), pieces))
+            if (id := plain_text(item.get("call_id"))) and item.get("name"):
+                self._tell(self._call_events.grow(id, str(item["name"]), pieces))
         elif end == "done":
             whole = self._types.maybe_text(event.get(key), key)
             item[key] = item.get(key) if whole is None else whole
-            item["name"] = item.get("name") or self._types.maybe_text(event.get("name"), "name")
+            item["name"] = item.get("name") or self._types.name(event.get("name"), "name")
             self._done.add(place)
 
     # -- the result --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import TypeVar
 
 from toolkit.adapters.plain_json import JsonDict
-from toolkit.adapters.strict import StrictReceipt, StrictRules, to_strict
+from toolkit.adapters.strict import StrictReceipt, StrictRules
+from toolkit.adapters.strict.adapter import output_receipt
 from toolkit.errors import OutputError
 from toolkit.wire.json_types import JsonObject
 from toolkit.wire.output import Output, OutputSchema
@@ -51,7 +52,7 @@ def _is_wrapped(model: type[BaseModel]) -> bool:
 
 def enforced_schema(output: OutputSchema, rules: StrictRules, provider: str) -> JsonDict:
     """The schema for a provider that takes none but strict ones; raises ValueError for one that it cannot enforce."""
-    receipt = to_strict(output.schema, rules)
+    receipt = output_receipt(output, rules)
     if not receipt.is_strict:
         places = "; ".join(f"{pointer or 'the schema'}: {why}" for pointer, why in receipt.problems[:_MAX_ERRORS])
         raise ValueError(f"{provider} cannot enforce the schema of {output.name!r}: {places}; change the model there")
@@ -70,7 +71,7 @@ def read_output(result: QueryResult, model: type[ModelT], rules: StrictRules | N
         answer: Any = json.loads(result.content)
     except (ValueError, RecursionError) as error:
         raise OutputError(f"the answer is not JSON: {error}", result) from error
-    receipt = StrictReceipt({}) if rules is None else to_strict(output_schema(model).schema, rules)
+    receipt = StrictReceipt({}) if rules is None else output_receipt(output_schema(model), rules)
     if isinstance(answer, dict):
         answer = receipt.decode(answer)
         answer = answer.get(_WRAPPER, answer) if _is_wrapped(model) else answer

@@ -42,8 +42,9 @@ class CallEvents:
         yield CallCompleted(call)
 
     def complete_if_sound(self, call: ToolCall) -> Iterator[AnswerEvent]:
-        """The same, unless the answer may have been cut in the middle of the call; ``complete_all`` follows if it was not."""
-        if call.arguments:
+        """The same, unless the answer may have been cut in the middle of the call, or its end came before. For these, and
+        for another call with the same id, ``complete_all`` follows."""
+        if call.arguments and call.id not in self._completed:
             yield from self.complete(call)
 
     def complete_all(self, calls: Sequence[ToolCall]) -> Iterator[AnswerEvent]:

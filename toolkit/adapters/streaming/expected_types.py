@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from toolkit.adapters.answers.surrogates import mend_text
 from toolkit.adapters.plain_json import JsonDict
 
 _KINDS: Final = {
@@ -43,8 +44,13 @@ class TypeReader:
         return None
 
     def id(self, value: object, where: str) -> str | None:
-        """An id or a name. Some servers send numbers."""
-        return str(value) if type(value) is int else self.maybe_text(value, where)
+        """An id. Some servers send numbers."""
+        return str(value) if type(value) is int else self.name(value, where)
+
+    def name(self, value: object, where: str) -> str | None:
+        """The name of a tool, or a piece of it. It comes back in results and requests, so half characters are mended."""
+        text = self.maybe_text(value, where)
+        return None if text is None else mend_text(text)
 
     def index(self, value: object, where: str) -> int | None:
         if value is None or type(value) is int:

@@ -16,6 +16,7 @@ from toolkit.adapters.strict.transform import to_strict
 from toolkit.adapters.tool_definitions import wants_strict
 from toolkit.wire.call import ToolCall
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
+from toolkit.wire.output import OutputSchema
 from toolkit.wire.query import QueryOptions, QueryResult
 
 _AS_SENT = "as_sent"
@@ -33,25 +34,48 @@ def strict_receipt(
     return to_strict(definition.parameters, rules)
 
 
+def output_receipt(output: OutputSchema, rules: StrictRules) -> StrictReceipt:
+    """The receipt of a structured output. If it has more than a request may have, properties with a default are asked for
+    instead of optional; if it still has more, the receipt says which limit it is.
+    """
+    receipt = to_strict(output.schema, rules)
+    if _Room(rules).take(receipt, tools=0) is None:
+        return receipt
+    receipt = to_strict(output.schema, rules.leaner())
+    why = _Room(rules).take(receipt, tools=0)
+    return receipt if why is None else StrictReceipt(output.schema, (Problem("", why),))
+
+
 def choose_strict(
-    definitions: Iterable[AnyDefinition], strict: bool | None, provider: str, rules: StrictRules
+    definitions: Iterable[AnyDefinition],
+    strict: bool | None,
+    provider: str,
+    rules: StrictRules,
+    output: OutputSchema | None = None,
 ) -> dict[str, StrictReceipt]:
     """The receipts of the definitions of one request for which strict mode is requested, by the names of the tools.
 
-    Where a provider limits what all strict tools of a request may have together, and they have more, properties with a
-    default are asked for instead of optional. Then tools get strict mode in their order, as long as there is room. The
-    receipt of any other tool says which limit it is.
+    Where a provider limits what all strict schemas of a request may have together, and they have more, properties with a
+    default are asked for instead of optional. Then tools get strict mode in their order, as long as ``output``, the
+    structured output of the same request, leaves room. The receipt of any other tool says which limit it is.
     """
     wanted = [one for one in definitions if isinstance(one, ToolDefinition) and wants_strict(one, strict)]
-    receipts, is_full = _fill_request(wanted, strict, provider, rules)
-    return _fill_request(wanted, strict, provider, rules.leaner())[0] if is_full else receipts
+    beside = None if output is None else output_receipt(output, rules)
+    receipts, is_full = _fill_request(wanted, strict, provider, rules, beside)
+    return _fill_request(wanted, strict, provider, rules.leaner(), beside)[0] if is_full else receipts
 
 
 def _fill_request(
-    wanted: Sequence[ToolDefinition], strict: bool | None, provider: str, rules: StrictRules
+    wanted: Sequence[ToolDefinition],
+    strict: bool | None,
+    provider: str,
+    rules: StrictRules,
+    beside: StrictReceipt | None,
 ) -> tuple[dict[str, StrictReceipt], bool]:
     """The receipts by the names of the tools, and whether there was no room for some."""
     room = _Room(rules)
+    if beside is not None:
+        room.take(beside, tools=0)
     receipts: dict[str, StrictReceipt] = {}
     is_full = False
     for definition in wanted:
@@ -66,26 +90,26 @@ def _fill_request(
 
 @dataclass(slots=True)
 class _Room:
-    """What the strict tools of a request have used so far of its limits."""
+    """What the strict schemas of a request have used so far of its limits."""
 
     rules: StrictRules
     tools: int = 0
     optional: int = 0
     unions: int = 0
 
-    def take(self, receipt: StrictReceipt) -> str | None:
+    def take(self, receipt: StrictReceipt, tools: int = 1) -> str | None:
         """Makes room for a strict schema; why there is none, if there is none."""
         if not receipt.is_strict or not self.rules.limits_requests:
             return None
         share = request_share(receipt.schema, self.rules)
         used = (
-            (self.tools + 1, self.rules.max_tools, "strict tools"),
+            (self.tools + tools, self.rules.max_tools, "strict tools"),
             (self.optional + share.optional, self.rules.max_optional, "properties that are not required"),
             (self.unions + share.unions, self.rules.max_unions, "schemas with 'anyOf' or several types"),
         )
         for count, most, what in used:
             if most is not None and count > most:
-                return f"with it, the strict tools of the request have {count} {what}: at most {most} are allowed"
+                return f"with it, the strict schemas of the request have {count} {what}: at most {most} are allowed"
         self.tools, self.optional, self.unions = (count for count, _, _ in used)
         return None
 
@@ -133,6 +157,7 @@ def original_calls(
     rules: StrictRules,
     sent_name: Callable[[str], str],
     encode_call: Callable[[ToolCall], JsonDict],
+    output: OutputSchema | None = None,
 ) -> list[ToolCall]:
     """Calls with arguments as the tools' own schemas want them.
 
@@ -145,7 +170,7 @@ def original_calls(
         for one in definitions
         if isinstance(one, ToolDefinition) and (rules.limits_requests or sent_name(one.name) in called)
     ]
-    chosen = choose_strict(concerned, strict, provider, rules)
+    chosen = choose_strict(concerned, strict, provider, rules, output)
     receipts = {sent_name(name): receipt for name, receipt in chosen.items() if receipt.is_strict}
     return [
         _decode_call(call, receipts[call.name], encode_call, provider) if call.name in receipts else call

@@ -70,6 +70,15 @@ class Host:
         return cls(str(address), address)
 
     @property
+    def is_this_machine(self) -> bool:
+        """Whether it is the loopback by its spelling: what is sent there stays on this machine.
+
+        >>> Host.parse("localhost").is_this_machine, Host.parse("10.0.0.1").is_this_machine
+        (True, False)
+        """
+        return self.text == "localhost" if self.address is None else self.address.is_loopback
+
+    @property
     def bracketed(self) -> str:
         """The host as it is written in a URL and a Host header."""
         return f"[{self.text}]" if ":" in self.text else self.text

@@ -71,7 +71,7 @@ def _read_prefix(program: str, found: ProgramEnvironment) -> list[str]:
         return [os.path.join(home, "python3")] if home else []
     if os.path.basename(folder) == "bin" and os.path.isfile(os.path.join(folder, "node")):
         found.add(folder, os.path.join(prefix, "lib", "node_modules"))
-        found.path.append(folder)
+        found.path += [] if folder in found.path else [folder]
     elif os.path.basename(folder) == "bin" and os.path.basename(program).startswith("python"):
         found.add(folder, os.path.join(prefix, "lib"))
     elif (packages := program.find("/node_modules/")) >= 0:

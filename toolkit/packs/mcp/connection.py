@@ -38,7 +38,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from toolkit.errors import ToolCancelled, ToolFailed, ToolTimeout
+from toolkit.errors import ToolCancelled, ToolFailed
 from toolkit.packs.mcp.listing import (
     PageT,
     ToolListing,
@@ -62,9 +62,6 @@ __all__ = ["McpConnection", "ServerAccess"]
 T = TypeVar("T")
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
-_WRITE_SECONDS: Final = 2.0
-"""Seconds that sending a request, or its cancellation, may take in addition to the time for its answer."""
-
 _MAX_PENDING_PROGRESS: Final = 1000
 _MAX_PROGRESS_TEXT: Final = 2000
 
@@ -77,8 +74,8 @@ AnyRequest: TypeAlias = Request[Any, Any]
 MakeRequest: TypeAlias = Callable[[InputResponses | None, str | None], AnyRequest]
 """Makes a request from the answers to what the server asked for, and the state it wants to see again."""
 
-Send: TypeAlias = "Callable[[McpSession, ClientSession, float | None], Awaitable[T]]"
-"""Sends a request over a session; the last argument is the client's own time limit."""
+Send: TypeAlias = "Callable[[McpSession, ClientSession], Awaitable[T]]"
+"""Sends a request over a session."""
 
 
 class McpConnection:
@@ -127,13 +124,13 @@ class McpConnection:
         """The server's answer to a request; what it asks for before it answers goes to the functions of the context."""
         caller = asyncio.get_running_loop()
 
-        async def send(session: McpSession, client: ClientSession, limit: float | None) -> T:
+        async def send(session: McpSession, client: ClientSession) -> T:
             answers: InputResponses | None = None
             state: str | None = None
             for attempt in range(_MAX_INPUT_ROUNDS):
                 request = make_request(answers, state)
                 found: T | InputRequiredResult = await client.send_request(  # type: ignore[type-var]  # takes adapters
-                    request, answer, limit, progress_callback=on_progress
+                    request, answer, progress_callback=on_progress
                 )
                 if not isinstance(found, InputRequiredResult):
                     return found
@@ -203,18 +200,20 @@ class McpConnection:
             session = await self._current_session(access)
             client = await session.wait_until_ready()
             questions = session.questions
-            # The client's own limit does not stand still while a person is asked.
-            limit = None if questions.may_take_long else timeout
             try:
-                with questions.during_call(caller), questions.limits.limit(timeout + _WRITE_SECONDS):
-                    return await send(session, client, limit)
-                raise self._explain_silence(session, has_own_limit=limit is None)
+                # Not the client's own limit, which does not stand still while a person is asked.
+                with questions.during_call(caller), questions.limits.limit(timeout):
+                    return await send(session, client)
+                raise session.explain_silence()
             except (MCPError, ValidationError, RuntimeError) as error:
                 explained = await session.explain_error(error)
                 if attempt == 1 and self._wants_other_headers(error):
                     with questions.limits.limit(timeout), suppress(MCPError, ValidationError):
                         await learn_headers(client)
                     continue
+            finally:
+                if session.is_unread:  # nothing would ever reach it again
+                    session.retire()
             if not isinstance(explained, SessionExpired):
                 raise explained from None
             session.retire()
@@ -238,13 +237,6 @@ class McpConnection:
     def _wants_other_headers(self, error: Exception) -> bool:
         """Whether the server refused a request unread, because its tools want other headers than they did."""
         return bool(self._server.url) and isinstance(error, MCPError) and error.code == HEADER_MISMATCH
-
-    def _explain_silence(self, session: McpSession, *, has_own_limit: bool) -> ToolTimeout:
-        name = f"the MCP server {self._server.name!r}"
-        if has_own_limit:
-            return ToolTimeout(f"{name} did not answer in time", details={"abandoned": False})
-        session.retire()
-        return ToolTimeout(f"{name} does not read its input", details={"abandoned": False})
 
     async def _describe_server(self, access: ServerAccess) -> tuple[dict[str, str], str | None]:
         """Its name and version, and the version of the protocol that is spoken."""

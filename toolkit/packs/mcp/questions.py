@@ -106,12 +106,6 @@ class ServerQuestions:
         self._callers: list[asyncio.AbstractEventLoop] = []
         self.limits: Final = TimeLimits()
 
-    @property
-    def may_take_long(self) -> bool:
-        """Whether somebody may be asked while a call runs."""
-        callbacks = self._callbacks
-        return any(function is not None for function in (callbacks.elicit, callbacks.sample, callbacks.open_url))
-
     @contextmanager
     def during_call(self, caller: asyncio.AbstractEventLoop) -> Iterator[None]:
         """The server may ask as long as this lasts; ``caller`` is the loop of the call."""

@@ -13,7 +13,18 @@ from toolkit.guard.permission import CommandNetwork
 TOKEN_RECORDS: Final = "mcp-tokens"
 """Where logins are kept, in the user's state directory."""
 
+NEEDS_HTTPS: Final = "needs an https url: over http the token could be read on the way"
+
 _MAX_PORT: Final = 65535
+
+
+def is_readable_on_the_way(url: str) -> bool:
+    """Whether what is sent to this address leaves the machine without encryption; False for a text that is no address."""
+    try:
+        read = Url.parse(url)
+    except ToolkitError:
+        return False
+    return read.scheme != "https" and not read.host.is_this_machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +57,8 @@ class McpOAuth:
                 Url.parse(self.issuer)
             except ToolkitError as error:
                 raise SetupError(f"'issuer' of oauth: {error.message}") from None
+            if is_readable_on_the_way(self.issuer):
+                raise SetupError(f"'issuer' of oauth {NEEDS_HTTPS}")
         if not 0 <= self.redirect_port <= _MAX_PORT:
             raise SetupError(f"'redirect_port' of oauth must be a port between 1 and {_MAX_PORT}")
 
@@ -110,6 +123,8 @@ class McpServer:
                 Url.parse(self.url)
             except ToolkitError as error:
                 raise SetupError(f"the url of the MCP server {self.name!r}: {error.message}") from None
+            if self.oauth is not None and is_readable_on_the_way(self.url):
+                raise SetupError(f"'oauth' of the MCP server {self.name!r} {NEEDS_HTTPS}")
 
     @property
     def seconds_to_start(self) -> float:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp import Client, MCPError
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT, Implementation, PaginatedRequestParams
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, Implementation, PaginatedRequestParams
 from pydantic import ValidationError
 
 from toolkit.errors import SetupError, ToolCancelled, ToolFailed, ToolkitError, ToolTimeout
@@ -29,6 +29,7 @@ from toolkit.guard.process.long_process import GRACE, LongProcess
 from toolkit.packs.hide_secrets import hide_secrets
 from toolkit.packs.mcp.http.transport import http_streams
 from toolkit.packs.mcp.incoming import IncomingStream
+from toolkit.packs.mcp.outgoing import OutgoingStream
 from toolkit.packs.mcp.own_errors import OWN_ERROR, read_own_error
 from toolkit.packs.mcp.questions import ServerQuestions
 from toolkit.packs.mcp.server_log import ServerLog
@@ -85,6 +86,7 @@ class McpSession:
         self._stop = anyio.Event()
         self._process: LongProcess | None = None
         self._reader: JsonRpcReader | None = None
+        self._outgoing: OutgoingStream | None = None
         self._secrets: Mapping[str, str] = {}
         self._authorization: ServerAuthorization | None = None
         self._log = ServerLog(server.name, self.without_secrets)
@@ -106,6 +108,16 @@ class McpSession:
         if self._ready.done():
             return self._ready.result()
         raise self._end_error()
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the server did not take the last message."""
+        return self._outgoing is not None and self._outgoing.is_blocked
+
+    def explain_silence(self) -> ToolTimeout:
+        """The error for a request that was not answered in time."""
+        problem = "does not read its input" if self.is_unread else "did not answer in time"
+        return ToolTimeout(f"{self._name} {problem}", details={"abandoned": False})
 
     def retire(self) -> None:
         """Let no new call use it; its task ends soon."""
@@ -133,8 +145,6 @@ class McpSession:
         if error.code == CONNECTION_CLOSED and (self.is_over or self._server.url):
             await asyncio.wait({self._task}, timeout=None if self.is_over else 0)
             return self._end_error()
-        if error.code == REQUEST_TIMEOUT:
-            return ToolTimeout(f"{self._name} did not answer in time", details={"abandoned": False})
         if self._server.url and error.message == _SESSION_TERMINATED:
             return SessionExpired()
         if error.code == PARSE_ERROR and (unreadable := _UNREADABLE.match(error.message)):
@@ -172,7 +182,8 @@ class McpSession:
 
     @asynccontextmanager
     async def _open_client(self) -> AsyncIterator[ClientSession]:
-        async with self._open_transport() as (stream, outgoing):
+        async with self._open_transport() as (stream, to_server):
+            outgoing = self._outgoing = OutgoingStream(to_server)
             incoming = IncomingStream(stream, outgoing, self._log, self.questions.refusal)
             async with Client(
                 _transport((incoming, outgoing)),
@@ -283,7 +294,7 @@ class McpSession:
         if self._time_limit.cancelled_caught:
             return self._make_failure(
                 "SERVER_NOT_READY",
-                f"was not ready within {self._server.seconds_to_start:g} s; raise its 'timeout' if it needs longer",
+                f"was not ready within {self._server.seconds_to_start:g} s; raise its 'startup_timeout' if it needs longer",
                 notes,
             )
         if self._server_gone.is_set():

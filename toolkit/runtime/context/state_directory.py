@@ -14,6 +14,8 @@ from typing import Final
 from toolkit.errors import SetupError
 from toolkit.guard.user_state import user_state_directory
 
+_THE_DEFAULT: Final = ("the default state directory", "set XDG_STATE_HOME to a folder, or give a state_dir,")
+
 
 class StateDirectory:
     """Folders by name below one directory: the given one, or ``typed-toolkit`` below the user's state directory."""
@@ -23,9 +25,9 @@ class StateDirectory:
         for root in roots:
             inside = os.path.realpath(root)
             if os.path.commonpath([inside, self._path]) == inside:
-                what = "state_dir" if given is not None else "the default state directory"
+                what, way_out = ("state_dir", "give a state_dir") if given is not None else _THE_DEFAULT
                 raise SetupError(
-                    f"{what} {self._path!r} is inside {root!r}, where tools can reach it; give a state_dir outside of it"
+                    f"{what} {self._path!r} is inside {root!r}, where tools can reach it; {way_out} outside of it"
                 )
 
     def folder(self, name: str) -> str:

@@ -1,9 +1,10 @@
 """The official OAuth client with a token that outlives the process, and without a person unless there is one.
 
 The official client discovers the authorization server, registers, runs the flow with PKCE and refreshes. This subclass adds
-what it lacks for programs that nobody watches: it also restores when a token ends and where it is refreshed; a refused
-token is refreshed before anything else is tried; and where a person would be needed and none is there, it raises an error
-that says what to run.
+what it lacks for programs that nobody watches: it also restores when a token ends and where it is refreshed; and where a
+person would be needed and none is there, it tries to refresh a refused token, or raises an error that says what to run.
+
+The replaced methods are not public: ``tests/packs/test_mcp_official_client.py`` says what is lost if one of them moves.
 """
 
 from __future__ import annotations
