@@ -18,7 +18,9 @@ from tests.corpus.instances import Instance, instances
 from tests.corpus.specs import outcome, rows
 from tests.modules import load_module
 from toolkit.jsonschema import same_json
+from toolkit.models.base import ToolModel
 from toolkit.runtime.call.reader import Reader
+from toolkit.runtime.output.message import json_writer
 
 ARGUMENTS: Final = "arguments that are not an object are refused"
 DECIDED: Final[dict[str, str]] = {
@@ -129,16 +131,17 @@ def _measure_one(tally: Tally, schema: Any, key: str, model: type[BaseModel]) ->
 
 
 def compare(reader: Reader, instance: Instance, *, is_input: bool) -> Iterator[tuple[str, str]]:
-    """The kinds of difference that one value shows at any of three entry points; nothing if model and schema agree."""
+    """The kinds of difference that one value shows at any of four entry points; nothing if model and schema agree."""
     model, value, text = reader.model, instance.value, json.dumps(instance.value)
     entry_points: dict[str, Callable[[], BaseModel]] = {
         "the call path": lambda: reader.from_wire(value),
+        "the call path, at once from text": lambda: reader.from_text(text) or reader.from_wire(value),
         "model_validate": lambda: model.model_validate(value),
         "model_validate_json": lambda: model.model_validate_json(text),
     }
     if not _python_names(model).isdisjoint(_keys(value)):
         # `class_` stands for `class` in a user's own code; on the call path only the spec's names count.
-        entry_points = {"the call path": entry_points["the call path"]}
+        entry_points = {entry: parse for entry, parse in entry_points.items() if entry.startswith("the call path")}
     for entry, parse in entry_points.items():
         try:
             parsed = parse()
@@ -148,8 +151,21 @@ def compare(reader: Reader, instance: Instance, *, is_input: bool) -> Iterator[t
             continue
         if instance.verdict.accepted:
             yield from _dumped(parsed, value, entry)
+            yield from _checked(reader, parsed)
         else:
             yield f"accepted, but refused by {instance.verdict.keyword!r}", entry
+
+
+def _checked(reader: Reader, parsed: BaseModel) -> Iterator[tuple[str, str]]:
+    """Whether an output of this value would pass the check of the call path, and be written as it was read."""
+    try:
+        reader.check(parsed)
+    except ValidationError as error:
+        yield "accepted, but refused as an output", str(error)
+    if isinstance(parsed, ToolModel):
+        written = json.loads(json_writer(type(parsed))(parsed))
+        if not same_json(written, parsed.model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)):
+            yield "written for the model differently than dumped", json.dumps(written)
 
 
 @lru_cache(maxsize=2)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from acme.generated import (
     AddInput,
@@ -17,6 +19,8 @@ from acme.generated import (
 )
 from tests.runtime.conftest import Door, MakeDoor
 from toolkit import Pack, ToolCall, ToolContext, ToolkitError
+from toolkit.models import Omissible, ToolModel
+from toolkit.runtime.call.reader import Reader
 
 # -- outputs -----------------------------------------------------------------------------------------------------------
 
@@ -91,6 +95,17 @@ def test_what_was_added_to_a_list_is_checked(make_door: MakeDoor) -> None:
         door.invoke("shapes_search", {"type": "circle"})
 
 
+class Open(ToolModel):
+    """More properties are allowed, and one is optional but not null."""
+
+    count: int
+    note: Omissible[str] = None
+
+
+def test_an_optional_field_beside_an_extra_property_is_absent_and_not_null() -> None:
+    Reader(Open).check(Open.model_validate({"count": 1, "more": 2}))
+
+
 class Loud(AddOutput):
     """An output of a class of its own: its own fields are part of the answer where the schema allows more."""
 
@@ -160,6 +175,23 @@ def test_a_key_that_is_there_twice_is_refused(door: Door, how: str) -> None:
     result = door.call(ToolCall("1", "add", {}, raw_arguments=TWICE[how]))
     assert result.kind == "error"
     assert "is duplicated" in str(result.value)
+
+
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", '{"x": 1, "x": 2}', "[1e400, NaN]"])
+def test_what_is_not_json_is_not_read_at_once_in_an_extra_property(value: str) -> None:
+    reader = Reader(Open)
+    assert reader.from_text('{"count": 1, "more": 2}') == Open.model_validate({"count": 1, "more": 2})
+    read: object = None
+    with suppress(ValidationError):
+        read = reader.from_text(f'{{"count": 1, "more": {value}}}')
+    assert read is None
+
+
+def test_an_instance_with_a_list_is_copied() -> None:
+    reader = Reader(Open)
+    plain, mutable = Open(count=1), Open.model_validate({"count": 1, "more": [1]})
+    assert reader.from_instance(plain) is plain
+    assert reader.from_instance(mutable) is None
 
 
 # -- results -----------------------------------------------------------------------------------------------------------

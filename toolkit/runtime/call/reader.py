@@ -27,19 +27,19 @@ _MAX_KEYS: Final = 20
 
 
 class Reader:
-    """Reads values into ``model``: from the wire by the names in the spec, from instances by Python names.
+    """Reads values into ``model``: from the wire by the names in the spec, from text, and from instances.
 
     ``validator`` is used instead of the model's own.
     """
 
     __slots__ = (
-        "_by_python_name",
         "_check_fields",
         "_check_required",
         "_from_json",
         "_is_root",
         "_is_scalar",
         "_required",
+        "_wire_names",
         "from_wire",
         "model",
     )
@@ -55,7 +55,9 @@ class Reader:
         self.from_wire: Final[Callable[[Any], Any]] = (
             partial(validate, by_alias=True, by_name=False) if aliased else validate
         )
-        self._by_python_name = partial(validate, by_alias=False, by_name=True) if aliased else validate
+        self._wire_names = (
+            {name: field.alias or name for name, field in model.model_fields.items()} if aliased else None
+        )
         # Only generated models read JSON text exactly as they read what `json.loads` makes of it.
         own = None if validator is not None else model.__pydantic_validator__.validate_json
         self._from_json = partial(own, by_alias=True, by_name=False) if own is not None and aliased else own
@@ -66,7 +68,7 @@ class Reader:
 
     def from_instance(self, value: object) -> BaseModel | None:
         """The instance itself if its fields are valid, and nothing in it can be changed later; None for anything else."""
-        if type(value) is not self.model or not self._is_scalar:
+        if type(value) is not self.model or not self._is_scalar or value.__pydantic_extra__:
             return None
         self.check(value)
         return value
@@ -76,11 +78,10 @@ class Reader:
         if self._from_json is None or len(text) > SHORT_TEXT:
             return None
         model: BaseModel = self._from_json(text)
-        keys = len(model.__pydantic_fields_set__)
-        if self._is_scalar and text.count(":") == keys:  # the common case of `is_plain`
-            return model
-        extra = model.__pydantic_extra__
-        return model if is_plain(text, keys + len(extra) if extra else keys) else None
+        keys = len(model.__pydantic_fields_set__)  # those of extra properties included
+        if self._is_scalar and text.count(":") == keys and not model.__pydantic_extra__:
+            return model  # the common case of `is_plain`: where single values are wanted, NaN was refused
+        return model if is_plain(text, keys) else None
 
     def check(self, value: BaseModel) -> None:
         """Validates what is in an instance: it may have been made without validation (``model_construct``).
@@ -92,24 +93,25 @@ class Reader:
         elif value.__pydantic_fields_set__ == self._required and not value.__pydantic_extra__:
             self._check_required(value.__dict__)
         else:
-            self._check_fields(_content_of(value))
+            self._check_fields(self._content_of(value))
 
     def revalidate(self, value: BaseModel) -> BaseModel:
         """Makes another instance from what is in this one; it may have been made without validation."""
         if self._is_root:
             checked: BaseModel = self.from_wire(value.__dict__.get("root"))
             return checked
-        checked = self._by_python_name(_content_of(value))
+        checked = self.from_wire(self._content_of(value))
         return checked
 
-
-def _content_of(value: BaseModel) -> dict[str, Any]:
-    """The given fields of an instance by their Python names, and its extra properties."""
-    fields, given = value.__dict__, value.__pydantic_fields_set__
-    # Unset fields are left out: they may be None where the schema refuses null.
-    content = fields if len(fields) == len(given) else {key: fields[key] for key in given if key in fields}
-    extra = value.__pydantic_extra__
-    return {**content, **extra} if extra else content
+    def _content_of(self, value: BaseModel) -> dict[str, Any]:
+        """The given fields of an instance by their names on the wire, and its extra properties."""
+        fields, given, names = value.__dict__, value.__pydantic_fields_set__, self._wire_names
+        # Unset fields are left out: they may be None where the schema refuses null.
+        content = fields if given.issuperset(fields) else {key: fields[key] for key in given if key in fields}
+        if names is not None:
+            content = {names.get(key, key): item for key, item in content.items()}
+        extra = value.__pydantic_extra__
+        return {**content, **extra} if extra else content
 
 
 def describe_errors(error: ValidationError) -> str:
@@ -155,7 +157,8 @@ def shown_place(keys: tuple[int | str, ...]) -> str:
 
 
 def _fields_validator(model: type[BaseModel], only: Collection[str] | None = None) -> Callable[[Any], Any] | None:
-    """Validates the fields of a class in a dict by their Python names, and ignores others than ``only`` if it is given.
+    """Validates the fields of a class in a dict by their names on the wire; or ``only`` some, by their Python names, whatever
+    else is there.
 
     None for a class that is more than its fields: a root model, one with validators of its own, a recursive one.
     """
@@ -164,7 +167,9 @@ def _fields_validator(model: type[BaseModel], only: Collection[str] | None = Non
         return None
     inner = schema["schema"]
     fields = {
-        name: core_schema.typed_dict_field(field["schema"], required=field["schema"]["type"] != "default")
+        (field.get("validation_alias", name) if only is None else name): core_schema.typed_dict_field(
+            field["schema"], required=field["schema"]["type"] != "default"
+        )
         for name, field in inner["fields"].items()
         if only is None or name in only
     }
