@@ -444,7 +444,7 @@ class Toolkit(Runner):
     @property
     def tools(self) -> Tools:
         """Every tool as a method with keyword arguments."""
-        return Tools(self._call_tool)
+        return self._tools_of(Tools)
 
     if TYPE_CHECKING:
         _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`

@@ -177,7 +177,7 @@ class {name}({flavour.runner}):
     @property
     def tools(self) -> {tools}:
         \"\"\"Every tool as a method with keyword arguments.\"\"\"
-        return {tools}(self._call_tool)
+        return self._tools_of({tools})
 
     if TYPE_CHECKING:
         _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from toolkit.runtime.call.core import Core
 from toolkit.runtime.catalog.catalog import Catalog
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.profile import Profile
 
+
+ToolsT = TypeVar("ToolsT")
 
 NOT_DIRECT: Final = (KeyError, TypeError, ValueError)
 """What is raised where a call is not direct, or its arguments are not plainly right: the whole call path then decides."""
@@ -46,6 +48,7 @@ class View:
 
     _own_loop: ClassVar[bool] = True
     _profile: ClassVar[Profile[Any] | None] = None
+    _tools: Any = None
 
     def __init__(self, catalog: Catalog, context: ToolkitContext[Any], packs: Iterable[PackSource | str]) -> None:
         allowed = context if self._profile is None else self._profile.narrow(context)
@@ -89,8 +92,18 @@ class View:
         options = self._options
         return self._with(Options(deadline or options.deadline, signal or options.signal, options.notify))
 
+    def _tools_of(self, kind: Callable[[Any], ToolsT]) -> ToolsT:
+        """The tools of this view as methods, made once."""
+        if self._tools is None:
+            # They call a copy of the view: as a cycle, a toolkit that nobody uses any more would stay open.
+            view: Any = copy(self)
+            self._tools = kind(view._call_tool)
+        tools: ToolsT = self._tools
+        return tools
+
     def _with(self, options: Options) -> Self:
         view = copy(self)
+        view._tools = None
         view._options = options
         view._direct = view._find_direct()
         return view
@@ -99,6 +112,7 @@ class View:
         """Passes every message to this function from now on."""
         self._on_result = on_result
         self._direct = self._find_direct()
+        self._tools = None
 
     def _deliver(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
         """Passes a message to ``on_result`` and to the audit log, then returns it."""

@@ -601,7 +601,7 @@ class AsyncAcmeToolkit(AsyncRunner):
     @property
     def tools(self) -> AsyncTools:
         """Every tool as a method with keyword arguments."""
-        return AsyncTools(self._call_tool)
+        return self._tools_of(AsyncTools)
 
     if TYPE_CHECKING:
         _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`

@@ -120,7 +120,7 @@ class AsyncReviewerToolkit(AsyncRunner):
     @property
     def tools(self) -> AsyncReviewerTools:
         """Every tool as a method with keyword arguments."""
-        return AsyncReviewerTools(self._call_tool)
+        return self._tools_of(AsyncReviewerTools)
 
     if TYPE_CHECKING:
         _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`

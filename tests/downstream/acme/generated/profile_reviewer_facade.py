@@ -120,7 +120,7 @@ class ReviewerToolkit(Runner):
     @property
     def tools(self) -> ReviewerTools:
         """Every tool as a method with keyword arguments."""
-        return ReviewerTools(self._call_tool)
+        return self._tools_of(ReviewerTools)
 
     if TYPE_CHECKING:
         _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`

@@ -125,7 +125,7 @@ class AsyncWriterToolkit(AsyncRunner):
     @property
     def tools(self) -> AsyncWriterTools:
         """Every tool as a method with keyword arguments."""
-        return AsyncWriterTools(self._call_tool)
+        return self._tools_of(AsyncWriterTools)
 
     if TYPE_CHECKING:
         _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`

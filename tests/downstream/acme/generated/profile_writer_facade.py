@@ -125,7 +125,7 @@ class WriterToolkit(Runner):
     @property
     def tools(self) -> WriterTools:
         """Every tool as a method with keyword arguments."""
-        return WriterTools(self._call_tool)
+        return self._tools_of(WriterTools)
 
     if TYPE_CHECKING:
         _invoke_by_signature: _Invoke  # with the mypy plugin, this takes the place of `invoke`
