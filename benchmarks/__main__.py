@@ -67,9 +67,10 @@ def main(words: Sequence[str]) -> int:
         for part, tables in run.parts.items():
             for table in tables:
                 _say(show_table(part, table))
-    _say(f"{show_about(run)}\n\n## Goals\n\n{show_goals(judge(run))}\n")
+    goals = judge(run)
+    _say(f"{show_about(run)}\n\n## Goals\n\n{show_goals(goals)}\n")
     if options.json:
-        run.write(options.json)
+        run.write(options.json, goals=[report.as_json() for report in goals])
     if options.plots:
         draw(run, options.plots)
     if options.keep:

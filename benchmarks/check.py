@@ -1,11 +1,12 @@
 """Compares a run with the committed one: what got worse, what got better, what is no longer measured.
 
-Ratios are compared, never times. Where both runs counted instructions, those decide, because they hardly vary.
+Ratios of our own rows are compared, never times; what others do may change without us. Where both runs counted
+instructions, those decide, because they hardly vary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -40,31 +41,29 @@ class Difference:
 
 def compare(before: Run, now: Run) -> list[Difference]:
     """The differences in the parts that were measured now, the bad ones first."""
-    old = {key: row for key, row in before.rows() if _is_compared(row) and _part(key) in now.parts}
-    new = {key: row for key, row in now.rows() if _is_compared(row)}
+    old = {key: row for key, row in before.rows() if row.ours and _part(key) in now.parts}
+    new = {key: row for key, row in now.rows() if row.ours}
     counted = {key for key in old if key in new and _part(key) == "instructions"}
-    found = list(_differences(old, new, counted))
+    found = [
+        one
+        for key in {**old, **new}
+        if _namesake(key) not in counted
+        for one in _judge(key, old.get(key), new.get(key))
+    ]
     return sorted(found, key=lambda one: (not one.fails, one.verdict, one.row))
 
 
-def _differences(old: dict[str, Row], new: dict[str, Row], counted: Collection[str]) -> Iterator[Difference]:
-    for key, row in old.items():
-        if key not in new:
-            yield Difference("missing", key, row.ratio, None)
-            continue
-        if _namesake(key) in counted:
-            continue
-        before, now, tolerance = row.ratio or 0, new[key].ratio or 0, PARTS[_part(key)].tolerance
-        if now > before * (1 + tolerance):
-            yield Difference("worse", key, before, now)
-        elif now * (1 + tolerance) < before:
-            yield Difference("better", key, before, now)
-    yield from (Difference("new", key, None, row.ratio) for key, row in new.items() if key not in old)
-
-
-def _is_compared(row: Row) -> bool:
-    """What others do may change without us; what has no ratio depends on the machine."""
-    return row.ours and row.ratio is not None
+def _judge(key: str, old: Row | None, new: Row | None) -> Iterator[Difference]:
+    if new is None:
+        yield Difference("missing", key, None, None)
+    elif old is None:
+        yield Difference("new", key, None, new.ratio)
+    elif old.ratio is not None and new.ratio is not None:  # what is too short to compare has no ratio
+        tolerance = PARTS[_part(key)].tolerance
+        if new.ratio > old.ratio * (1 + tolerance):
+            yield Difference("worse", key, old.ratio, new.ratio)
+        elif new.ratio * (1 + tolerance) < old.ratio:
+            yield Difference("better", key, old.ratio, new.ratio)
 
 
 def _part(key: str) -> str:

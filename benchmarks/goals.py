@@ -51,6 +51,10 @@ class GoalReport:
             return "not measured"
         return "met" if self.goal.is_met(self.figure) else "missed"
 
+    def as_json(self) -> dict[str, object]:
+        figure = None if self.figure is None else round(self.figure, 3)
+        return {"row": self.goal.row, "goal": self.goal.shown_bound, "figure": figure, "verdict": self.verdict}
+
 
 RAW: Final = "execute_raw(name, text).text()"
 FIRST: Final = "imports/import/import toolkit and the first call of a built-in tool"

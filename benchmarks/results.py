@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,10 +63,11 @@ class Run:
     def table(self, part: str, name: str) -> Table | None:
         return next((table for table in self.parts.get(part, []) if table.name == name), None)
 
-    def write(self, file: Path) -> None:
+    def write(self, file: Path, **more: object) -> None:
+        """As JSON; ``more`` is for readers of the file, and not read again."""
         file.parent.mkdir(parents=True, exist_ok=True)
         parts = {part: [_table_as_json(table) for table in tables] for part, tables in self.parts.items()}
-        file.write_text(json.dumps({"about": dict(self.about), "parts": parts}, indent=1) + "\n")
+        file.write_text(json.dumps({"about": dict(self.about), **more, "parts": parts}, indent=1) + "\n")
 
     @classmethod
     def read(cls, file: Path) -> Run:
@@ -84,6 +85,11 @@ def compared(
         Row(name, value, unit, value / values[base], base, at, name != base and name not in others)
         for name, value in values.items()
     )
+
+
+def by_curve(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows of each growth curve next to each other, in the order in which they were measured."""
+    return tuple(sorted(rows, key=lambda row: row.name))
 
 
 def _table_as_json(table: Table) -> dict[str, Any]:

@@ -60,6 +60,7 @@ def show_differences(found: Sequence[Difference]) -> str:
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    rows = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     for row in (head, ["-" * max(3, width) for width in widths], *rows):
         yield "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"

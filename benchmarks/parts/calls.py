@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import os
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
@@ -30,6 +31,7 @@ from toolkit import ToolCall, ToolContext
 from toolkit.guard import Preview
 from toolkit.handlers import HandlerParts, Pack
 
+AUDIT_LINE: Final = b"{" + b" " * 300 + b"}\n"
 ANSWER: Final = {"sum": 5}
 
 RAW: Final = "execute_raw(name, text).text()"
@@ -39,6 +41,7 @@ AUDIT: Final = f"{RAW}, audit log on"
 RULES: Final = f"{RAW}, ten rules for every tool"
 JUDGED: Final = f"{RAW}, ten rules on what it touches"
 MORE_FOR_AUDIT: Final = "an audit log, in addition"
+WRITES: Final = "os.write of two lines, which an audit log cannot do without"
 MORE_FOR_RULES: Final = "ten rules for every tool, in addition"
 MORE_FOR_JUDGED: Final = "ten rules on what the tool touches, in addition"
 
@@ -73,6 +76,11 @@ def rules_for_every_tool() -> list[Rule]:
 def rules_for_the_tool() -> list[Rule]:
     """Rules that only a call decides: on the host that it would ask."""
     return [Rule("deny", tools=["add"], host=f"*.example-{number}.org") for number in range(10)]
+
+
+def write_two_lines(file: int) -> None:
+    os.write(file, AUDIT_LINE)
+    os.write(file, AUDIT_LINE)
 
 
 class Ours(NamedTuple):
@@ -155,7 +163,8 @@ async def _measure(ours: Ours, rounds: int) -> list[Table]:
         texts = {**bare, **ours.text, **asked}
         awaited = {**ours.text_async, **asked_async}
         await check_answers(texts, awaited)
-        values: dict[str, Call] = {PLAIN_LIMIT: plain_limit, **ours.values}
+        file = stack.enter_context(tempfile.TemporaryFile()).fileno()
+        values: dict[str, Call] = {PLAIN_LIMIT: plain_limit, **ours.values, WRITES: partial(write_two_lines, file)}
         best = await least_cpu_async({**texts, **values}, {**awaited, **ours.values_async}, rounds=rounds)
     return [_text_table(best, {*texts, *awaited}, {*bare, *asked, *asked_async}, peers), _values_table(best, ours)]
 
@@ -165,6 +174,7 @@ def _text_table(best: Mapping[str, float], names: set[str], others: set[str], pe
     rows = compared(mine, LIMIT, "ns", others=others)
     more = {MORE_FOR_AUDIT: AUDIT, MORE_FOR_RULES: RULES, MORE_FOR_JUDGED: JUDGED}
     rows += tuple(Row(name, (best[way] - best[RAW]) / best[LIMIT], "x limit") for name, way in more.items())
+    rows += (Row(WRITES, best[WRITES] / best[LIMIT], "x limit", ours=False),)
     title = "One call of `add`: from its name and a JSON text to the text for the model"
     return Table("text", title, rows, notes=tuple(peers.missing))
 

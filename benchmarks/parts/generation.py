@@ -15,7 +15,7 @@ from typing import Final
 
 from benchmarks import REPOSITORY
 from benchmarks.parts.imports import BASE, PROGRAMS
-from benchmarks.results import Row, Table, compared
+from benchmarks.results import Row, Table, by_curve, compared
 from benchmarks.timing import child_cpu_ms
 from tests.projects import Project, run, tool
 
@@ -120,10 +120,10 @@ def _by_tools(projects: dict[int, Project], scratch: dict[int, float], alone: fl
     for size, project in projects.items():
         rows.append(Row("generation a tool", scratch[size], "ms", scratch[size] / alone, ALONE, size))
         call, ratio = map(float, project.python(CALL_PROGRAM).stdout.split())
-        rows.append(Row("one call", call, "ns", ratio, "pydantic-core", size))
+        rows.append(Row("one call", call, "ns", ratio, "pydantic-core for the tool `add`", size))
         first[size] = min(_first_call(project) for _ in range(attempts))
         rows.append(Row(FIRST_CALL, first[size], "ms", first[size] / first[min(first)], f"{min(first)} tools", size))
-    return Table("tools", "Growth by the number of tools in the package", tuple(rows), axis="tools")
+    return Table("tools", "Growth by the number of tools in the package", by_curve(rows), axis="tools")
 
 
 def _first_call(project: Project) -> float:

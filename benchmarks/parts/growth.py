@@ -21,7 +21,7 @@ from acme.generated import (
     create_agent_toolkit,
     create_async_agent_toolkit,
 )
-from benchmarks.results import Row, Table, compared
+from benchmarks.results import Row, Table, by_curve, compared
 from benchmarks.timing import least_cpu, least_cpu_async
 from toolkit import ToolCall, ToolContext
 from toolkit.handlers import Pack
@@ -64,7 +64,7 @@ def _by_arguments(context: ToolkitContext, sizes: tuple[int, ...], rounds: int) 
             limit = _limit(text, lambda given: str(len(given.text)))
             contenders: dict[str, Callable[[], object]] = {LIMIT: limit, RAW: partial(_raw, toolkit, text)}
             rows += compared(least_cpu(contenders, rounds=rounds), LIMIT, "ns", at=size)
-    return Table("arguments", "Growth by the size of the arguments", rows, axis="characters")
+    return Table("arguments", "Growth by the size of the arguments", by_curve(rows), axis="characters")
 
 
 def _by_outputs(context: ToolkitContext, sizes: tuple[int, ...], rounds: int) -> Table:
@@ -81,7 +81,7 @@ def _by_outputs(context: ToolkitContext, sizes: tuple[int, ...], rounds: int) ->
             contenders: dict[str, Callable[[], object]] = {LIMIT: limit, RAW: partial(_raw, toolkit, text)}
             rows += compared(least_cpu(contenders, rounds=rounds), LIMIT, "ns", at=size)
     notes = ("We also keep longer outputs in the output cache and cut their text; the limit does neither.",)
-    return Table("outputs", "Growth by the size of the output", rows, axis="characters", notes=notes)
+    return Table("outputs", "Growth by the size of the output", by_curve(rows), axis="characters", notes=notes)
 
 
 def _raw(toolkit: AcmeToolkit, text: str) -> object:
@@ -124,4 +124,4 @@ async def _at_once(context: ToolkitContext, counts: tuple[int, ...], rounds: int
                     rows.append(
                         Row(name, each, "ns a call", each / alone.setdefault(name, each), "one call alone", count)
                     )
-    return Table("at once", "Growth by the number of calls at once", tuple(rows), axis="calls")
+    return Table("at once", "Growth by the number of calls at once", by_curve(rows), axis="calls")

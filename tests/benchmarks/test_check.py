@@ -36,6 +36,9 @@ CASES: dict[str, tuple[str, Row | None, Row | None, str | None]] = {
     "a peer got slower": ("dumps", row(2.0, ours=False), row(4.0, ours=False), None),
     "a peer is gone": ("dumps", row(2.0, ours=False), None, None),
     "a time without a ratio": ("dumps", row(None), row(None), None),
+    "too short to compare": ("adversarial", row(2.0), row(None), None),
+    "long enough to compare": ("adversarial", row(None), row(2.0), None),
+    "not measured, without a ratio": ("dumps", row(None), None, "missing"),
     "another place on the curve": ("growth", row(2.0, at=10), row(2.0, at=100), "missing"),
 }
 
@@ -75,9 +78,10 @@ def test_the_bad_news_comes_first() -> None:
     ("ratio", "code", "said"), [(4.0, 1, "worse    dumps/table/row: 2 -> 4"), (2.1, 0, "Nothing differs")]
 )
 def test_the_command_fails_if_something_got_worse(tmp_path: Path, ratio: float, code: int, said: str) -> None:
-    a_run("dumps", row(2.0)).write(tmp_path / "before.json")
-    a_run("dumps", row(ratio)).write(tmp_path / "now.json")
-    command = [sys.executable, "-m", "benchmarks", "--from", tmp_path / "now.json", "--check", tmp_path / "before.json"]
+    before, now = tmp_path / "before.json", tmp_path / "now.json"
+    a_run("dumps", row(2.0)).write(before)
+    a_run("dumps", row(ratio)).write(now)
+    command = [sys.executable, "-m", "benchmarks", "--from", str(now), "--check", str(before)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (code, "")
     assert said in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -58,6 +59,9 @@ def test_a_try_out_of_every_part_gives_each_goal_a_figure(tmp_path: Path) -> Non
     assert list(found.parts) == names
     lacking = [report.goal.row for report in judge(found) if report.figure is None]
     assert [row for row in lacking if not (row.startswith("commands/") and "no full sandbox here" in done.stdout)] == []
+    assert [one["row"] for one in json.loads((tmp_path / "run.json").read_text())["goals"]] == [
+        goal.row for goal in GOALS
+    ]
     for goal in GOALS:
         assert f"| {goal.what} " in done.stdout
 
