@@ -41,7 +41,7 @@ AUDIT: Final = f"{RAW}, audit log on"
 RULES: Final = f"{RAW}, ten rules for every tool"
 JUDGED: Final = f"{RAW}, ten rules on what it touches"
 MORE_FOR_AUDIT: Final = "an audit log, in addition"
-WRITES: Final = "os.write of two lines, which an audit log cannot do without"
+WRITES: Final = "os.write of two lines, as the audit log writes at each call"
 MORE_FOR_RULES: Final = "ten rules for every tool, in addition"
 MORE_FOR_JUDGED: Final = "ten rules on what the tool touches, in addition"
 
@@ -163,9 +163,10 @@ async def _measure(ours: Ours, rounds: int) -> list[Table]:
         texts = {**bare, **ours.text, **asked}
         awaited = {**ours.text_async, **asked_async}
         await check_answers(texts, awaited)
-        file = stack.enter_context(tempfile.TemporaryFile()).fileno()
-        values: dict[str, Call] = {PLAIN_LIMIT: plain_limit, **ours.values, WRITES: partial(write_two_lines, file)}
-        best = await least_cpu_async({**texts, **values}, {**awaited, **ours.values_async}, rounds=rounds)
+        values: dict[str, Call] = {PLAIN_LIMIT: plain_limit, **ours.values}
+        with tempfile.TemporaryFile() as file:
+            values[WRITES] = partial(write_two_lines, file.fileno())
+            best = await least_cpu_async({**texts, **values}, {**awaited, **ours.values_async}, rounds=rounds)
     return [_text_table(best, {*texts, *awaited}, {*bare, *asked, *asked_async}, peers), _values_table(best, ours)]
 
 
