@@ -92,10 +92,11 @@ def measure(names: Sequence[str], *, full: bool) -> Run:
 def check(run: Run, before: Run, *, measured: bool) -> int:
     """Parts in which something got worse are measured again: a row counts only if it is worse both times."""
     found = compare(before, run)
-    suspects = list(dict.fromkeys(one.row.partition("/")[0] for one in found if one.verdict == "worse"))
+    suspects = [one for one in found if one.verdict == "worse"]
     if suspects and measured:
-        _say(f"Measured again, because something seems worse: {', '.join(suspects)}\n")
-        again = {one.row for one in compare(before, measure(suspects, full=True)) if one.verdict == "worse"}
+        _say(f"These seem worse, so their parts are measured again:\n{show_differences(suspects)}\n")
+        parts = list(dict.fromkeys(one.row.partition("/")[0] for one in suspects))
+        again = {one.row for one in compare(before, measure(parts, full=True)) if one.verdict == "worse"}
         found = [one for one in found if one.verdict != "worse" or one.row in again]
     _say(f"## Compared with the committed run\n\n{show_differences(found)}")
     return int(any(one.fails for one in found))

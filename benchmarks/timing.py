@@ -49,8 +49,8 @@ async def least_cpu_async(
 
     calls = {}
     for name in [*contenders, *awaited]:
-        first = await spend(name, 1)  # it also loads what only a first call loads
-        usual = first if first > ROUND_NS else await spend(name, 3)
+        first = await spend(name, 1)  # it also loads what only a first call loads, so it says little
+        usual = min(first, await spend(name, 1 if first > ROUND_NS else 3))
         calls[name] = max(1, min(MAX_CALLS, int(ROUND_NS / max(1, usual))))
     best = dict.fromkeys(calls, float("inf"))
     gc.collect()
