@@ -67,7 +67,7 @@ def main(words: Sequence[str]) -> int:
         for part, tables in run.parts.items():
             for table in tables:
                 _say(show_table(part, table))
-    goals = judge(run)
+    goals = [report for report in judge(run) if report.goal.part in run.parts]
     _say(f"{show_about(run)}\n\n## Goals\n\n{show_goals(goals)}\n")
     if options.json:
         run.write(options.json, goals=[report.as_json() for report in goals])

@@ -23,6 +23,10 @@ class Goal:
     before: str
     at_least: bool = False
 
+    @property
+    def part(self) -> str:
+        return self.row.partition("/")[0]
+
     def figure_of(self, row: Row) -> float | None:
         return row.ratio if self.figure == "ratio" else row.value
 
