@@ -59,7 +59,7 @@ def _judge(key: str, old: Row | None, new: Row | None) -> Iterator[Difference]:
     elif old is None:
         yield Difference("new", key, None, new.ratio)
     elif old.ratio is not None and new.ratio is not None:  # what is too short to compare has no ratio
-        tolerance = PARTS[_part(key)].tolerance
+        tolerance = PARTS[_part(key)].tolerance if new.tolerance is None else new.tolerance
         if new.ratio > old.ratio * (1 + tolerance):
             yield Difference("worse", key, old.ratio, new.ratio)
         elif new.ratio * (1 + tolerance) < old.ratio:

@@ -14,7 +14,7 @@ class Row:
     """One figure. ``ratio`` is the value divided by that of the row or thing named by ``base``.
 
     ``at`` is the place on the axis of a growth curve; rows of one name form a curve. ``ours`` is False for what we are
-    compared with: peers, limits, plain Python.
+    compared with: peers, limits, plain Python. ``tolerance`` is for rows that vary more between runs than their part does.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Row:
     at: float | None = None
     ours: bool = True
     detail: str = ""
+    tolerance: float | None = None
 
     @property
     def label(self) -> str:

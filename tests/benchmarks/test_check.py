@@ -17,8 +17,15 @@ def a_run(part: str, *rows: Row) -> Run:
     return Run({}, {part: [Table("table", "A table", rows)]})
 
 
-def row(ratio: float | None, name: str = "row", *, ours: bool = True, at: float | None = None) -> Row:
-    return Row(name, 100.0, "ns", ratio, "base", at, ours)
+def row(
+    ratio: float | None,
+    name: str = "row",
+    *,
+    ours: bool = True,
+    at: float | None = None,
+    tolerance: float | None = None,
+) -> Row:
+    return Row(name, 100.0, "ns", ratio, "base", at, ours, tolerance=tolerance)
 
 
 # The part, its row in the committed run and now, and the verdict; the tolerance of the part is in the comment.
@@ -29,6 +36,8 @@ CASES: dict[str, tuple[str, Row | None, Row | None, str | None]] = {
     "a little less": ("dumps", row(2.0), row(1.7), None),
     "less": ("dumps", row(2.0), row(1.66), "better"),
     "a part that varies": ("commands", row(2.0), row(2.9), None),  # 0.5
+    "a row that varies": ("dumps", row(2.0), row(3.9, tolerance=1.0), None),
+    "a row that varies, more": ("dumps", row(2.0), row(4.1, tolerance=1.0), "worse"),
     "instructions": ("instructions", row(2.0), row(2.05), None),  # 0.03
     "instructions, more": ("instructions", row(2.0), row(2.07), "worse"),
     "not measured any more": ("dumps", row(2.0), None, "missing"),
