@@ -4,9 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CHECKED := toolkit tests examples benchmarks
+BENCH_VENV := .venv-bench
+BENCH_READY := $(BENCH_VENV)/.ready
+BENCH := $(BENCH_VENV)/bin/python -m benchmarks
+BENCH_RUN := build/bench/results.json
+COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --extra codegen --upgrade
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test test-all corpus generate check-generated typecheck lint bench docs lock
+.PHONY: help setup run quick test test-all corpus generate check-generated typecheck lint bench bench-check bench-keep docs lock
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +22,10 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(BENCH_READY): benchmarks/requirements.lock | $(READY)
+	$(BIN)/python -m benchmarks.environment $(BENCH_VENV)
 	@touch $@
 
 run: $(READY) ## the main job: generate, type-check the sample agent, run it in a sandboxed workspace
@@ -55,11 +64,18 @@ lint: $(READY) ## ruff over our code, toolkit lint over our specs
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/toolkit lint
 
-bench: $(READY) ## what a call, an import and a generation cost, as ratios
-	$(BIN)/python -m benchmarks
+bench: $(BENCH_READY) ## what calls, imports, generation, commands and searches cost, beside the peers (minutes)
+	$(BENCH) --json $(BENCH_RUN) --plots $(dir $(BENCH_RUN))
+
+bench-check: $(BENCH_READY) ## measure, and fail if a ratio got worse than the committed one
+	$(BENCH) --json $(BENCH_RUN) --check
+
+bench-keep: $(BENCH_READY) ## commit to the last run of make bench: baseline.json, docs/speed.md, its plots
+	$(BENCH) --from $(BENCH_RUN) --keep
 
 docs: $(READY) ## run every example in README and docstrings
 	$(BIN)/pytest --quiet tests/docs
 
-lock: $(READY) ## choose versions again and write requirements.lock
-	$(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --group dev --extra codegen --upgrade -o requirements.lock pyproject.toml
+lock: $(READY) ## choose versions again and write requirements.lock and benchmarks/requirements.lock
+	$(COMPILE) --group dev -o requirements.lock pyproject.toml
+	$(COMPILE) --group bench -o benchmarks/requirements.lock pyproject.toml

@@ -106,6 +106,8 @@ def test_make_help_lists_every_target() -> None:
         "typecheck",
         "lint",
         "bench",
+        "bench-check",
+        "bench-keep",
         "docs",
     ]
     assert [line.split()[1] for line in shown.splitlines()][1 : len(wanted) + 1] == wanted

@@ -22,7 +22,8 @@ def test_no_stray_file_at_the_top() -> None:
     assert {path.partition("/")[0] for path in done.stdout.splitlines()} <= AGREED
 
 
-def test_the_lock_names_no_index() -> None:
-    lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
+@pytest.mark.parametrize("lock", ["requirements.lock", "benchmarks/requirements.lock"])
+def test_the_lock_names_no_index(lock: str) -> None:
+    lines = (REPOSITORY / lock).read_text().splitlines()
     assert not [line for line in lines if line.startswith("-") or "://" in line]
     assert [line for line in lines if "--hash=sha256:" in line]

@@ -1,4 +1,4 @@
-"""What pyright pays for many tools: ``python -m benchmarks.pyright``. Minutes, so it is not part of ``make bench``.
+"""What pyright pays for many tools.
 
 One file makes 100 calls; the package has 10, 100 or 1,000 tools. CPU time of the whole run, as ratios to ten tools. The
 last row makes its calls through a profile that has only the tools it uses.
@@ -7,14 +7,13 @@ last row makes its calls through a profile that has only the tools it uses.
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.measure import table
+from benchmarks.results import Row, Table
+from benchmarks.timing import child_cpu_ms
 from tests.projects import REPOSITORY, Project, tool
 
 CALLS = 100
@@ -43,34 +42,30 @@ def milliseconds(project: Project, text: str) -> float:
     paths = [str(project.root), str(REPOSITORY)]
     settings = {"pythonVersion": "3.11", "include": ["program.py"], "extraPaths": paths}
     project.write("pyrightconfig.json", json.dumps(settings))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [str(Path(sys.executable).parent / "pyright"), "--pythonpath", sys.executable]
-    done = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise RuntimeError(f"pyright failed: {done.stdout}{done.stderr}")
-    return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return child_cpu_ms(command, folder=str(project.root))
 
 
-def measure(folder: Path) -> Iterator[tuple[str, float]]:
-    for count in COUNTS:
+def measure(*, full: bool) -> Iterator[Table]:
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(_measure(Path(folder), COUNTS if full else COUNTS[:1]))
+    first, base = found[0][2], f"{found[0][0]}, {found[0][1]} tools"
+    rows = [Row(name, value, "ms", value / first, base, count) for name, count, value in found]
+    yield Table("pyright", f"CPU time of pyright over {CALLS} calls", tuple(rows), axis="tools")
+
+
+def _measure(folder: Path, counts: Sequence[int]) -> Iterator[tuple[str, int, float]]:
+    for count in counts:
         project = Project(folder / str(count), [tool(f"tool_{index}") for index in range(count)])
         used = sorted({f"tool_{number}" for number in called(count)})
         settings = project.root / "pyproject.toml"
         settings.write_text(f"{settings.read_text()}\n[tool.toolkit.profiles.used]\ntools = {json.dumps(used)}\n")
         project.generate()
         for form in FORMS:
-            yield f"{count:,} tools, {CALLS} x {form}", milliseconds(project, program(count, form))
+            yield form, count, milliseconds(project, program(count, form))
         if len(used) < count:
-            name = f"{count:,} tools, {CALLS} x invoke, profile of {len(used)}"
-            yield name, milliseconds(project, program(count, "invoke", "UsedToolkit"))
-
-
-def report() -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        found = dict(measure(Path(folder)))
-    return table("CPU time of pyright over a file of calls", found, next(iter(found)), "ms")
-
-
-if __name__ == "__main__":
-    print(report())  # noqa: T201
+            yield (
+                f"invoke, profile of {len(used)}",
+                count,
+                milliseconds(project, program(count, "invoke", "UsedToolkit")),
+            )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from pydantic import BaseModel
 
-from benchmarks.measure import least_cpu, table
+from benchmarks.results import Table, compared
+from benchmarks.timing import least_cpu
 from toolkit.models import Omissible, ToolModel
 
 BASE = "pydantic"
@@ -46,14 +47,16 @@ CLASSES: dict[str, type[BaseModel]] = {
 }
 
 
-def report() -> str:
+def measure(*, full: bool) -> Iterator[Table]:
     made = {name: model.model_validate({"query": "x", "limit": 3}) for name, model in CLASSES.items()}
     ways: dict[str, dict[str, Callable[[], object]]] = {
         "model_dump()": {name: one.model_dump for name, one in made.items()},
         "model_dump_json()": {name: one.model_dump_json for name, one in made.items()},
         "the constructor": {name: _constructor(model) for name, model in CLASSES.items()},
     }
-    return "\n\n".join(table(way, least_cpu(contenders), BASE) for way, contenders in ways.items())
+    for way, contenders in ways.items():
+        best = least_cpu(contenders, rounds=15 if full else 1)
+        yield Table(way, f"Tool models: {way}", compared(best, BASE, "ns"))
 
 
 def _constructor(model: type[BaseModel]) -> Callable[[], object]:

@@ -1,18 +1,15 @@
-"""What mypy costs for 10, 100 and 1,000 tools and 100 calls, with the plugin and without: ``python -m benchmarks.checking``.
-
-It takes minutes, so `make bench` leaves it out.
-"""
+"""What mypy costs for 10, 100 and 1,000 tools and 100 calls, with the plugin and without it."""
 
 from __future__ import annotations
 
 import os
-import resource
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.results import Row, Table
+from benchmarks.timing import child_cpu_ms
 from tests.projects import REPOSITORY, Project, tool
 
 SIZES = (10, 100, 1000)
@@ -29,21 +26,27 @@ def caller(count: int) -> str:
     return "\n".join([*lines, ""])
 
 
-def report(rounds: int = 3) -> str:
-    """A row for each run, a column for each number of tools; ratios to ten tools with the plugin."""
-    seconds = dict(_measure(rounds))
-    lines = ["| mypy | " + " | ".join(f"{size:,} tools" for size in SIZES) + " |", "|---" * (len(SIZES) + 1) + "|"]
-    for name in SETTINGS:
-        for run in RUNS:
-            base = seconds[SIZES[0], "plugin", run]
-            cells = [f"{seconds[size, name, run] / base:.1f} x ({seconds[size, name, run]:.2f} s)" for size in SIZES]
-            lines.append(f"| {run}, {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def measure(*, full: bool) -> Iterator[Table]:
+    """A curve for each kind of run; ratios to ten tools with the plugin."""
+    sizes, rounds = (SIZES, 3) if full else (SIZES[:1], 1)
+    found = dict(_measure(sizes, rounds))
+    rows = [
+        Row(
+            f"{run}, {name}",
+            value,
+            "ms",
+            value / found[sizes[0], "plugin", run],
+            f"{run}, plugin, {sizes[0]} tools",
+            size,
+        )
+        for (size, name, run), value in found.items()
+    ]
+    yield Table("mypy", f"CPU time of mypy over {CALLS} calls", tuple(rows), axis="tools")
 
 
-def _measure(rounds: int) -> Iterator[tuple[tuple[int, str, str], float]]:
+def _measure(sizes: Sequence[int], rounds: int) -> Iterator[tuple[tuple[int, str, str], float]]:
     with tempfile.TemporaryDirectory() as folder:
-        for size in SIZES:
+        for size in sizes:
             project = Project(Path(folder) / str(size), [tool(f"tool_{index}") for index in range(size)])
             project.generate()
             for name, settings in SETTINGS.items():
@@ -60,15 +63,7 @@ def _measure(rounds: int) -> Iterator[tuple[tuple[int, str, str], float]]:
 
 
 def _cpu(project: Project, cache: str) -> float:
-    """Seconds of CPU time, which depend less on what else runs than the time on the clock."""
     places = os.pathsep.join([str(project.root), str(REPOSITORY)])
     environment = {**os.environ, "MYPYPATH": places, "PYTHONPATH": places}
     command = [sys.executable, "-m", "mypy", f"--cache-dir={cache}", "caller.py"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, cwd=project.root, env=environment, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-if __name__ == "__main__":
-    print(report())  # noqa: T201
+    return child_cpu_ms(command, folder=str(project.root), environment=environment)
