@@ -13,8 +13,9 @@ from toolkit.errors import InvalidArguments
 MAX_CHARACTERS: Final = 64 * 1024 * 1024
 MAX_DEPTH: Final = 200
 SHORT_TEXT: Final = 100_000
+_FEW_KEYS: Final = 1000
 
-_SPACE_BEFORE_COLON: Final = re.compile(r"[ \t\n\r]:")
+_SPACED_COLONS: Final = (" :", "\t:", "\n:", "\r:")
 # An unclosed string runs to the end, so that no input is scanned twice.
 _BRACKET_OR_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
 
@@ -26,9 +27,14 @@ def is_plain(text: str, keys: int) -> bool:
     key of the same name, and no object inside that could have one. If texts hold colons too, the quotation marks before
     those of the keys are counted; JSON allows white space between them, which is then left to the careful parser.
     """
-    if text.count(":") != keys and (text.count('":') != keys or _SPACE_BEFORE_COLON.search(text) is not None):
+    if text.count(":") != keys and (text.count('":') != keys or any(spaced in text for spaced in _SPACED_COLONS)):
         return False
     return "NaN" not in text and "Infinity" not in text
+
+
+def is_long_but_flat(text: str) -> bool:
+    """Whether a long text has few keys, as the arguments of a tool that writes a file: reading it makes few objects."""
+    return len(text) <= MAX_CHARACTERS and text.count('":') < _FEW_KEYS
 
 
 def parse_arguments(text: object) -> Any:

@@ -15,7 +15,7 @@ from pydantic_core import SchemaValidator, core_schema
 from toolkit.guard.fs.path import display
 from toolkit.models.enforce import require_validator
 from toolkit.models.scalars import holds_scalars
-from toolkit.runtime.call.argument_text import SHORT_TEXT, is_plain
+from toolkit.runtime.call.argument_text import SHORT_TEXT, is_long_but_flat, is_plain
 
 MANY_ARGUMENTS: Final = 1000
 """From so many arguments on, unknown ones are refused without the validator, which would make an error of each."""
@@ -75,7 +75,7 @@ class Reader:
 
     def from_text(self, text: str) -> BaseModel | None:
         """Reads the JSON text of a flat object at once; None for text that must be read with care, right or not."""
-        if self._from_json is None or len(text) > SHORT_TEXT:
+        if self._from_json is None or len(text) > SHORT_TEXT and not is_long_but_flat(text):
             return None
         model: BaseModel = self._from_json(text)
         keys = len(model.__pydantic_fields_set__)  # those of extra properties included
