@@ -68,11 +68,11 @@ class _FileFilter:
 
     def files(self, visit: Visit) -> list[str]:
         """The selected files of a directory, in order; also removes excluded directories from the walk."""
-        _, steps, names = visit
-        files = names.files if self._include is None else self._include.matching(steps, names.files)
+        steps = visit.steps
+        files = visit.files if self._include is None else self._include.matching(steps, visit.files)
         if self._exclude_directories is not None:
-            names.directories[:] = _without(self._exclude_directories, steps, names.directories)
-        return sorted(files if self._exclude is None else _without(self._exclude, steps, files))
+            visit.directories = _without(self._exclude_directories, steps, visit.directories)
+        return sorted(visit.keep(files if self._exclude is None else _without(self._exclude, steps, files)))
 
 
 def _as_list(patterns: str | Sequence[str]) -> Sequence[str]:
