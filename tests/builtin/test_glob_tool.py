@@ -96,6 +96,19 @@ def test_gives_the_last_changed_first(tmp_path: Path, toolkit: Toolkit) -> None:
     assert (first.paths, first.total, first.truncated) == (["new/est", "middle"], 5, True)
 
 
+@pytest.mark.parametrize("limit", [1, 3, 7, 40])
+def test_gives_the_newest_of_many_whatever_the_order_of_the_walk(tmp_path: Path, toolkit: Toolkit, limit: int) -> None:
+    times = {f"d{number % 5}/{'-' * (number % 2)}f{number}": number * 7 % 10 for number in range(40)}
+    make(tmp_path, *times)
+    for path, seconds in times.items():
+        os.utime(tmp_path / path, (seconds, seconds))
+
+    output = toolkit.tools.glob(pattern="**", limit=limit)
+
+    assert output.paths == sorted(times, key=lambda path: (-times[path], path))[:limit], "equal times: by the path"
+    assert output.total == 40 and output.truncated == (limit < 40)
+
+
 def test_an_absolute_pattern_is_taken_below_the_directory_that_is_searched(tmp_path: Path, toolkit: Toolkit) -> None:
     make(tmp_path, *TREE)
 

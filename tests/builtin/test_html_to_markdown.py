@@ -12,10 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolkit.builtin.web.elements import BLOCKS, FORMATS
+from toolkit.builtin.web.events import VOID, End, Start
 from toolkit.builtin.web.html import to_html
 from toolkit.builtin.web.links import BaseUrl
-from toolkit.builtin.web.markdown import MAX_INDENTED, to_markdown, to_text
-from toolkit.builtin.web.page_events import MAX_OPEN, VOID, End, Page, Start
+from toolkit.builtin.web.markdown import to_markdown, to_text
+from toolkit.builtin.web.page_events import MAX_OPEN, Page
+from toolkit.builtin.web.sheet import MAX_INDENTED
 from toolkit.builtin.web.tokens import Tag, tokens
 
 URL = "http://site.test/dir/page"
@@ -47,6 +49,15 @@ TOKENS: dict[str, tuple[str, list[Tag | str]]] = {
     "reads_references": ("&lt;b&gt; &copy &#8364;&#x20ac; &unknown; &", ["<b> © €€ &unknown; &"]),
     "reads_numbers_too_long_for_python": (f"a&#{'9' * 5000};b", ["a\ufffdb"]),
     "takes_a_lone_bracket_for_text": ("1 < 2 <3 << x", ["1 < 2 <3 << x"]),
+    "reads_a_tag_again": ("<p>a<P>b<p >c<p>", [Tag("p", {}), "a", Tag("p", {}), "b", Tag("p", {}), "c", Tag("p", {})]),
+    "reads_a_bracket_in_a_value_again": (
+        "<a title='>' href=x>b<a title='>c<a title='",
+        [Tag("a", {"href": "x"}), "b"],
+    ),
+    "takes_a_bracket_before_a_known_tag_for_text": (
+        "<p>a < b<p> <<p>",
+        [Tag("p", {}), "a < b", Tag("p", {}), " <", Tag("p", {})],
+    ),
     "leaves_out_comments": ("a<!-- <p> -- > -->b<!-->c<!--->d<!--e--!>f", ["a", "b", "c", "d", "f"]),
     "leaves_out_declarations": ("<!doctype html><?php x ?>a<![CDATA[b]]>c<![foo[d", ["a", "c"]),
     "leaves_out_odd_ends": ("a</>b</ x>c</3>d", ["a", "b", "c", "d"]),
@@ -99,6 +110,7 @@ MARKDOWN: dict[str, tuple[str, str]] = {
     "base": ("<base href='http://cdn.test/a/'><a href='b'>c</a>", "[c](http://cdn.test/a/b)"),
     "images": ("<img src='a.png' alt='A [b]'>", "![A \\[b\\]](http://site.test/dir/a.png)"),
     "image_without_words": ("a<img src=b.png>", "a![](http://site.test/dir/b.png)"),
+    "image_between_words": ("a <img src=y alt=b>c<img src=z alt=d> e", "a ![b](http://site.test/dir/y)c![d](http://site.test/dir/z) e"),
     "image_that_decorates": ("a<img src=b.png alt=''><img src=c.gif width=1 height=1>", "a"),
     "image_written_out": ("<img src='data:image/png;base64,AAAA' alt='dot'>", "dot"),
     "image_that_comes_late": ("<img src='data:x' data-src=/real.png alt=r>", "![r](http://site.test/real.png)"),
@@ -393,6 +405,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "nested_and_closed": lambda n: "<div>" * n + "x" + "</div>" * n + "y",
     "unclosed_tags": lambda n: "<a " * n,
     "unclosed_quotes": lambda n: "<a b='" * n,
+    "lone_brackets": lambda n: "< " * n,
+    "lone_brackets_before_ends": lambda n: "< " * n + "> " * n,
+    "brackets_in_quotes": lambda n: "<a title='>'>x" * n,
+    "different_tags": lambda n: "".join(f"<x{number} class=y>z" for number in range(n)),
     "unclosed_comments": lambda n: "<!--" * n,
     "unclosed_declarations": lambda n: "<!a<?b</ " * n,
     "unclosed_scripts": lambda n: "<script>" * n,

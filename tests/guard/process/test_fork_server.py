@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -20,7 +21,7 @@ from tests.guard import nobody
 from tests.guard.ways import SANDBOXED, Way, guard_in, needs
 from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from toolkit.errors import ToolFailed, ToolkitError
-from toolkit.guard import CarrierChoice, LongProcess, SandboxChoice
+from toolkit.guard import CarrierChoice, CommandNetwork, LongProcess, ProcessGuard, ProcessResult, SandboxChoice
 
 WATCHDOG = 60.0
 CHOICES: dict[Way, tuple[SandboxChoice, CarrierChoice]] = {
@@ -169,6 +170,98 @@ def children(pid: int) -> list[int]:
 
 def command_line(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+# --- the spare supervisor of the full tier
+
+
+def spare_of(guard: ProcessGuard, besides: Sequence[int] = ()) -> int:
+    """The process that waits for the next command; it is there a moment after a command has ended.
+
+    By then it has closed what it must not keep: it has one socket, to the fork server, and no pipe.
+    """
+    assert guard._sandbox._server is not None
+    server, deadline = guard._sandbox._server.pid, time.monotonic() + WATCHDOG
+    while time.monotonic() < deadline:
+        for pid in children(server):
+            kinds = [name.partition(":")[0] for name in open_files(pid)]
+            if pid not in besides and kinds.count("socket") == 1 and "pipe" not in kinds:
+                return pid
+    raise AssertionError("no spare supervisor, or one that keeps what is not its own")
+
+
+def open_files(pid: int) -> list[str]:
+    try:
+        return [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return []
+
+
+def has_ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_for_end(pid: int) -> None:
+    deadline = time.monotonic() + WATCHDOG
+    while not has_ended(pid):
+        assert time.monotonic() < deadline, "it is still alive"
+
+
+def test_the_next_command_runs_also_if_the_spare_supervisor_was_killed(workspace: Path) -> None:
+    with guard_in("full", workspace) as guard:
+        guard.run(["true"])
+        spare = spare_of(guard)
+        os.kill(spare, signal.SIGKILL)
+        wait_for_end(spare)
+        assert guard.run(["echo", "next"]).stdout == b"next\n"
+        assert spare_of(guard) != spare
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_the_spare_supervisor_ends_with_the_fork_server(workspace: Path, end: Literal["close", "kill"]) -> None:
+    with guard_in("full", workspace) as guard:
+        guard.run(["true"])
+        spare = spare_of(guard)
+        assert guard._sandbox._server is not None
+        if end == "kill":
+            os.kill(guard._sandbox._server.pid, signal.SIGKILL)
+        else:
+            guard.close()
+        wait_for_end(spare)
+
+
+def test_the_spare_supervisor_keeps_nothing_of_a_command_that_runs_meanwhile(workspace: Path) -> None:
+    """Else the end of that command, and of its output, would not be seen."""
+    os.mkfifo(workspace / "gate")
+    with guard_in("full", workspace) as guard:
+        results: list[ProcessResult] = []
+        call = threading.Thread(target=lambda: results.append(guard.shell("touch begun; read line <gate; echo $line")))
+        call.start()
+        while not (workspace / "begun").exists() and call.is_alive():
+            call.join(0.01)
+        assert guard._sandbox._server is not None
+        running = children(guard._sandbox._server.pid)
+        guard.run(["true"])
+        spare_of(guard, besides=running)
+        (workspace / "gate").write_text("on\n")
+        call.join(WATCHDOG)
+        assert [result.stdout for result in results] == [b"on\n"]
+
+
+def test_each_command_has_its_own_places_and_the_network_it_was_given(workspace: Path) -> None:
+    """Also after others, with and without a network of their own: only the latter can have a spare supervisor."""
+    look = "ls -A /tmp /tmp/home /tmp/.shm; touch /tmp/mine /tmp/home/mine /tmp/.shm/mine; readlink /proc/self/ns/net"
+    networks: tuple[CommandNetwork, ...] = ("none", "host", "none", "none", "host", "none")
+    with guard_in("full", workspace) as guard:
+        for network in networks:
+            result = guard.shell(look, network=network)
+            assert (result.exit_code, result.stderr) == (0, b"")
+            assert b"mine" not in result.stdout
+            is_of_the_host = result.stdout.split()[-1].decode() == os.readlink("/proc/self/ns/net")
+            assert is_of_the_host == (network == "host")
 
 
 # --- this process lacks something

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolkit.builtin.files.open_with_hint import open_dir
+from toolkit.builtin.search.gitignore import DIRECTORY
 from toolkit.builtin.search.ignore_rules import IgnoreRules
-from toolkit.builtin.search.walk import Steps, denied_note, filter_names, open_below
+from toolkit.builtin.search.walk import Steps, denied_note, keep_names, open_below
 from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 from toolkit.generated import TreeInput, TreeOutput
@@ -90,10 +92,11 @@ class _TreeWalk:
         self.hidden += folder.hidden
         scanned = sum(map(len, names))
         rules = node.rules.enter(folder, node.steps, names) if node.steps else node.rules
-        visible = filter_names(names, node.steps, rules, include_hidden=self._args.include_hidden)
-        kept: dict[Kind, list[str]] = {"directory": visible.directories}
+        keep = partial(keep_names, steps=node.steps, rules=rules, include_hidden=self._args.include_hidden)
+        kept: dict[Kind, list[str]] = {"directory": keep(names.directories, mark=DIRECTORY)}
         if self._args.entry_kind == "all":
-            kept |= {"file": visible.files, "symlink": visible.symlinks, "other": visible.others}
+            others: dict[Kind, list[str]] = {"file": names.files, "symlink": names.symlinks, "other": names.others}
+            kept |= {kind: keep(some, mark=b"") for kind, some in others.items()}
         is_too_deep = len(node.steps) >= self._args.max_depth
         if is_too_deep or not self._room:
             # It was opened only to see whether it is empty.

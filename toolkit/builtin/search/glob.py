@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
 from toolkit.builtin.files.open_with_hint import open_dir
 from toolkit.builtin.search.ignore_rules import IgnoreRules
 from toolkit.builtin.search.path_globs import Glob, parse_glob
-from toolkit.builtin.search.walk import MAX_ENTRIES, Visit, Walk, denied_note
+from toolkit.builtin.search.walk import MAX_ENTRIES, Walk, denied_note
 from toolkit.generated import GlobInput, GlobOutput
 from toolkit.runtime.context.tool_context import ToolContext
 
 if TYPE_CHECKING:
+    from toolkit.guard.fs.handles import SandboxDir
     from toolkit.guard.fs.sandbox_fs import SandboxFS
 
 _NOTHING: Final = (
@@ -29,12 +28,13 @@ def run(args: GlobInput, ctx: ToolContext) -> GlobOutput:
     with open_dir(fs, args.path) as start:
         rules = IgnoreRules.at(fs, args.path, gitignore=args.respect_gitignore)
         walk = Walk(start, rules, include_hidden=args.include_hidden or glob.has_dots)
-        found = _FoundFiles(walk, glob)
-        newest = nsmallest(args.limit, found)
+        newest = _Newest(args.limit)
+        _find(walk, glob, newest)
+    paths = newest.paths()
     return GlobOutput(
-        paths=[path for _, path in newest],
-        truncated=walk.is_cut or found.total > len(newest),
-        total=found.total,
+        paths=paths,
+        truncated=walk.is_cut or newest.total > len(paths),
+        total=newest.total,
         hidden=walk.hidden,
     )
 
@@ -50,29 +50,48 @@ def _make_relative(fs: SandboxFS, args: GlobInput) -> str:
     return "/".join((*pattern.parts[depth:], *(["**"] if pattern.wants_directory else [])))
 
 
-class _FoundFiles:
-    """Iterates over matches as keys that sort the newest first; ``total`` counts them."""
+class _Newest:
+    """The matches of a walk: ``total`` counts all, ``paths`` are the newest, at most ``limit``, the newest first."""
 
-    def __init__(self, walk: Walk, glob: Glob) -> None:
-        self._walk = walk
-        self._glob = glob
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._found: list[tuple[int, str]] = []
+        self._oldest = -math.inf  # older matches are certainly not among the newest
         self.total = 0
 
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        for visit in self._walk:
-            folder, steps, names = visit
-            if len(steps) >= len(self._glob.names):
-                matching = self._glob.matching(steps, names.files + names.symlinks)
-                for name, changed in folder.changed_ns(matching).items() if matching else ():
-                    self.total += 1
-                    yield -changed, folder.path_of(name)
-            self._prune(visit)
+    def add(self, folder: SandboxDir, names: list[str]) -> None:
+        times = folder.changed_ns(names)
+        self.total += len(times)
+        for name, changed in times.items():
+            if changed >= self._oldest:
+                self._found.append((-changed, folder.path_of(name)))
+        if len(self._found) > 2 * self._limit:
+            self._cut()
+            self._oldest = -self._found[-1][0]
 
-    def _prune(self, visit: Visit) -> None:
-        """Skip directories below which nothing can match."""
-        if len(visit.steps) < len(self._glob.names) or self._glob.depth < math.inf:
-            directories = visit.names.directories
-            directories[:] = [name for name in directories if self._glob.can_match_below((*visit.steps, name))]
+    def paths(self) -> list[str]:
+        self._cut()
+        return [path for _, path in self._found]
+
+    def _cut(self) -> None:
+        self._found.sort()
+        del self._found[self._limit :]
+
+
+def _find(walk: Walk, glob: Glob, newest: _Newest) -> None:
+    depth = len(glob.names)
+    is_shallow = glob.depth < math.inf
+    for visit in walk:
+        steps = visit.steps
+        if len(steps) >= depth:
+            candidates = visit.files + visit.symlinks if visit.symlinks else visit.files
+            matching = glob.matching(steps, candidates) if candidates else candidates
+            # The rules look at what matches only; most patterns leave few names of a directory.
+            if matching and (matching := visit.keep(matching)):
+                newest.add(visit.folder, matching)
+        if is_shallow or len(steps) < depth:
+            # Skip directories below which nothing can match.
+            visit.directories = [name for name in visit.directories if glob.can_match_below((*steps, name))]
 
 
 def text(output: GlobOutput) -> str:

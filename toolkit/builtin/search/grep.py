@@ -7,7 +7,6 @@ contain; large ones are read in chunks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -68,11 +67,11 @@ class _FileFilter:
 
     def files(self, visit: Visit) -> list[str]:
         """The selected files of a directory, in order; also removes excluded directories from the walk."""
-        _, steps, names = visit
-        files = names.files if self._include is None else self._include.matching(steps, names.files)
+        steps = visit.steps
+        files = visit.files if self._include is None else self._include.matching(steps, visit.files)
         if self._exclude_directories is not None:
-            names.directories[:] = _without(self._exclude_directories, steps, names.directories)
-        return sorted(files if self._exclude is None else _without(self._exclude, steps, files))
+            visit.directories = _without(self._exclude_directories, steps, visit.directories)
+        return sorted(visit.keep(files if self._exclude is None else _without(self._exclude, steps, files)))
 
 
 def _as_list(patterns: str | Sequence[str]) -> Sequence[str]:
@@ -103,8 +102,10 @@ class _Finder:
             for name in file_filter.files(visit):
                 if self._left_to_count < 0:
                     return
-                with suppress(ToolFailed, SandboxViolation):
+                try:  # costs nothing per file, unlike suppress
                     self._search_child(visit.folder, name)
+                except (ToolFailed, SandboxViolation):
+                    continue
 
     def search_named_file(self, file: OpenFile) -> None:
         """Search the one file that was requested."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from toolkit.builtin.search.gitignore import DIRECTORY, Patterns, raw_bytes
+from toolkit.builtin.search.gitignore import Patterns, raw_bytes
 from toolkit.errors import SandboxViolation, ToolFailed
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class IgnoreRules:
     ignored themselves: below one that is, everything is ignored.
     """
 
-    __slots__ = ("_all", "_excluded", "_lists", "_reads_lists")
+    __slots__ = ("_all", "_excluded", "_lists", "_reads_lists", "are_empty")
 
     def __init__(
         self, excluded: tuple[_PlacedPatterns, ...], lists: tuple[_PlacedPatterns, ...], *, reads_lists: bool
@@ -56,6 +56,8 @@ class IgnoreRules:
         self._lists = lists  # the deepest comes first
         self._all = (*excluded, *lists)
         self._reads_lists = reads_lists
+        self.are_empty: Final = not self._all
+        """Whether only ``.git`` is left out."""
 
     @classmethod
     def at(cls, fs: SandboxFS, path: str, *, gitignore: bool = True, exclude: Sequence[str] = ()) -> IgnoreRules:
@@ -65,11 +67,6 @@ class IgnoreRules:
             raise ToolFailed("TOO_LARGE", f"exclude has too many patterns and stars: at most {MAX_WEIGHT} in all")
         excluded = (_PlacedPatterns(Patterns(given)),) if given else ()
         return cls(excluded, _read_lists_above(fs, path) if gitignore else (), reads_lists=gitignore)
-
-    @property
-    def are_empty(self) -> bool:
-        """Whether only ``.git`` is left out."""
-        return not self._all
 
     def enter(self, folder: SandboxDir, steps: Sequence[str], names: EntryNames) -> IgnoreRules:
         """The rules in ``folder``, one step below the directory of these rules; ``names`` are its entries."""
@@ -82,17 +79,8 @@ class IgnoreRules:
             self._excluded, (_PlacedPatterns(patterns, depth=len(steps)), *self._lists), reads_lists=True
         )
 
-    def filter_names(self, names: EntryNames, steps: Sequence[str]) -> EntryNames:
-        """The names of a directory that are not left out."""
-        directories, files, symlinks, others = names
-        return type(names)(
-            self._filter_kind(directories, steps, DIRECTORY) if directories else directories,
-            self._filter_kind(files, steps, b"") if files else files,
-            self._filter_kind(symlinks, steps, b"") if symlinks else symlinks,
-            self._filter_kind(others, steps, b"") if others else others,
-        )
-
-    def _filter_kind(self, names: list[str], steps: Sequence[str], mark: bytes) -> list[str]:
+    def keep(self, names: list[str], steps: Sequence[str], mark: bytes) -> list[str]:
+        """Those of some names of a directory that are not left out; ``mark`` is ``DIRECTORY`` for directories, else empty."""
         suspects = [".git"] if ".git" in names else []
         for one in self._all:
             patterns = one.patterns

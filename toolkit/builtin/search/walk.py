@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from toolkit.builtin.search.gitignore import DIRECTORY
 from toolkit.builtin.text.counts import format_count
 from toolkit.errors import SandboxViolation, ToolFailed
 
@@ -22,15 +23,29 @@ Steps: TypeAlias = tuple[str, ...]
 """The raw names from the start of a walk to a directory."""
 
 
-class Visit(NamedTuple):
-    """One directory of a walk, open until the next one is requested, with the names in it that are not left out.
+class Visit:
+    """One directory of a walk, open until the next one is requested.
 
-    Directories that the caller removes from ``names.directories`` are not visited.
+    Directories that are hidden or left out by the rules are not in ``directories``, and those that the caller removes from it
+    are not visited. ``files`` and ``symlinks`` are all that are there: pass what is selected among them to ``keep``.
     """
 
-    folder: SandboxDir
-    steps: Steps
-    names: EntryNames
+    __slots__ = ("_include_hidden", "directories", "files", "folder", "rules", "steps", "symlinks")
+
+    def __init__(
+        self, folder: SandboxDir, steps: Steps, names: EntryNames, rules: IgnoreRules, *, include_hidden: bool
+    ) -> None:
+        self.folder = folder
+        self.steps = steps
+        self.directories, self.files, self.symlinks, _ = names
+        self.rules = rules
+        self._include_hidden = include_hidden
+        if self.directories:
+            self.directories = keep_names(self.directories, steps, rules, DIRECTORY, include_hidden=include_hidden)
+
+    def keep(self, names: list[str]) -> list[str]:
+        """Those of some names in this directory, none of a directory, that are neither hidden nor left out by its rules."""
+        return keep_names(names, self.steps, self.rules, b"", include_hidden=self._include_hidden)
 
 
 class Walk:
@@ -50,9 +65,9 @@ class Walk:
 
     def __iter__(self) -> Iterator[Visit]:
         names = self._read_names(self._start)
-        visit = Visit(self._start, (), filter_names(names, (), self._rules, include_hidden=self._include_hidden))
+        visit = Visit(self._start, (), names, self._rules, include_hidden=self._include_hidden)
         yield visit
-        levels = [_OpenDirectory(visit, self._rules)]
+        levels = [_OpenDirectory(visit)]
         while levels:
             level = levels[-1]
             if not level.pending:
@@ -63,14 +78,13 @@ class Walk:
             else:
                 below = self._enter(level, level.pending.pop())
                 if below is not None:
-                    visit, rules = below
-                    yield visit
-                    if visit.names.directories:
-                        levels.append(_OpenDirectory(visit, rules))
-                    if len(levels) > _OPEN_LEVELS + 1:  # the caller closes the start
-                        levels[-1 - _OPEN_LEVELS].folder = None  # closes it, because this is the only reference
+                    yield below
+                    if below.directories:
+                        levels.append(_OpenDirectory(below))
+                        if len(levels) > _OPEN_LEVELS + 1:  # the caller closes the start
+                            levels[-1 - _OPEN_LEVELS].folder = None  # closes it, because this is the only reference
 
-    def _enter(self, level: _OpenDirectory, name: str) -> tuple[Visit, IgnoreRules] | None:
+    def _enter(self, level: _OpenDirectory, name: str) -> Visit | None:
         try:
             if level.folder is None:
                 level.folder = open_below(self._start, level.steps)
@@ -79,13 +93,13 @@ class Walk:
         except (ToolFailed, SandboxViolation):
             return None
         steps = (*level.steps, name)
-        rules = level.rules.enter(folder, steps, names)
-        return Visit(folder, steps, filter_names(names, steps, rules, include_hidden=self._include_hidden)), rules
+        return Visit(folder, steps, names, level.rules.enter(folder, steps, names), include_hidden=self._include_hidden)
 
     def _read_names(self, folder: SandboxDir) -> EntryNames:
         names = folder.names()
         self.hidden += folder.hidden
-        self._scanned += sum(map(len, names))
+        directories, files, symlinks, others = names
+        self._scanned += len(directories) + len(files) + len(symlinks) + len(others)
         return names
 
 
@@ -94,22 +108,23 @@ class _OpenDirectory:
 
     __slots__ = ("folder", "pending", "rules", "steps")
 
-    def __init__(self, visit: Visit, rules: IgnoreRules) -> None:
+    def __init__(self, visit: Visit) -> None:
         self.folder: SandboxDir | None = visit.folder
         self.steps = visit.steps
-        self.rules = rules
-        self.pending = sorted(visit.names.directories, reverse=True)
+        self.rules = visit.rules
+        self.pending = sorted(visit.directories, reverse=True)
 
 
-def filter_names(names: EntryNames, steps: Steps, rules: IgnoreRules, *, include_hidden: bool) -> EntryNames:
-    """The names of a directory that are neither hidden nor left out by its rules; modifies ``names``."""
+def keep_names(names: list[str], steps: Steps, rules: IgnoreRules, mark: bytes, *, include_hidden: bool) -> list[str]:
+    """Those of some names of one directory that are neither hidden nor left out by its rules.
+
+    ``mark`` is ``DIRECTORY`` if they are directories, else empty.
+    """
     if not include_hidden:
-        for some in names:
-            if some:
-                some[:] = [name for name in some if name[0] != "."]
+        names = [name for name in names if name[0] != "."]
         if rules.are_empty:
             return names
-    return rules.filter_names(names, steps)
+    return rules.keep(names, steps, mark) if names else names
 
 
 def open_below(start: SandboxDir, steps: Sequence[DirEntry | str]) -> SandboxDir:

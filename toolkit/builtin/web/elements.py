@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from toolkit.builtin.web.links import BaseUrl
@@ -38,6 +39,7 @@ DROPPED: Final = frozenset(
     ("annotation", "annotation-xml", "applet", "audio", "canvas", "datalist", "map", "object", "select", "svg", "template",
      "textarea", "title", "video")
 )  # fmt: skip
+HEADINGS: Final = frozenset(f"h{level}" for level in range(1, 7))
 _HIDING: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _MAX_STYLE: Final = 2000
 
@@ -45,19 +47,18 @@ _MAX_STYLE: Final = 2000
 CELLS: Final = ("td", "th", "caption", "table")
 _LISTS: Final = ("ul", "ol", "menu", "dir")
 _PARTS: Final = ("thead", "tbody", "tfoot")
-HEADINGS: Final = frozenset(f"h{level}" for level in range(1, 7))
-ENDED_BY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+_ENDED_BY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "li": (("li",), (*_LISTS, *CELLS)),
     **dict.fromkeys(("dt", "dd"), (("dt", "dd"), ("dl", *CELLS))),
 }
 # The parents of table parts: each part ends all that is open above the innermost of these; outside a table it means nothing.
-CONTEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+_PARENTS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys((*_PARTS, "caption", "colgroup"), ("table",)),
     "tr": (*_PARTS, "table"),
     **dict.fromkeys(("td", "th"), ("tr", *_PARTS, "table")),
 }
 # Elements that an end tag does not reach across.
-WALLS: Final[Mapping[str, tuple[str, ...]]] = {
+_WALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "li": (*_LISTS, *CELLS),
     **dict.fromkeys(("dt", "dd"), ("dl", *CELLS)),
     **dict.fromkeys((*_PARTS, "tr", "td", "th", "caption"), ("table",)),
@@ -65,6 +66,40 @@ WALLS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Kept even if empty, because they make up columns.
 KEPT_EMPTY: Final = frozenset({"td", "th"})
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """What the tables above say about the elements of one name, so that a tag needs one look-up."""
+
+    is_void: bool
+    is_hidden: bool
+    """Whether it is hidden when it has no attributes."""
+    block: str | None
+    """The block it is written as: empty if only its edges count, None if it is no block."""
+    format: str
+    """The format it is written as, if any."""
+    is_heading: bool
+    parents: tuple[str, ...]
+    ends: tuple[tuple[str, ...], tuple[str, ...]] | None
+    walls: tuple[str, ...]
+
+
+def _element(name: str) -> Element:
+    return Element(
+        is_void=name in WITHOUT_END,
+        is_hidden=name in DROPPED or name == "dialog",
+        block=BLOCKS.get(name),
+        format=FORMATS.get(name, ""),
+        is_heading=name in HEADINGS,
+        parents=_PARENTS.get(name, ()),
+        ends=_ENDED_BY.get(name),
+        walls=_WALLS.get(name, CELLS),
+    )
+
+
+ELEMENTS: Final = {name: _element(name) for name in (*BLOCKS, *FORMATS, *WITHOUT_END, *DROPPED)}
+OTHER: Final = _element("")
 
 _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight)-|brush:\s?)([a-zA-Z][\w+#.-]{0,19})", re.ASCII

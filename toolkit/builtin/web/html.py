@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from toolkit.builtin.web.elements import FORMATS
-from toolkit.builtin.web.page_events import VOID, Event, Start
+from toolkit.builtin.web.events import VOID, Event, Start
 
 
 def to_html(events: Iterable[Event], room: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-_EVERY: Final = 1024
+EVERY: Final = 1024
 
 
 class Pace:
@@ -27,5 +27,5 @@ class Pace:
 
     def step(self) -> None:
         self._steps += 1
-        if not self._steps % _EVERY:
+        if not self._steps % EVERY:
             self._check()

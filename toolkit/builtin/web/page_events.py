@@ -6,32 +6,33 @@ of ``BLOCKS`` and ``FORMATS``, those in ``VOID`` and a few attributes do. Blocks
 between words, none at the edges of a block, unchanged in ``pre``. URLs are absolute.
 
 Limit: text hidden by a style sheet is not recognised.
+
+A page has a hundred thousand tags and texts per megabyte, so the usual case of each step comes first and calls nothing it
+does not need.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from itertools import islice
+from typing import Final, NamedTuple
 
 from toolkit.builtin.web.elements import (
-    BLOCKS,
     CELLS,
-    CONTEXTS,
     DROPPED,
-    ENDED_BY,
-    FORMATS,
-    HEADINGS,
+    ELEMENTS,
     KEPT_EMPTY,
-    WALLS,
-    WITHOUT_END,
+    OTHER,
+    Element,
     image_attributes,
     is_hidden,
     kept_attributes,
     language_of,
 )
+from toolkit.builtin.web.events import ENDS, STARTS, End, Event, Start
 from toolkit.builtin.web.links import BaseUrl
-from toolkit.builtin.web.pace import Pace
+from toolkit.builtin.web.pace import EVERY
 from toolkit.builtin.web.tokens import Tag, tokens
 from toolkit.visible import drop_hidden, to_one_line
 
@@ -39,25 +40,6 @@ MAX_OPEN: Final = 200
 """Maximum number of open elements; the text of deeper ones goes to their ancestors."""
 
 MAX_TITLE: Final = 300
-
-_NOTHING: Final[Mapping[str, str]] = {}
-
-
-class Start(NamedTuple):
-    """The start of an element, or a whole element of ``VOID``."""
-
-    name: str
-    attributes: Mapping[str, str] = _NOTHING
-
-
-class End(NamedTuple):
-    """The end of the innermost open element."""
-
-    name: str
-
-
-Event: TypeAlias = Start | End | str
-VOID: Final = frozenset({"br", "hr", "img"})
 
 
 class _Format(NamedTuple):
@@ -68,16 +50,28 @@ class _Format(NamedTuple):
     number: int
 
 
-class _OpenElement(NamedTuple):
+class _OpenElement:
     """An open element: the name it is written as (if any), whether it is shown, and the state where it started."""
 
-    name: str
-    written: str
-    is_shown: bool
-    is_in_pre: bool
-    formats: dict[str, int]
-    link: str
-    language: str
+    __slots__ = ("formats", "is_in_pre", "is_shown", "language", "link", "name", "written")
+
+    def __init__(
+        self,
+        name: str,
+        written: str,
+        is_shown: bool,
+        is_in_pre: bool,
+        formats: Mapping[str, int],
+        link: str,
+        language: str,
+    ) -> None:
+        self.name = name
+        self.written = written
+        self.is_shown = is_shown
+        self.is_in_pre = is_in_pre
+        self.formats = formats
+        self.link = link
+        self.language = language
 
 
 class Page:
@@ -91,16 +85,18 @@ class Page:
         self._tokens = tokens(text, is_xml=is_xml)
         self._is_xml = is_xml
         self._base = BaseUrl(url)
-        self._pace = Pace(check)
+        self._check = check
         self._out: list[Event] = []
-        self._open: list[_OpenElement] = []
+        # The first is the page itself, which never closes; the height of an element is its index here.
+        self._open: list[_OpenElement] = [_OpenElement("", "", True, False, {}, "", "")]
         self._heights: dict[str, list[int]] = {}
         self._too_deep: Counter[str] = Counter()
-        # Height of the outermost open element of DROPPED: tags inside cannot end what is around it.
-        self._dropped = -1
+        # Height of the outermost open element of DROPPED, if any: tags inside cannot end what is around it.
+        self._dropped = 0
         # Blocks that have started but are still empty.
         self._waiting: list[Start] = []
-        self._formats: dict[str, int] = {}
+        # How often each format is open. Open elements refer to it, so it is replaced, never changed.
+        self._formats: Mapping[str, int] = {}
         self._numbers: Counter[str] = Counter()
         self._link = ""
         self._written_formats: list[_Format] = []
@@ -110,86 +106,100 @@ class Page:
         self._space = False
 
     def events(self) -> Iterator[Event]:
-        for token in self._tokens:
-            self._pace.step()
-            if isinstance(token, str):
-                self._add_text(token)
-            elif token.is_end:
-                self._end(token.name)
-            else:
-                self._start(token)
-                if self._is_xml and token.is_closed and token.name not in WITHOUT_END:
+        out = self._out
+        while batch := list(islice(self._tokens, EVERY)):
+            for token in batch:
+                if isinstance(token, str):
+                    self._add_text(token)
+                elif token.is_end:
                     self._end(token.name)
-            if self._out:
-                yield from self._out
-                self._out.clear()
-        self._close_down_to(0)
+                else:
+                    self._start(token)
+            yield from out
+            out.clear()
+            if len(batch) == EVERY:
+                self._check()
+        self._close_down_to(1)
         self._break()
-        yield from self._out
+        yield from out
 
     # -- tags ----------------------------------------------------------------------------------------------------------
 
     def _start(self, tag: Tag) -> None:
         name = tag.name
-        if name in WITHOUT_END:
-            if self._is_shown:
+        element = ELEMENTS.get(name, OTHER)
+        if element.is_void:
+            if self._open[-1].is_shown:
                 self._add_void(tag)
             return
-        self._close_ended_by(name)
-        known = self._known_name(name)
-        if not self._is_shown or is_hidden(tag):
-            if not tag.is_closed or (name != "svg" and self._height("svg") < 0):
-                self._push(known, "", is_shown=False)
-        elif name in BLOCKS:
-            self._break()
-            language = language_of(tag, self._language)
-            written = self._written_name(name)
-            if self._push(known, written, is_shown=True, language=language) and written:
-                self._waiting.append(Start(written, kept_attributes(tag, written, language)))
-                if written in KEPT_EMPTY:
-                    self._begin_waiting()
-        elif name in FORMATS:
-            self._begin_format(tag)
+        if element.block is not None:
+            self._close_ended_by(element)
+        if (is_hidden(tag) if tag.attributes else element.is_hidden) or not self._open[-1].is_shown:
+            if not tag.is_closed or (name != "svg" and not self._height("svg")):
+                self._push(self._known_name(name, element), "", is_shown=False)
+        elif element.block is not None:
+            self._begin_block(tag, element, element.block)
+        elif element.format:
+            self._begin_format(tag, element.format)
         elif name == "q":
             self._add_text("“")
+        if tag.is_closed and self._is_xml:
+            self._end(name)
 
-    def _known_name(self, name: str) -> str:
+    def _known_name(self, name: str, element: Element) -> str:
         """The name of an element among the open ones. A table part outside any table is "stray": not a boundary."""
-        return f"stray {name}" if name in CONTEXTS and self._height("table") < 0 else name
+        return f"stray {name}" if element.parents and not self._heights.get("table") else name
 
-    def _written_name(self, name: str) -> str:
-        if self._is_in_pre:
-            return ""
-        return "div" if name in CONTEXTS and self._height("table") < 0 else BLOCKS[name]
+    def _begin_block(self, tag: Tag, element: Element, written: str) -> None:
+        self._break()
+        name, parent = tag.name, self._open[-1]
+        if element.parents and not self._heights.get("table"):
+            name, written = f"stray {name}", "div"
+        if parent.is_in_pre:
+            written = ""
+        if not tag.attributes and written != "pre":
+            language, start = parent.language, STARTS[written]
+        else:
+            language = language_of(tag, parent.language)
+            start = Start(written, kept_attributes(tag, written, language))
+        if self._push(name, written, is_shown=True, language=language) and written:
+            self._waiting.append(start)
+            if written in KEPT_EMPTY:
+                self._begin_waiting()
 
     def _end(self, tag_name: str) -> None:
-        name = self._known_name(tag_name)
+        element = ELEMENTS.get(tag_name, OTHER)
+        name = self._known_name(tag_name, element) if element.parents else tag_name
         if name == "br":
             self._start(Tag("br", {}))
-        elif self._too_deep[name] > 0:
+        elif self._too_deep and self._too_deep[name] > 0:
             self._too_deep[name] -= 1
             self._break()
-        elif (height := self._height(name)) >= 0:
-            if height >= max((self._height(wall) for wall in WALLS.get(name, CELLS)), default=-1):
+        elif name == self._open[-1].name:
+            self._close()
+        elif height := self._height(name):
+            walls = CELLS if name != tag_name else element.walls
+            if height >= max(map(self._height, walls), default=0):
                 self._close_down_to(height)
-        elif self._is_shown and name in FORMATS:
-            self._end_format(FORMATS[name])
-        elif self._is_shown and name == "q":
+        elif element.format:
+            if self._open[-1].is_shown:
+                self._end_format(element.format)
+        elif name == "q" and self._open[-1].is_shown:
             self._add_text("”")
 
     def _add_void(self, tag: Tag) -> None:
-        if self._is_in_pre:
+        if self._open[-1].is_in_pre:
             if tag.name == "br":
                 self._add_raw("\n")
         elif tag.name == "br":
             if not self._waiting:
                 self._break()
-                self._write_block(Start("br"))
+                self._write_block(STARTS["br"])
         elif tag.name == "hr":
-            self._close_ended_by("hr")
+            self._close_paragraph()
             self._break()
             self._begin_waiting()
-            self._write_block(Start("hr"))
+            self._write_block(STARTS["hr"])
         elif tag.name == "img" and not is_hidden(tag):
             attributes = image_attributes(tag, self._base)
             if attributes:
@@ -202,48 +212,49 @@ class Page:
 
     # -- open elements -------------------------------------------------------------------------------------------------
 
-    @property
-    def _is_shown(self) -> bool:
-        return not self._open or self._open[-1].is_shown
-
-    @property
-    def _is_in_pre(self) -> bool:
-        return bool(self._open) and self._open[-1].is_in_pre
-
-    @property
-    def _language(self) -> str:
-        return self._open[-1].language if self._open else ""
-
     def _height(self, name: str) -> int:
-        """Height of the innermost open element with this name; negative if there is none."""
+        """Height of the innermost open element with this name; 0 if there is none."""
         heights = self._heights.get(name)
-        return heights[-1] if heights else -1
+        return heights[-1] if heights else 0
 
     def _push(self, name: str, written: str, *, is_shown: bool, language: str = "") -> bool:
-        if len(self._open) >= MAX_OPEN:
+        height = len(self._open)
+        if height > MAX_OPEN:
             self._too_deep[name] += 1
             self._break()
             return False
-        if name in DROPPED and self._dropped < 0:
-            self._dropped = len(self._open)
-        self._heights.setdefault(name, []).append(len(self._open))
-        is_in_pre = written == "pre" or self._is_in_pre
-        self._open.append(_OpenElement(name, written, is_shown, is_in_pre, dict(self._formats), self._link, language))
+        if name in DROPPED and not self._dropped:
+            self._dropped = height
+        heights = self._heights.get(name)
+        if heights is None:
+            self._heights[name] = [height]
+        else:
+            heights.append(height)
+        is_in_pre = written == "pre" or self._open[-1].is_in_pre
+        self._open.append(_OpenElement(name, written, is_shown, is_in_pre, self._formats, self._link, language))
         return True
 
-    def _close_ended_by(self, name: str) -> None:
-        if name in BLOCKS or name == "hr":
-            self._close_above_walls(("p",), CELLS)
-            if name in HEADINGS and self._open and self._open[-1].name in HEADINGS:
-                self._close_down_to(len(self._open) - 1)
-        if name in ENDED_BY:
-            self._close_above_walls(*ENDED_BY[name])
-        elif name in CONTEXTS:
-            context = max(map(self._height, CONTEXTS[name]))
-            if context > self._dropped and self._height("table") >= 0:
+    def _close_ended_by(self, element: Element) -> None:
+        """Close what the start of this block ends."""
+        self._close_paragraph()
+        innermost = self._open[-1].name
+        if element.is_heading:
+            if ELEMENTS.get(innermost, OTHER).is_heading:
+                self._close()
+        elif element.ends is not None:
+            self._close_above_walls(*element.ends)
+        elif element.parents and innermost not in element.parents:
+            context = max(map(self._height, element.parents))
+            if context > self._dropped and self._height("table"):
                 self._close_down_to(context + 1)
 
+    def _close_paragraph(self) -> None:
+        if self._heights.get("p"):
+            self._close_above_walls(("p",), CELLS)
+
     def _close_above_walls(self, names: tuple[str, ...], walls: tuple[str, ...]) -> None:
+        if self._open[-1].name in walls:
+            return
         heights = [self._heights[name][-1] for name in names if self._heights.get(name)]
         if heights:
             wall = max(self._dropped, *map(self._height, walls))
@@ -251,69 +262,88 @@ class Page:
 
     def _close_down_to(self, height: int) -> None:
         while len(self._open) > height:
-            element = self._open.pop()
-            self._heights[element.name].pop()
+            self._close()
+
+    def _close(self) -> None:
+        """Close the innermost open element."""
+        element = self._open.pop()
+        self._heights[element.name].pop()
+        if self._too_deep:
             self._too_deep.clear()
-            if len(self._open) <= self._dropped:
-                self._dropped = -1
-            if not element.is_shown:
-                continue
-            self._break()
-            if element.written and self._waiting:
+        if self._dropped >= len(self._open):
+            self._dropped = 0
+        if not element.is_shown:
+            return
+        self._break()
+        if element.written:
+            if self._waiting:
                 self._waiting.pop()
-            elif element.written:
-                self._write_block(End(element.written))
-            # A format that was not ended inside ends here; one started outside and ended inside stays ended.
+            else:
+                self._out.append(ENDS[element.written])
+                self._is_line_due = False
+        # A format that was not ended inside ends here; one started outside and ended inside stays ended.
+        if self._formats is not element.formats:
             now = self._formats
             self._formats = {kind: min(count, now[kind]) for kind, count in element.formats.items() if kind in now}
-            self._link = element.link
+        self._link = element.link
 
     def _break(self) -> None:
         """Mark the edge of a block: formats end, white space is dropped, what follows starts a new line."""
-        self._is_line_due |= not self._is_at_edge
-        self._is_at_edge, self._space = True, False
-        self._write_formats([])
+        if not self._is_at_edge:
+            self._is_line_due = self._is_at_edge = True
+        self._space = False
+        if self._written_formats:
+            self._write_formats([])
 
     # -- content -------------------------------------------------------------------------------------------------------
 
-    def _begin_format(self, tag: Tag) -> None:
-        kind = FORMATS[tag.name]
-        self._numbers[kind] += kind not in self._formats or kind == "a"
+    def _begin_format(self, tag: Tag, kind: str) -> None:
+        formats = dict(self._formats)
+        self._numbers[kind] += kind not in formats or kind == "a"
         if kind == "a":
-            self._formats.pop("a", None)
+            formats.pop("a", None)
             self._link = self._base.resolve(tag.attributes.get("href", ""))
             if self._link:
-                self._formats["a"] = 1
-            return
-        self._formats[kind] = self._formats.get(kind, 0) + 1
-        if kind == "code" and self._waiting and self._waiting[-1].name == "pre":
-            language = language_of(tag, "")
-            if language:
-                self._waiting[-1] = Start("pre", {"class": f"language-{language}"})
+                formats["a"] = 1
+        else:
+            formats[kind] = formats.get(kind, 0) + 1
+            if kind == "code" and self._waiting and self._waiting[-1].name == "pre":
+                language = language_of(tag, "")
+                if language:
+                    self._waiting[-1] = Start("pre", {"class": f"language-{language}"})
+        self._formats = formats
 
     def _end_format(self, kind: str) -> None:
         count = self._formats.get(kind, 0)
-        if count > 1:
-            self._formats[kind] = count - 1
-        elif count:
-            del self._formats[kind]
+        if count:
+            formats = dict(self._formats)
+            if count > 1:
+                formats[kind] = count - 1
+            else:
+                del formats[kind]
+            self._formats = formats
 
     def _add_text(self, text: str) -> None:
-        if not self._is_shown:
-            if self.title is None and self._open[-1].name == "title" and len(self._open) == 1:
+        innermost = self._open[-1]
+        if not innermost.is_shown:
+            if innermost.name == "title" and self.title is None and len(self._open) == 2:
                 self.title = to_one_line(text)[:MAX_TITLE] or None
             return
-        if self._is_in_pre:
+        if innermost.is_in_pre:
             self._add_raw(drop_hidden(text))
             return
-        line = to_one_line(text)
-        if line:
-            self._space |= text[0].isspace() and not self._is_at_edge
-            self._begin_content()
-            self._out.append(line)
-            self._space = text[-1].isspace()
-        elif text.isspace():
-            self._space = not self._is_at_edge
+        line = " ".join(text.split())
+        if not line.isprintable():
+            line = to_one_line(text)
+        if not line:
+            if text.isspace():
+                self._space = not self._is_at_edge
+            return
+        if text[0].isspace() and not self._is_at_edge:
+            self._space = True
+        self._begin_content()
+        self._out.append(line)
+        self._space = text[-1].isspace()
 
     def _add_raw(self, text: str) -> None:
         """Add preformatted text; a block inside starts and ends a line."""
@@ -328,17 +358,23 @@ class Page:
 
     def _begin_content(self) -> None:
         """Start the blocks and formats of what comes next; a space before it goes into the formats both share."""
-        self._begin_waiting()
+        if self._waiting:
+            self._begin_waiting()
         if self._is_line_due:
-            self._write_block(Start("br"))  # where empty blocks were left out
-        wanted = [_Format(kind, self._link if kind == "a" else "", self._numbers[kind]) for kind in self._formats]
-        self._write_formats(wanted)
+            self._write_block(STARTS["br"])  # where empty blocks were left out
+        if self._formats or self._written_formats:
+            numbers, link = self._numbers, self._link
+            self._write_formats([_Format(kind, link if kind == "a" else "", numbers[kind]) for kind in self._formats])
+        elif self._space:
+            self._out.append(" ")
+            self._space = False
         self._is_at_edge = False
 
     def _begin_waiting(self) -> None:
-        for start in self._waiting:
-            self._write_block(start)
-        self._waiting.clear()
+        if self._waiting:
+            self._out += self._waiting
+            self._waiting.clear()
+            self._is_line_due = False
 
     def _write_block(self, event: Start | End) -> None:
         self._out.append(event)
@@ -350,18 +386,19 @@ class Page:
         A format that ends and starts again with nothing between is one format; with a space between, it is two.
         """
         written = self._written_formats
-        if written or wanted:
-            kept = 0
-            while kept < min(len(written), len(wanted)) and self._is_same_format(written[kept], wanted[kept]):
-                kept += 1
-            while len(written) > kept:
-                self._out.append(End(written.pop().kind))
+        kept = 0
+        for before, after in zip(written, wanted, strict=False):
+            if not self._is_same_format(before, after):
+                break
+            kept += 1
+        while len(written) > kept:
+            self._out.append(ENDS[written.pop().kind])
         if self._space:
             self._out.append(" ")
             self._space = False
-        for format in wanted[len(written) :]:
-            self._out.append(Start(format.kind, {"href": format.link} if format.link else _NOTHING))
-        written[:] = wanted
+        for format in wanted[kept:]:
+            self._out.append(Start(format.kind, {"href": format.link}) if format.link else STARTS[format.kind])
+        self._written_formats = wanted
 
     def _is_same_format(self, before: _Format, after: _Format) -> bool:
         return before[:2] == after[:2] and (before.number == after.number or not self._space)

@@ -44,10 +44,12 @@ class Table:
     def begin_cell(self, attributes: Mapping[str, str], *, is_header: bool) -> None:
         if not self._rows:
             self.begin_row()
-        columns, rows = (max(1, min(int(attributes.get(name, 1)), _MAX_SPAN)) for name in ("colspan", "rowspan"))
-        self._spanned += columns * rows - 1
-        if self._spanned > _MAX_SPANNED:
-            columns = rows = 1
+        columns = rows = 1
+        if attributes:
+            columns, rows = (max(1, min(int(attributes.get(name, 1)), _MAX_SPAN)) for name in ("colspan", "rowspan"))
+            self._spanned += columns * rows - 1
+            if self._spanned > _MAX_SPANNED:
+                columns = rows = 1
         self._rows[-1].append(Cell(is_header, columns, rows))
         self.is_in_cell = True
 
@@ -121,4 +123,6 @@ def _format_row(cells: list[str]) -> str:
 
 def _escape_cell(line: str) -> str:
     """Escape a line of a cell: bars would end it, but it cannot start a list or a rule."""
-    return _LINE_START.sub(r"\1", line).replace("|", "\\|")
+    if "\\" in line:
+        line = _LINE_START.sub(r"\1", line)
+    return line.replace("|", "\\|")

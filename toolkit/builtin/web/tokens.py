@@ -8,9 +8,10 @@ browsers, so nothing is searched twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from html import unescape
-from typing import Final, NamedTuple
+from typing import Final
 
 # Any other "<" is text.
 _MARKUP: Final = re.compile(r"<(?=[A-Za-z/!?])")
@@ -38,11 +39,12 @@ ATTRIBUTES: Final = frozenset(
 )  # fmt: skip
 
 
-class Tag(NamedTuple):
-    """A start or end tag; the name is in lower case, ``attributes`` holds those of ``ATTRIBUTES``."""
+@dataclass(slots=True)
+class Tag:
+    """A start or end tag; the name is in lower case, ``attributes`` holds those of ``ATTRIBUTES``. Not to be changed."""
 
     name: str
-    attributes: dict[str, str]
+    attributes: Mapping[str, str]
     is_end: bool = False
     is_closed: bool = False
     """Whether it ends in ``/>``, which has a meaning in XML and SVG."""
@@ -50,34 +52,48 @@ class Tag(NamedTuple):
 
 _NO_ATTRIBUTES: Final[dict[str, str]] = {}
 
+# A page repeats a few short tags very often. Each is read once and then recognised by what is between its brackets; the
+# limits keep a page of different tags from filling the memory, and a stray "<" from copying the rest of the page.
+_MAX_KNOWN: Final = 2000
+_MAX_KNOWN_LENGTH: Final = 80
+
 
 def tokens(page: str, *, is_xml: bool = False) -> Iterator[Tag | str]:
     """Tags and the texts between them, in order; comments, declarations, scripts and styles are left out.
 
     In XML a tag may close itself; in HTML ``<script/>`` starts a script. A tag that is cut off by the end is left out.
     """
-    at = 0
-    while (start := _MARKUP.search(page, at)) is not None:
-        mark = start.start()
+    known: dict[str, Tag] = {}
+    find = page.find
+    at = bracket = 0
+    while (mark := find("<", at)) >= 0:
+        if bracket < mark:
+            bracket = find(">", mark)
+            if bracket < 0:
+                bracket = len(page)
+        tag = known.get(page[mark + 1 : bracket]) if bracket - mark <= _MAX_KNOWN_LENGTH else None
+        if tag is not None:
+            if mark > at:
+                text = page[at:mark]
+                yield unescape_text(text) if "&" in text else text
+            yield tag
+            at = bracket + 1
+            continue
+        markup = _MARKUP.search(page, mark)
+        if markup is None:
+            break
+        mark = markup.start()
         if mark > at:
             yield unescape_text(page[at:mark])
-        at = mark + 1
-        if page[at] in "!?":
-            at = _skip_comment(page, at)
+        tag, at = _read_tag(page, mark + 1)
+        if tag is None:
             continue
-        is_end = page[at] == "/"
-        name = _NAME.match(page, at + is_end)
-        if name is None:
-            at = _skip_to_bracket(page, at)  # "</>" and the like
-            continue
-        attributes, at = _read_attributes(page, name.end())
-        if at < 0:
-            return
-        tag = Tag(name[0].lower(), attributes, is_end, page.startswith("/>", at - 2))
-        is_raw = tag.name in _ENDS and not is_end and not (is_xml and tag.is_closed)
         if tag.name not in _INVISIBLE:
             yield tag
-        if is_raw:
+        if tag.name not in _ENDS:
+            if at == bracket + 1 and at - mark <= _MAX_KNOWN_LENGTH and len(known) < _MAX_KNOWN:
+                known[page[mark + 1 : bracket]] = tag
+        elif not tag.is_end and not (is_xml and tag.is_closed):
             end = _ENDS[tag.name].search(page, at)
             stop = len(page) if end is None else end.start()
             if tag.name in _RAW_TEXT:
@@ -85,6 +101,20 @@ def tokens(page: str, *, is_xml: bool = False) -> Iterator[Tag | str]:
             at = stop
     if at < len(page):
         yield unescape_text(page[at:])
+
+
+def _read_tag(page: str, at: int) -> tuple[Tag | None, int]:
+    """The tag that starts before ``at``, if it is one that does not end with the page, and the position after it."""
+    if page[at] in "!?":
+        return None, _skip_comment(page, at)
+    is_end = page[at] == "/"
+    name = _NAME.match(page, at + is_end)
+    if name is None:
+        return None, _skip_to_bracket(page, at)  # "</>" and the like
+    attributes, at = _read_attributes(page, name.end())
+    if at < 0:
+        return None, len(page)
+    return Tag(name[0].lower(), attributes, is_end, page.startswith("/>", at - 2)), at
 
 
 def _skip_comment(page: str, at: int) -> int:

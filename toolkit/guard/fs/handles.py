@@ -29,6 +29,9 @@ CHUNK: Final = 1 << 20
 # How many names of a directory are read before ``check`` is called again.
 _NAMES_BETWEEN_CHECKS: Final = 1024
 
+# What is in no listing: the directory itself and the one above it.
+_NO_NAMES: Final = frozenset(("", ".", ".."))
+
 HeldT = TypeVar("HeldT")
 
 
@@ -187,7 +190,6 @@ class SandboxDir(Handle[Descriptor]):
         """
         held = self._begin()
         self.hidden = 0
-        listing_filter = self._filter
         directories: list[str] = []
         files: list[str] = []
         symlinks: list[str] = []
@@ -196,36 +198,41 @@ class SandboxDir(Handle[Descriptor]):
             with os.scandir(held.number) as scan:
                 while some := list(itertools.islice(scan, _NAMES_BETWEEN_CHECKS)):
                     self._check()
-                    for found in some:
-                        name = found.name
-                        if listing_filter is not None and listing_filter.hides(name):
-                            self.hidden += 1
-                        elif found.is_file(follow_symlinks=False):
-                            files.append(name)
+                    for found in some if self._filter is None else self._shown(some):
+                        if found.is_file(follow_symlinks=False):
+                            files.append(found.name)
                         elif found.is_dir(follow_symlinks=False):
-                            directories.append(name)
+                            directories.append(found.name)
                         elif found.is_symlink():
-                            symlinks.append(name)
+                            symlinks.append(found.name)
                         else:
-                            others.append(name)
+                            others.append(found.name)
         except OSError as error:
             raise to_failure(error, self.path) from None
         return EntryNames(directories, files, symlinks, others)
 
+    def _shown(self, found: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+        """The entries that neither a deny nor an ask rule leaves out; counts the others."""
+        assert self._filter is not None, "asked only where there are rules"
+        shown = [one for one in found if not self._filter.hides(one.name)]
+        self.hidden += len(found) - len(shown)
+        return shown
+
     def path_of(self, name: str) -> str:
         """How results and messages name the entry with this raw name."""
-        return join_path(self.path, display(name))
+        shown = name if name.isprintable() else display(name)
+        return shown if self.path == "." else f"{self.path}/{shown}"
 
     def child(self, entry: DirEntry | str) -> SandboxDir:
         """Open the directory with this name. Like the next methods, it takes an entry or its raw name."""
-        name = _raw_name(entry)
+        name = entry if isinstance(entry, str) else entry.raw
         number = self._open_entry(name, READ_DIRECTORY)
         below = None if self._filter is None else self._filter.below(name)
         return SandboxDir(number, self.path_of(name), self._check, below)
 
     def open_child_file(self, entry: DirEntry | str) -> OpenFile:
         """Open the regular file with this name."""
-        name = _raw_name(entry)
+        name = entry if isinstance(entry, str) else entry.raw
         number = self._open_entry(name, READ_FILE)
         return as_regular_file(number, self.path_of(name), self._check)
 
@@ -234,7 +241,7 @@ class SandboxDir(Handle[Descriptor]):
 
         Cheaper than to open it, compare its size and read it.
         """
-        name = _raw_name(entry)
+        name = entry if isinstance(entry, str) else entry.raw
         number = self._open_entry(name, READ_FILE)
         try:
             info = os.fstat(number)
@@ -281,14 +288,10 @@ class SandboxDir(Handle[Descriptor]):
 
     def _refuse_name(self, name: str) -> None:
         """Refuse what is not the name of an entry, and what a deny or ask rule covers."""
-        if name in ("", ".", "..") or "/" in name or "\0" in name:
+        if "/" in name or name in _NO_NAMES or "\0" in name:
             raise outside_error(self.path_of(name))
         if self._filter is not None:
             self._filter.check(name, self.path_of(name))
-
-
-def _raw_name(entry: DirEntry | str) -> str:
-    return entry if isinstance(entry, str) else entry.raw
 
 
 def join_path(folder: str, name: str) -> str:

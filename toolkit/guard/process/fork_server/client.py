@@ -57,10 +57,14 @@ class CommandHandle:
         self.poll_fd = connection.fileno()
         self.reports: list[tuple[str, int, str]] = []
         self.listener: int | None = None
+        self._is_gone = False
 
     def has_ended(self) -> bool:
-        """Whether all of its processes are gone; reads reports, never waits."""
-        while True:
+        """Whether all of its processes are gone; reads reports, never waits.
+
+        So they are when the socket ends; a report may say it earlier, which saves waiting for the end of the supervisor.
+        """
+        while not self._is_gone:
             try:
                 report, ancillary, _, _ = self._connection.recvmsg(1 << 16, _ROOM_FOR_ONE, _AT_ONCE)
             except BlockingIOError:
@@ -73,7 +77,9 @@ class CommandHandle:
             if kind == "listener":
                 self.listener = _received_descriptor(ancillary)
             else:
-                self.reports.append((kind, int(number), text))
+                self._is_gone = kind == "ended"
+                self.reports.append(("status" if self._is_gone else kind, int(number), text))
+        return True
 
     def kill(self) -> None:
         """Close our direction of the socket: everything the command started is killed, and then it ``has_ended``."""

@@ -117,7 +117,7 @@ def decode_setup(text: bytes) -> Setup:
     return Setup(found["tier"], found["bubblewrap"], Roots(**found["roots"]), CommandLimits(**found["limits"]))
 
 
-def decode_request(text: bytes) -> CommandRequest:
-    """The request from what ``encode`` wrote."""
-    found = json.loads(text)
+def read_request(descriptor: int) -> CommandRequest:
+    """The request from a file with what ``encode`` wrote; may be read again."""
+    found = json.loads(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
     return CommandRequest(**{**found, "held": [HeldEntry(*entry) for entry in found["held"]]})

@@ -9,10 +9,10 @@ fork server starts a supervisor, which builds the sandbox, starts the command, r
 of any of the four ends everything to its right. Where bubblewrap builds the full tier, it runs between the fork server
 and the supervisor.
 
-Promise: once the command's socket is closed, nothing the command started is alive. In the full tier the supervisor is
-the first process of a pid namespace, so the kernel itself keeps that promise, also when the supervisor or the fork
-server is killed. Limit: in the reduced tier the supervisor finds and kills descendants, and the fork server does so
-when the supervisor was killed; when both are killed at once, descendants survive.
+Promise: once the command's socket is closed, or ``ended`` is reported, nothing the command started is alive. In the full
+tier the supervisor is the first process of a pid namespace, so the kernel itself keeps that promise, also when the
+supervisor or the fork server is killed. Limit: in the reduced tier the supervisor finds and kills descendants, and the fork
+server does so when the supervisor was killed; when both are killed at once, descendants survive.
 """
 
 from __future__ import annotations
@@ -23,18 +23,21 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Callable
 from typing import Final, NoReturn, Protocol
 
 from toolkit.guard.fs.resolve import HANDLE, pick
 from toolkit.guard.process.fork_server.limit_watch import most_tasks
-from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, decode_request, decode_setup
+from toolkit.guard.process.fork_server.messages import CommandRequest, Roots, Setup, decode_setup, read_request
 from toolkit.guard.process.fork_server.process_tree import kill_descendants
+from toolkit.guard.process.fork_server.spare import Spare, take_request
 from toolkit.guard.process.fork_server.supervisor import Supervisor, send_report
 from toolkit.guard.process.kernel import landlock, namespaces, seccomp
 from toolkit.guard.process.kernel.bubblewrap import BubblewrapStarter
 from toolkit.guard.process.kernel.syscall import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_DUMPABLE,
+    PR_SET_PDEATHSIG,
     Unsupported,
     clone,
     forbid_new_capabilities,
@@ -49,9 +52,12 @@ _DESCRIPTORS: Final = 5  # the request, stdin, stdout, stderr, the command's soc
 class _SupervisorStarter(Protocol):
     """Starts the supervisors of one fork server; each implementation builds one tier in one way."""
 
-    def start(self, request: CommandRequest, stdio: list[int], client: int, foreign: list[int]) -> int:
-        """Start a supervisor and return its pid. ``client`` is the command's socket; ``foreign`` are descriptors the
-        supervisor must not keep."""
+    def start(self, request: CommandRequest, descriptors: list[int], foreign: list[int]) -> int:
+        """Start a supervisor and return its pid. ``descriptors`` are those of the message: the request, stdin, stdout,
+        stderr, the command's socket; ``foreign`` are others that the supervisor must not keep."""
+
+    def prepare_next(self, foreign: list[int]) -> None:
+        """Do what can be done before the next request comes."""
 
     def clean_up(self, pid: int, client: int, killed: bool) -> None:
         """After a supervisor has ended: return when everything of its command is gone."""
@@ -110,12 +116,10 @@ class _Server:
         message, ancillary, _, _ = self._control.recvmsg(1, size, socket.MSG_CMSG_CLOEXEC)
         if not message:
             return False
-        text, stdin, stdout, stderr, client = memoryview(ancillary[0][2]).cast("i").tolist()
-        with open(text, "rb") as file:
-            request = decode_request(file.read())
-        foreign = [self._control.fileno(), *(other for _, other in self._running.values())]
+        descriptors = memoryview(ancillary[0][2]).cast("i").tolist()
+        client = descriptors[-1]
         try:
-            pid = self._starter.start(request, [stdin, stdout, stderr], client, foreign)
+            pid = self._starter.start(read_request(descriptors[0]), descriptors, self._foreign())
         except (OSError, Unsupported) as error:  # for example too many processes; the other commands go on
             send_report(client, "setup", text=reason(error))
             os.close(client)
@@ -123,9 +127,12 @@ class _Server:
             supervisor = os.pidfd_open(pid)
             self._running[supervisor] = (pid, client)
             self._poller.register(supervisor, select.POLLIN)
-        for fd in (stdin, stdout, stderr):
+        for fd in descriptors[:-1]:
             os.close(fd)
         return True
+
+    def _foreign(self) -> list[int]:
+        return [self._control.fileno(), *(client for _, client in self._running.values())]
 
     def _finish_command(self, supervisor: int) -> None:
         pid, client = self._running.pop(supervisor)
@@ -134,6 +141,8 @@ class _Server:
         os.close(supervisor)
         self._starter.clean_up(pid, client, killed=end is not None and end.si_code != os.CLD_EXITED)
         os.close(client)
+        # Not earlier: it would take time from the command, and a server that runs until it is closed is the only one.
+        self._starter.prepare_next(self._foreign())
 
 
 class _ForkStarter:
@@ -152,15 +161,22 @@ class _ForkStarter:
         prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)
         return _open_roots(self._setup.roots)
 
-    def start(self, request: CommandRequest, stdio: list[int], client: int, foreign: list[int]) -> int:
+    def start(self, request: CommandRequest, descriptors: list[int], foreign: list[int]) -> int:
         pid = self._fork(request)
         if pid == 0:
             for fd in foreign:
                 os.close(fd)
-            supervisor = Supervisor(self._setup, request, self._workspace_fd, client, self._server, self._handles)
-            supervisor.run(stdio, lambda: self._prepare_mounts(request))
+            self._supervise(request, descriptors, lambda: self._prepare_mounts(request))
         self._supervisors.add(pid)
         return pid
+
+    def _supervise(self, request: CommandRequest, descriptors: list[int], prepare: Callable[[], None]) -> NoReturn:
+        _, *stdio, client = descriptors
+        supervisor = Supervisor(self._setup, request, self._workspace_fd, client, self._server, self._handles)
+        supervisor.run(stdio, prepare)
+
+    def prepare_next(self, foreign: list[int]) -> None:
+        """A fork is quick."""
 
     def clean_up(self, pid: int, client: int, killed: bool) -> None:
         """A supervisor has ended its command, unless it was killed: then its descendants are now ours."""
@@ -176,19 +192,76 @@ class _ForkStarter:
 
 
 class _NamespaceStarter(_ForkStarter):
-    """The full tier, built by ourselves: supervisors are clones of this process in new namespaces."""
+    """The full tier, built by ourselves: supervisors are clones of this process in new namespaces.
+
+    Making these takes half of the time that a short command needs. So a spare one is made when a command has ended, and
+    waits for the next request.
+    """
+
+    def __init__(self, setup: Setup, workspace_fd: int, server: int) -> None:
+        super().__init__(setup, workspace_fd, server)
+        self._spare: Spare | None = None
 
     def _prepare(self) -> dict[str, int]:
         namespaces.enter(self._setup.roots, self._workspace_fd)
         return {}
 
+    def start(self, request: CommandRequest, descriptors: list[int], foreign: list[int]) -> int:
+        spare = self._spare
+        if spare is None or request.network == "host":  # the spare one has a network of its own
+            return super().start(request, descriptors, foreign)
+        self._spare = None
+        if spare.hand_over(descriptors):
+            return spare.pid
+        self._supervisors.remove(spare.pid)  # it was killed
+        return super().start(request, descriptors, foreign)
+
+    def prepare_next(self, foreign: list[int]) -> None:
+        if self._spare is not None:
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            pid = clone(namespaces.CHILD_OFFLINE | signal.SIGCHLD)
+        except OSError:  # too many processes, perhaps; then the next command tries again
+            ours.close()
+        else:
+            if pid == 0:
+                for fd in (*foreign, ours.detach()):
+                    os.close(fd)
+                self._wait_as_spare(theirs)
+            self._supervisors.add(pid)
+            self._spare = Spare(pid, ours)
+        theirs.close()
+
+    def _wait_as_spare(self, channel: socket.socket) -> NoReturn:
+        """In a new process: prepare all that no request is needed for, wait for one, and supervise its command."""
+        failed: OSError | Unsupported | None = None
+        try:
+            prctl("pdeathsig", PR_SET_PDEATHSIG, signal.SIGKILL)
+            self._make_own_places(offline=True)
+        except (OSError, Unsupported) as error:
+            failed = error
+        descriptors = take_request(channel)
+        request = read_request(descriptors[0])
+
+        def prepare() -> None:
+            if failed is not None:
+                raise failed
+            namespaces.protect_places(self._setup.roots, request)
+
+        self._supervise(request, descriptors, prepare)
+
     def _fork(self, request: CommandRequest) -> int:
         return clone((namespaces.CHILD if request.network == "host" else namespaces.CHILD_OFFLINE) | signal.SIGCHLD)
 
     def _prepare_mounts(self, request: CommandRequest) -> None:
-        if request.network != "host":
+        self._make_own_places(offline=request.network != "host")
+        namespaces.protect_places(self._setup.roots, request)
+
+    def _make_own_places(self, *, offline: bool) -> None:
+        if offline:
             namespaces.bring_up_loopback()
-        namespaces.mount_private(self._setup.roots, request, tasks=most_tasks(self._setup.limits.processes))
+        namespaces.mount_private(self._setup.roots, tasks=most_tasks(self._setup.limits.processes))
 
 
 def _prepare_for_forks(*, full: bool) -> None:

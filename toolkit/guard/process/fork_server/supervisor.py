@@ -79,6 +79,8 @@ class Supervisor:
         self._handles = handles
         self._signals_scoped = False
         self._command = 0
+        # Whether nothing else is alive in this pid namespace.
+        self._is_alone = False
 
     def run(self, stdio: list[int], prepare_mounts: Callable[[], None]) -> NoReturn:
         """Run the command to its end."""
@@ -97,7 +99,7 @@ class Supervisor:
             drop_capabilities()
             end = self._wait_for_end(wakeup, self._watch_limits(places))
             if end is not None:  # else the caller learns from the end of the socket that the sandbox has ended
-                send_report(self._client, "status", *end)
+                send_report(self._client, "ended" if self._is_alone else "status", *end)
         except (OSError, Unsupported) as error:
             send_report(self._client, "watch" if self._command else "setup", text=reason(error))
         finally:
@@ -139,8 +141,10 @@ class Supervisor:
                 return None
             if wakeup in ready:
                 os.read(wakeup, 4096)
-            status = _reap(self._command)
+            status, has_children = _reap(self._command)
             if status is not None:
+                # Whatever lost its parent became a child of the first process.
+                self._is_alone = self._full and os.getpid() == 1 and not has_children
                 self._command = 0  # its pid may be reused from now on
                 return status, ""
             if ended_by := watch.exceeded():
@@ -274,8 +278,8 @@ class Supervisor:
 
 
 def send_report(client: int, kind: str, number: int = 0, text: str = "") -> None:
-    """Report to the caller: ``status`` with a wait status and the limit that ended it, or the step that failed with its
-    errno. A caller that is gone is ignored."""
+    """Report to the caller: ``status`` with a wait status and the limit that ended it, ``ended`` with the same if also
+    everything that the command started is gone, or the step that failed with its errno. A caller that is gone is ignored."""
     try:
         os.write(client, f"{kind} {number} {text}".encode())
     except OSError:
@@ -299,16 +303,16 @@ def _set_limit(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-def _reap(command: int) -> int | None:
-    """Reap every child that has ended; returns the command's status if it is among them."""
+def _reap(command: int) -> tuple[int | None, bool]:
+    """Reap every child that has ended; returns the command's status if it is among them, and whether others are left."""
     found = None
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return found, False
         if pid == 0:
-            return found
+            return found, True
         if pid == command:
             found = status
 

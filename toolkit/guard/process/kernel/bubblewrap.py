@@ -125,8 +125,9 @@ class BubblewrapStarter:
         self._running: dict[int, _RunningCommand] = {}
         prctl("subreaper", PR_SET_CHILD_SUBREAPER, 1)  # a supervisor whose bubblewrap was killed becomes our child
 
-    def start(self, request: CommandRequest, stdio: list[int], client: int, foreign: list[int]) -> int:
+    def start(self, request: CommandRequest, descriptors: list[int], foreign: list[int]) -> int:
         """Start bubblewrap and return its pid; it inherits only the descriptors named here."""
+        _, *stdio, client = descriptors
         writable = self._setup.roots.workspace_writable and not request.read_only
         trusted = self._trusted_mounts() if writable else {}
         mounts = {**self._root_mounts(request), **self._held_mounts(request), **trusted}
@@ -159,6 +160,9 @@ class BubblewrapStarter:
             file_actions=[*keep, (os.POSIX_SPAWN_DUP2, stderr_file, 2)],
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
         )
+
+    def prepare_next(self, foreign: list[int]) -> None:
+        """Bubblewrap starts with what it is to do."""
 
     def clean_up(self, pid: int, client: int, killed: bool) -> None:
         """Bubblewrap ends after its supervisor, unless it was killed: then the supervisor is dying and is our child."""

@@ -2,7 +2,7 @@
 
 The fork server calls ``enter`` once: it leaves a root directory that contains system programs, the given roots and
 nothing else of the host. ``CHILD`` are the namespaces each command is cloned into; there its supervisor calls
-``mount_private`` for its own ``/proc`` and ``/tmp``.
+``mount_private`` for its own ``/proc`` and ``/tmp``, and ``protect_places`` for what its command may not change.
 
 Promise: what is not listed here does not exist for a command, neither to read nor to ``stat``; everything is read-only
 but ``/tmp`` and the writable roots; set-user-id bits and device nodes have no effect. Limit: a file system mounted below
@@ -98,7 +98,7 @@ def enter(roots: Roots, workspace_fd: int) -> None:
     forbid_new_capabilities()
 
 
-def mount_private(roots: Roots, request: CommandRequest, *, tasks: int) -> None:
+def mount_private(roots: Roots, *, tasks: int) -> None:
     """Give the first process of new namespaces its own /proc and /tmp, and at most so many processes and threads.
 
     Limit: kernels before 6.14 cannot limit the tasks of a namespace.
@@ -111,6 +111,10 @@ def mount_private(roots: Roots, request: CommandRequest, *, tasks: int) -> None:
     _mount("tmpfs", TMP, _NOSUID | _NODEV, _TMPFS)
     for path, tree in hidden.items():
         _attach(tree, path)
+
+
+def protect_places(roots: Roots, request: CommandRequest) -> None:
+    """Fill the new ``/tmp``, and hold what this command may not change as it is now."""
     fill_tmp(request.gitconfig)
     if request.read_only:
         for path in (roots.workspace, *roots.write):
