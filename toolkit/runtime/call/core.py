@@ -110,7 +110,7 @@ class Core:
         self.catalog, self.handlers = join_packs(
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
-        known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
+        known = {name: self._touched_kinds(info) for name, info in self.catalog.tools.items()}
         context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints)
         protect_imports(context, catalog, self.catalog.tools.values())
         self.planner: Final = Planner(context.overrides, _GIVEN)
@@ -269,7 +269,7 @@ class Core:
         refusal, always = self._admission(info)
         parts = self.handlers.get(name)
         granted = frozenset((*info.required, *self._granted_options(info)))
-        kinds = touched_kinds(info, parts)
+        kinds = self._touched_kinds(info)
         fs, consent = self.files_for(name, info.required, granted, kinds)
         if consent is not None and "path" in kinds and any(rule.only_writes for rule in consent.rules):
             always = None  # a call that would change such a file must be recognised
@@ -325,6 +325,9 @@ class Core:
         is_text = self.context.output_check != "enforce" or issubclass(model, ContentOutput)
         return MessageForm(None, keeper, json_writer(model) if issubclass(model, ToolModel) and not is_text else None)
 
+    def _touched_kinds(self, info: ToolInfo) -> frozenset[str]:
+        return touched_kinds(info, has_preview=self.handlers.has_preview(info.name))
+
     def _granted_options(self, info: ToolInfo) -> list[Permission]:
         """The optional permissions that the context grants, less those that a rule denies or asks about."""
         context = self.context
@@ -360,8 +363,17 @@ class Core:
         return guest
 
     def _check_injection(self) -> None:
-        """Refuses handlers whose parameters cannot be injected, before the first call."""
-        for parts in self.handlers.values():
+        """Refuses handlers whose parameters cannot be injected, before the first call.
+
+        What the toolkit's own handlers need can always be injected, unless somebody's own dependencies clash with it.
+        """
+        injected = [self.planner.needs_of(parts.run, skip=GIVEN_PARAMETERS) for parts in self.handlers.loaded()]
+        if self.planner.overrides or any(injected):
+            self.plan_all()
+
+    def plan_all(self) -> None:
+        """Finds what every handler needs; imports those that are not imported yet."""
+        for parts in self.handlers.load_all():
             self.planner.needs_of(parts.run, skip=GIVEN_PARAMETERS)
 
     def _admission(self, info: ToolInfo) -> tuple[str | None, Verdict | None]:
@@ -376,7 +388,7 @@ class Core:
         # Last, because finding the sandbox of this machine starts a process.
         if (
             "execute" in info.required
-            and self._is_sandboxed(info.name)
+            and self.handlers.is_sandboxed(info.name)
             and not self.guards.process.choice.runs_commands
         ):
             return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", None
@@ -397,11 +409,7 @@ class Core:
         """The sandbox tier of a tool that may start programs; None for others."""
         if "execute" not in tool.granted:
             return None
-        return self.guards.process.tier if self._is_sandboxed(tool.name) else NO_SANDBOX
-
-    def _is_sandboxed(self, name: str) -> bool:
-        parts = self.handlers.get(name)
-        return parts is None or parts.sandboxed
+        return self.guards.process.tier if self.handlers.is_sandboxed(tool.name) else NO_SANDBOX
 
     # -- what a model is offered ---------------------------------------------------------------------------------------
 

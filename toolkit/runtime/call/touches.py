@@ -18,7 +18,6 @@ from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import Verdict
 from toolkit.guard.policy.preview import Preview
 from toolkit.runtime.catalog.catalog import ToolInfo
-from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
@@ -29,9 +28,9 @@ RESOURCE_KINDS: Final = (*_CONDITIONS, "cwd", "env")
 _NAMED_BY: Final = "ToolkitContext(ask_before_writing=[...]) names such files"
 
 
-def touched_kinds(info: ToolInfo, handler: HandlerParts[..., Any] | None) -> frozenset[str]:
+def touched_kinds(info: ToolInfo, *, has_preview: bool) -> frozenset[str]:
     """Which conditions of rules can apply to a tool; a handler with a ``preview`` may report anything."""
-    if handler is not None and handler.preview is not None:
+    if has_preview:
         return frozenset(_CONDITIONS.values())
     return frozenset(_CONDITIONS[kind] for _, kind in info.resources if kind in _CONDITIONS)
 

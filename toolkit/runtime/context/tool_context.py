@@ -291,6 +291,7 @@ class ToolContext:
     @property
     def deps(self) -> Mapping[str, Any]:
         """Dependencies by id: the context's overrides, and the keys that handlers of this toolkit use."""
+        self._core.plan_all()  # it has the keys of every handler, also of those that nobody has called
         return Dependencies(self._open_scope(), self._core.planner)
 
     def _open_scope(self) -> DependencyScope:
