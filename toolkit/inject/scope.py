@@ -13,11 +13,13 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from toolkit.errors import SetupError
-from toolkit.inject.key import Lifetime
 from toolkit.inject.plan import DependencyNode, Given, Needs, Planner
+
+if TYPE_CHECKING:
+    from toolkit.inject.key import Lifetime
 
 T = TypeVar("T")
 

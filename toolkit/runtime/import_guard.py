@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.guard.imports.finder import guard_imports
-from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
-from toolkit.runtime.context.toolkit_context import ToolkitContext
+
+if TYPE_CHECKING:
+    from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 logger: Final = logging.getLogger("toolkit.imports")
 

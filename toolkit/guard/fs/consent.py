@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import SandboxViolation
-from toolkit.guard.fs.deny_globs import Forms, Globs
-from toolkit.guard.fs.place import Names
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.deny_globs import Forms, Globs
+    from toolkit.guard.fs.place import Names
 
 # Stands for the entries of a directory: a rule that covers this name there covers whatever is in it.
 _ANY_ENTRY: Final = "\0"

@@ -7,18 +7,21 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.consent import LocatedPath
 from toolkit.guard.fs.deny_globs import Forms
 from toolkit.guard.fs.handles import SandboxDir, not_a_file
 from toolkit.guard.fs.path import SandboxPath, display
 from toolkit.guard.fs.place import Names, Place, find_place
-from toolkit.guard.fs.protect import AccessRules
 from toolkit.guard.fs.rename import move
 from toolkit.guard.fs.resolve import Resolver, os_error
 from toolkit.guard.fs.write import stat_entry
+
+if TYPE_CHECKING:
+    from toolkit.guard.bare_repository import ChangedName
+    from toolkit.guard.fs.protect import AccessRules
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,16 @@ import os
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from toolkit.errors import PolicyError, nearest
-from toolkit.guard.fs.consent import Allows, AskRule, LocatedPath
-from toolkit.guard.permission import Permission
 from toolkit.guard.policy.hints import HINTS, Hint
 from toolkit.guard.policy.preview import Preview
 from toolkit.guard.policy.rule import DECISIONS, Decision, Rule, Touched
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.consent import Allows, AskRule, LocatedPath
+    from toolkit.guard.permission import Permission
 
 NameT = TypeVar("NameT", bound=str)
 

@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import BaseModel
 
 from toolkit.errors import PolicyError, SetupError, ToolNotAllowed
-from toolkit.guard.fs.consent import Consent, LocatedPath
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.permission import Permission
-from toolkit.guard.policy.policy import Explain, Verdict
-from toolkit.guard.policy.preview import Preview
 from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import DependencyScope
 from toolkit.models.base import ToolModel
@@ -33,8 +28,6 @@ from toolkit.runtime.call.approval import (
     request_approval,
 )
 from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
-from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.call.repair import Repair
 from toolkit.runtime.call.touches import (
     as_approved,
     before_approval,
@@ -45,7 +38,6 @@ from toolkit.runtime.call.touches import (
     touched_kinds,
 )
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
-from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.join_packs import join_packs, load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.schema_marks import strip_marks
@@ -64,7 +56,15 @@ from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
+    from toolkit.guard.fs.consent import Consent, LocatedPath
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.permission import Permission
+    from toolkit.guard.policy.policy import Explain, Verdict
+    from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.audit.log import AuditLog, Record
+    from toolkit.runtime.call.reader import Reader
+    from toolkit.runtime.call.repair import Repair
+    from toolkit.runtime.catalog.handler_parts import HandlerParts
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
 

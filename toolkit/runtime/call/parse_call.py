@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.catalog.catalog import Catalog
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.output.message import ParsedCall
-from toolkit.wire.call import ToolCall
+
+if TYPE_CHECKING:
+    from toolkit.runtime.catalog.catalog import Catalog
+    from toolkit.wire.call import ToolCall
 
 
 def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:

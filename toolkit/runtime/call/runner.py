@@ -7,28 +7,30 @@ from collections.abc import Awaitable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import groupby
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
-from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
 from toolkit.runtime.call.reader import MANY_ARGUMENTS
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
 from toolkit.runtime.call.wait_for_handler import wait_for_handler
 from toolkit.runtime.catalog.omit import OMIT
-from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.closeable import Closeable
 from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
-from toolkit.runtime.output.message import ToolMessage
 from toolkit.runtime.workers import Job, await_contained
-from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    from toolkit.runtime.call.core import PreparedCall
+    from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.output.message import ToolMessage
+    from toolkit.wire.call import ToolCall
 
 T = TypeVar("T")
 

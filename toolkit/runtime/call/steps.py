@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,16 +24,18 @@ from toolkit.errors import (
     ToolNotFound,
     nearest,
 )
-from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.call.approval import ApprovalRequest, Deny, denial
 from toolkit.runtime.call.argument_text import parse_arguments
 from toolkit.runtime.call.reader import MANY_ARGUMENTS, MANY_ERRORS, describe_errors, first_errors, shown_place
 from toolkit.runtime.call.repair import Repair, repair_arguments
-from toolkit.runtime.catalog.tool import Tool
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.keep_text import StreamedOutput
 from toolkit.runtime.output.message import Reported, ToolMessage
 from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    from toolkit.guard.policy.policy import Verdict
+    from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.tool_context import ToolContext
 
 logger: Final = logging.getLogger("toolkit")
 

@@ -6,21 +6,23 @@ from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError
 from toolkit.guard.fs.consent import AskRule, Consent, LocatedPath
 from toolkit.guard.fs.deny_globs import Globs
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import Verdict
 from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.catalog.catalog import ToolInfo
-from toolkit.runtime.catalog.tool import Tool
-from toolkit.runtime.context.tool_context import ToolContext
-from toolkit.runtime.context.toolkit_context import ToolkitContext
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.permission import Permission
+    from toolkit.runtime.catalog.catalog import ToolInfo
+    from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.tool_context import ToolContext
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 # "cwd" and "env" belong to a command and are not conditions of their own.

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from toolkit.runtime.call.core import Core
-from toolkit.runtime.catalog.catalog import Catalog
-from toolkit.runtime.catalog.pack import PackSource
 from toolkit.runtime.context.progress import OnProgress, make_harmless
-from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadline
-from toolkit.runtime.output.message import ToolMessage
-from toolkit.wire.call import ToolCall
-from toolkit.wire.definition import ToolDefinition
 
 if TYPE_CHECKING:
     from toolkit.runtime.audit.log import Record
+    from toolkit.runtime.catalog.catalog import Catalog
+    from toolkit.runtime.catalog.pack import PackSource
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.profile import Profile
+    from toolkit.runtime.context.signals import CancelSignal
+    from toolkit.runtime.output.message import ToolMessage
+    from toolkit.wire.call import ToolCall
+    from toolkit.wire.definition import ToolDefinition
 
 
 NOT_DIRECT: Final = (KeyError, TypeError, ValueError)

@@ -14,15 +14,15 @@ from pydantic import BaseModel
 
 from toolkit.errors import GenerationError
 from toolkit.guard.imports.finder import remembered_file
-from toolkit.guard.permission import Permission
 from toolkit.guard.policy.hints import HINTS, Hint, effective_hints
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.output.message import NewMessage, ToolMessage
 from toolkit.wire.aliases import alias, is_plain
-from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
+    from toolkit.guard.permission import Permission
     from toolkit.runtime.catalog.pack import CodeTool
+    from toolkit.wire.json_types import JsonObject
 
 _MANIFEST: Final = "manifest.json"
 

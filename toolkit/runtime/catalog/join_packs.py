@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from toolkit.errors import SetupError, nearest
 from toolkit.inject.plan import name_of
-from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.handler_parts import HandlerParts, find_parts
 from toolkit.runtime.catalog.lazy_handler import Handlers, LazyHandler
 from toolkit.runtime.catalog.pack import CodeTool, Pack, PackSource
-from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
+    from toolkit.runtime.call.reader import Reader
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.message import NewMessage
+    from toolkit.wire.json_types import JsonObject
 
 Found: TypeAlias = dict[str, HandlerParts[..., Any] | LazyHandler]
 Ready: TypeAlias = "Callable[[CodeTool], FunctionTool[..., Any]]"

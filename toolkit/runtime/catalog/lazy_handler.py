@@ -25,7 +25,9 @@ class LazyHandler:
         parts = find_parts(importlib.import_module(self.module).run)
         # Rules were checked, and will be applied, by what was said here.
         if (parts.preview is not None) != self.has_preview:
-            raise SetupError(f"{self.module!r} {'has no' if self.has_preview else 'has a'} preview, but is bound otherwise")
+            raise SetupError(
+                f"{self.module!r} {'has no' if self.has_preview else 'has a'} preview, but is bound otherwise"
+            )
         return parts
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.fs.transaction.accept import Accept, ignore_changes
 from toolkit.guard.trusted_code import trusted_code
-from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 if TYPE_CHECKING:
     from toolkit.guard.git import GitGuard
     from toolkit.guard.net.guard import NetGuard
     from toolkit.guard.process.guard import ProcessGuard
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 logger: Final = logging.getLogger("toolkit")
 

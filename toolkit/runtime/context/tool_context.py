@@ -8,13 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from toolkit.errors import SetupError, ToolNotAllowed
-from toolkit.guard.permission import CommandNetwork, Permission
 from toolkit.guard.policy.preview import Preview
-from toolkit.inject.key import DependencyKey
 from toolkit.inject.scope import Dependencies, DependencyScope
 from toolkit.runtime.context.progress import OnProgress, Progress
 from toolkit.runtime.context.signals import NEVER, CallSignal
-from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
     import os
@@ -22,7 +19,9 @@ if TYPE_CHECKING:
     from toolkit.guard.fs.sandbox_fs import SandboxFS
     from toolkit.guard.git import GitGuard
     from toolkit.guard.net.guard import NetGuard
+    from toolkit.guard.permission import CommandNetwork, Permission
     from toolkit.guard.process.guard import ProcessGuard
+    from toolkit.inject.key import DependencyKey
     from toolkit.runtime.call.core import Core
     from toolkit.runtime.catalog.pack import PackSource
     from toolkit.runtime.catalog.tool import Tool
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.toolkit_context import ToolkitContext
     from toolkit.runtime.functions.standalone import StandaloneContext
     from toolkit.runtime.output.cache.store import OutputWriter
+    from toolkit.wire.content import ContentBlock
 
 T = TypeVar("T")
 

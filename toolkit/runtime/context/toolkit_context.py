@@ -21,16 +21,16 @@ from toolkit.guard.permission import (
     SandboxChoice,
 )
 from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.inject.key import Factory
-from toolkit.inject.scope import DependencyScope
-from toolkit.runtime.call.approval import Approver
-from toolkit.runtime.context.progress import OnProgress
 from toolkit.runtime.context.state_directory import StateDirectory
 
 if TYPE_CHECKING:
     from toolkit.guard.net.network import Network
     from toolkit.guard.process.limits import CommandLimits
+    from toolkit.inject.key import Factory
+    from toolkit.inject.scope import DependencyScope
+    from toolkit.runtime.call.approval import Approver
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
+    from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.output.message import ToolMessage
 
 NameT = TypeVar("NameT", bound=str)

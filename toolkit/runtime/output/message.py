@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     Generic,
@@ -18,11 +19,13 @@ from typing import (
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from toolkit.models.base import ToolModel
 from toolkit.models.scalars import holds_scalars
 from toolkit.runtime.output.keep_text import WORTH_KEEPING, ShownText, StreamedOutput, TextKeeper
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    from toolkit.models.base import ToolModel
 
 NameT_co = TypeVar("NameT_co", bound=str, covariant=True)
 ContentT_co = TypeVar("ContentT_co", covariant=True)
