@@ -115,6 +115,8 @@ class ToolModel(BaseModel):
         serialize_by_alias=True,
     )
 
+    __carries_content__: ClassVar[bool] = False
+    """Whether it is a ``ContentOutput``. Asked here, so that a call path need not import and build that model."""
     __omissible__: ClassVar[frozenset[str]] = frozenset()
     """The Python and wire names of its ``Omissible`` fields."""
 

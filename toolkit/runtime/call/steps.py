@@ -7,7 +7,6 @@ approval), run, ``conclude``.
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,16 +23,16 @@ from toolkit.errors import (
     ToolNotFound,
     nearest,
 )
-from toolkit.runtime.call.approval import ApprovalRequest, Deny, denial
 from toolkit.runtime.call.argument_text import parse_arguments
 from toolkit.runtime.call.reader import MANY_ARGUMENTS, MANY_ERRORS, describe_errors, first_errors, shown_place
-from toolkit.runtime.call.repair import Repair, repair_arguments
 from toolkit.runtime.output.keep_text import StreamedOutput
 from toolkit.runtime.output.message import Reported, ToolMessage
 from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
     from toolkit.guard.policy.policy import Verdict
+    from toolkit.runtime.call.approval import ApprovalRequest
+    from toolkit.runtime.call.repair import Repair
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.tool_context import ToolContext
 
@@ -108,6 +107,8 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
 def _validate_repaired(
     tool: Tool, schema: Mapping[str, object], arguments: dict[str, Any], error: ValidationError
 ) -> tuple[BaseModel, list[Repair]]:
+    from toolkit.runtime.call.repair import repair_arguments
+
     mended, repairs = repair_arguments(arguments, schema, lambda trial: _find_failing(tool, trial))
     try:
         return tool.input.from_wire(mended), repairs
@@ -176,6 +177,8 @@ def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
     """The refusal of a call whose approver failed. A ``ToolkitError`` that the approver raised stays as it is."""
     if isinstance(error, ToolkitError):
         return error
+    from toolkit.runtime.call.approval import Deny, denial
+
     mark = _log_error(error, "approver of tool", request.tool_name)
     return denial(request, Deny(f"the approver failed; the cause is in the log under {mark}"))
 
@@ -252,6 +255,8 @@ def error_result(error: Exception, call_id: str, tool_name: str) -> ToolResult:
 
 def _log_error(error: BaseException, where: str, tool_name: str) -> str:
     """Logs an error; returns the id under which it is found."""
+    import secrets
+
     mark = secrets.token_hex(4)
     logger.error("internal error %s in %s %r", mark, where, tool_name, exc_info=error)
     return mark

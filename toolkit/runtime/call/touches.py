@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError
-from toolkit.guard.fs.consent import AskRule, Consent, LocatedPath
+from toolkit.guard.fs.consent import AskRule, Consent
 from toolkit.guard.fs.deny_globs import Globs
 from toolkit.guard.policy.policy import Verdict
-from toolkit.guard.policy.preview import Preview
 
 if TYPE_CHECKING:
+    from toolkit.guard.fs.consent import LocatedPath
     from toolkit.guard.fs.sandbox_fs import SandboxFS
     from toolkit.guard.permission import Permission
+    from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.catalog.catalog import ToolInfo
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.tool_context import ToolContext
@@ -115,12 +116,16 @@ def preview_call(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
     finally:
         if ctx._scope is not None:
             ctx._scope.close()
+    from toolkit.guard.policy.preview import Preview
+
     if not isinstance(made, Preview):
         raise SetupError(f"the preview of {tool.name!r} returned {type(made).__name__}, not a Preview")
     return made
 
 
 def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Preview:
+    from toolkit.guard.policy.preview import Preview
+
     found: dict[str, list[str]] = {kind: [] for kind in _CONDITIONS}
     argv: tuple[str, ...] | None = None
     cwd = "."

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from toolkit.runtime.call.core import Core
-from toolkit.runtime.context.progress import OnProgress, make_harmless
 from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadline
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.pack import PackSource
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.profile import Profile
+    from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.output.message import ToolMessage
     from toolkit.wire.call import ToolCall
@@ -61,11 +61,14 @@ class View:
     def _start(self, core: Core) -> None:
         self._core = core
         context = core.context
-        notify = context.on_progress
-        self._options = Options(
-            context.deadline, None, None if notify is None else make_harmless(notify, "on_progress")
-        )
-        self._on_result = context.on_result and make_harmless(context.on_result, "on_result")
+        notify, on_result = context.on_progress, context.on_result
+        if notify is not None or on_result is not None:
+            from toolkit.runtime.context.progress import make_harmless
+
+            notify = notify and make_harmless(notify, "on_progress")
+            on_result = on_result and make_harmless(on_result, "on_result")
+        self._options = Options(context.deadline, None, notify)
+        self._on_result = on_result
         self._direct = self._find_direct()
 
     def _find_direct(self) -> dict[str, Tool]:

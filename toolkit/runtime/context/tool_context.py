@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from toolkit.errors import SetupError, ToolNotAllowed
-from toolkit.guard.policy.preview import Preview
 from toolkit.inject.scope import Dependencies, DependencyScope
-from toolkit.runtime.context.progress import OnProgress, Progress
 from toolkit.runtime.context.signals import NEVER, CallSignal
 
 if TYPE_CHECKING:
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
     from toolkit.runtime.context.private_records import PrivateRecords
+    from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.context.toolkit_context import ToolkitContext
     from toolkit.runtime.functions.standalone import StandaloneContext
@@ -154,6 +153,8 @@ class ToolContext:
     def _judge_redirect(self, url: str) -> None:
         """Judges a redirect: the call was allowed for the host it named, not for others."""
         policy, info = self._core.context.policy, self._tool.info
+        from toolkit.guard.policy.preview import Preview
+
         verdict = policy.judge(info.name, info.required, Preview(url=url))
         if verdict.decision != "allow":
             way_out = "" if verdict.decision == "deny" else "; call the tool with that URL to request approval"
@@ -242,6 +243,8 @@ class ToolContext:
     def progress(self, *, title: str | None = None, **data: object) -> None:
         """Reports something to the listeners of the call; it does not become part of the message."""
         if self._notify is not None:
+            from toolkit.runtime.context.progress import Progress
+
             self._notify(Progress(self.tool_name, self.call_id, title, data))
 
     @property

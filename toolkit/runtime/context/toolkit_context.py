@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
@@ -154,7 +153,7 @@ class ToolkitContext(Generic[NameT]):
         self.coerce: Final = coerce
         self.output_check: Final = _one_of("output_check", output_check, get_args(OutputCheck))
         self.deadline: Final = deadline
-        self.session_id: Final = secrets.token_hex(16) if session_id is None else session_id
+        self.session_id: Final = os.urandom(16).hex() if session_id is None else session_id
         self.message_id: Final = message_id
         self.agent: Final = agent
         self.overrides: Final[Mapping[str, Factory]] = dict(overrides)
