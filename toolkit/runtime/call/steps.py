@@ -6,7 +6,6 @@ approval), run, ``conclude``.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.repair import Repair
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.tool_context import ToolContext
-
-logger: Final = logging.getLogger("toolkit")
 
 MAX_LISTED_ERRORS: Final = 50
 _MAX_NAMED_ERRORS: Final = 5
@@ -233,7 +230,9 @@ def _refuse_output(tool: Tool, error: ValidationError, answered_by: str = "") ->
     errors = first_errors(error, MAX_LISTED_ERRORS)
     if tool.output_check != "warn":
         raise ToolFailed("INVALID_OUTPUT", words, errors=errors, error_count=count) from None
-    logger.warning("%s: %s: %s", tool.name, words, errors)
+    import logging
+
+    logging.getLogger("toolkit").warning("%s: %s: %s", tool.name, words, errors)
 
 
 def as_toolkit_error(error: BaseException, tool_name: str) -> ToolkitError:
@@ -255,10 +254,11 @@ def error_result(error: Exception, call_id: str, tool_name: str) -> ToolResult:
 
 def _log_error(error: BaseException, where: str, tool_name: str) -> str:
     """Logs an error; returns the id under which it is found."""
+    import logging
     import secrets
 
     mark = secrets.token_hex(4)
-    logger.error("internal error %s in %s %r", mark, where, tool_name, exc_info=error)
+    logging.getLogger("toolkit").error("internal error %s in %s %r", mark, where, tool_name, exc_info=error)
     return mark
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -72,7 +71,9 @@ def judge_writes(verdict: Verdict, consent: Consent | None, places: Collection[L
         return verdict
     rule, place = found
     # The pattern, not the path: the reason goes into the audit log, which has no argument values.
-    pattern = next(glob for glob in rule.globs.globs if replace(rule, globs=Globs([glob])).concerns(place))
+    pattern = next(
+        glob for glob in rule.globs.globs if AskRule(Globs([glob]), rule.because, rule.only_writes).concerns(place)
+    )
     because = (
         f"the call would change {pattern!r}, which can run code for the user later, so an approver must allow it"
         f" ({_NAMED_BY})"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from toolkit.runtime.call.core import Core
 from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadline
@@ -27,8 +26,7 @@ NOT_DIRECT: Final = (KeyError, TypeError, ValueError)
 """What is raised where a call is not direct, or its arguments are not plainly right: the whole call path then decides."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """The options of one view of a toolkit."""
 
     deadline: float | None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from toolkit.errors import ToolTimeout
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from toolkit.runtime.context.signals import CallSignal
     from toolkit.runtime.workers import Job
 

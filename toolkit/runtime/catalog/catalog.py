@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 _MANIFEST: Final = "manifest.json"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInfo:
+class ToolInfo(NamedTuple):
     """One row of a catalog: what the call path needs before any model is imported."""
 
     name: str

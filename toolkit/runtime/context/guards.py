@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from toolkit.guard.net.guard import NetGuard
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.runtime.context.toolkit_context import ToolkitContext
-
-logger: Final = logging.getLogger("toolkit")
 
 
 class Guards:
@@ -46,7 +43,9 @@ class Guards:
     def _recover(self) -> None:
         """Finishes or undoes the patches of processes that were killed, before any tool runs."""
         for left in self.fs.recover():
-            words = "; ".join(left.troubles)
+            import logging
+
+            logger, words = logging.getLogger("toolkit"), "; ".join(left.troubles)
             logger.warning("an interrupted patch was %s: %s %s", left.outcome, ", ".join(left.paths), words)
 
     @cached_property

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from toolkit.errors import SetupError, ToolNotAllowed
 from toolkit.inject.scope import Dependencies, DependencyScope
 from toolkit.runtime.context.signals import NEVER, CallSignal
 
 if TYPE_CHECKING:
+    import logging
     import os
 
     from toolkit.guard.fs.sandbox_fs import SandboxFS
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from toolkit.wire.content import ContentBlock
 
 T = TypeVar("T")
-
-logger: Final = logging.getLogger("toolkit")
 
 
 class ToolContext:
@@ -220,7 +218,9 @@ class ToolContext:
     @property
     def logger(self) -> logging.Logger:
         """A logger for people; models never see it."""
-        return logger.getChild(self.tool_name)
+        import logging
+
+        return logging.getLogger("toolkit").getChild(self.tool_name)
 
     def now(self) -> datetime:
         """The current time, in UTC."""

@@ -1,4 +1,4 @@
-"""The result of a call, and a model's call with validated arguments. Both narrow by ``.name``."""
+"""The result of a call. A union of results narrows by ``.name``."""
 
 from __future__ import annotations
 
@@ -200,12 +200,3 @@ def json_writer(model: type[ToolModel]) -> Callable[[Any], bytes]:
     ):
         return write  # it writes what was given anyway; options would cost half as much again
     return partial(write, by_alias=True, exclude_unset=True)
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedCall(Generic[NameT_co, ContentT_co]):
-    """A ``ToolCall`` whose name is known and whose arguments are validated; see ``parse_call``."""
-
-    id: str
-    name: NameT_co
-    arguments: ContentT_co
