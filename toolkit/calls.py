@@ -7,15 +7,16 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.omit import Omit as Omit
     from toolkit.runtime.context.progress import Progress as Progress
     from toolkit.runtime.context.signals import CancelSignal as CancelSignal
-    from toolkit.runtime.output.message import ParsedCall as ParsedCall
     from toolkit.runtime.output.message import ToolMessage as ToolMessage
+    from toolkit.runtime.output.parsed_call import ParsedCall as ParsedCall
 else:
     from toolkit.lazy_exports import lazy_exports
 
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "toolkit.runtime.output.message": "ToolMessage ParsedCall",
+            "toolkit.runtime.output.message": "ToolMessage",
+            "toolkit.runtime.output.parsed_call": "ParsedCall",
             "toolkit.runtime.context.progress": "Progress",
             "toolkit.runtime.context.signals": "CancelSignal",
             "toolkit.runtime.catalog.omit": "OMIT Omit",

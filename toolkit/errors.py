@@ -33,7 +33,6 @@ workspace, an environment value or a rejected argument's value.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
@@ -282,5 +281,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     " Did you mean 'read_file'?"
     """
     # The comparison is quadratic, so the length of the name is limited.
+    import difflib
+
     close = difflib.get_close_matches(name[:200], candidates, n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from toolkit.models.base import DeclaredBySome as DeclaredBySome
     from toolkit.models.base import Exact as Exact
     from toolkit.models.base import ToolModel as ToolModel
-    from toolkit.models.base import ToolRootModel as ToolRootModel
     from toolkit.models.formats import WireDate as WireDate
     from toolkit.models.formats import WireDateTime as WireDateTime
     from toolkit.models.formats import WireTime as WireTime
     from toolkit.models.formats import WireUrl as WireUrl
     from toolkit.models.formats import WireUUID as WireUUID
+    from toolkit.models.root import ToolRootModel as ToolRootModel
     from toolkit.packs.functions import FunctionTools as FunctionTools
     from toolkit.packs.mcp.pack import McpTool as McpTool
     from toolkit.packs.mcp.pack import mcp_pack as mcp_pack
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.dynamic import DynamicContext as DynamicContext
     from toolkit.runtime.context.profile import Profile as Profile
     from toolkit.runtime.context.toolkit_context import ToolkitContext as ToolkitContext
-    from toolkit.runtime.output.message import ParsedCall as ParsedCall
     from toolkit.runtime.output.message import ToolMessage as ToolMessage
+    from toolkit.runtime.output.parsed_call import ParsedCall as ParsedCall
     from toolkit.wire.call import ToolCall as ToolCall
     from toolkit.wire.content import ContentOutput as ContentOutput
     from toolkit.wire.json_types import JsonObject as JsonObject
@@ -67,7 +67,8 @@ else:
             "toolkit.guard.policy.rule": "Rule",
             "toolkit.lazy_exports": "lazy_exports lazy_package",
             "toolkit.models.absent": "Omissible",
-            "toolkit.models.base": "DeclaredBySome Exact ToolModel ToolRootModel",
+            "toolkit.models.base": "DeclaredBySome Exact ToolModel",
+            "toolkit.models.root": "ToolRootModel",
             "toolkit.models.formats": "WireDate WireDateTime WireTime WireUUID WireUrl",
             "toolkit.packs.functions": "FunctionTools",
             "toolkit.packs.mcp.pack": "McpTool mcp_pack",
@@ -84,7 +85,8 @@ else:
             "toolkit.runtime.context.dynamic": "DynamicContext",
             "toolkit.runtime.context.profile": "Profile",
             "toolkit.runtime.context.toolkit_context": "ToolkitContext",
-            "toolkit.runtime.output.message": "ParsedCall ToolMessage",
+            "toolkit.runtime.output.message": "ToolMessage",
+            "toolkit.runtime.output.parsed_call": "ParsedCall",
             "toolkit.wire.call": "ToolCall",
             "toolkit.wire.content": "ContentOutput",
             "toolkit.wire.json_types": "JsonObject",

@@ -55,6 +55,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.errors",
         "toolkit.wire.content",
         "toolkit.inject.key",
+        "toolkit.runtime.catalog.lazy_handler",
         "toolkit.runtime.output.cache",
         "toolkit.runtime.context.tool_context",
         "toolkit.runtime.context.toolkit_context",
@@ -287,15 +288,53 @@ def test_importing_toolkit_loads_nothing_heavy(tmp_path: Path) -> None:
     assert run([sys.executable, "-c", code], tmp_path).stdout.strip() == "[]"
 
 
-def test_a_first_sync_call_loads_no_sdk_no_asyncio_and_no_generator(tmp_path: Path) -> None:
-    code = f"""
+FIRST_CALL = """
 import sys
 from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
-toolkit = create_agent_toolkit(ToolkitContext(".", SecurityPolicy(default="allow")))
-toolkit.invoke("done", {{"message": "x"}})
-print([name for name in {HEAVY[:-2]} if name in sys.modules])
+from pydantic import BaseModel
+class OfAnotherProgram(BaseModel):  # loads what pydantic needs for any model
+    number: int
+before = set(sys.modules)
+toolkit = create_agent_toolkit(ToolkitContext("workspace", SecurityPolicy(default="allow")))
+{call}
+print(*sorted(set(sys.modules) - before))
 """
-    assert run([sys.executable, "-c", code], tmp_path).stdout.strip() == "[]"
+CALLS = {
+    "none": ("", ""),
+    "done": ('toolkit.invoke("done", {"message": "x"}).text()', "toolkit.builtin.session"),
+    "read_file": ('toolkit.invoke("read_file", {"path": "a.txt"}).text()', "toolkit.builtin.files"),
+}
+# For what no tool of these needs: other packages, other parts of ours, and what is only for unusual calls.
+NOT_FOR_A_FIRST_CALL = (
+    *HEAVY[:-2],
+    *("bz2", "concurrent", "difflib", "json", "logging", "queue", "subprocess", "tomllib"),
+    "pydantic.root_model",
+    *("toolkit.adapters", "toolkit.cli", "toolkit.codegen", "toolkit.loop", "toolkit.packs", "toolkit.spec"),
+    *("toolkit.guard.bare_repository", "toolkit.guard.git", "toolkit.guard.net", "toolkit.guard.review"),
+    *("toolkit.guard.fs.target", "toolkit.guard.fs.write", "toolkit.guard.fs.transaction.apply"),
+    *("toolkit.guard.fs.transaction.journal", "toolkit.guard.fs.transaction.single"),
+    *("toolkit.guard.policy.commands", "toolkit.guard.policy.touched", "toolkit.guard.policy.preview"),
+    *("toolkit.guard.process.guard", "toolkit.guard.process.output"),
+    *("toolkit.runtime.audit", "toolkit.runtime.functions", "toolkit.runtime.stores", "toolkit.runtime.output.cache"),
+    *("toolkit.runtime.call.approval", "toolkit.runtime.call.async_runner", "toolkit.runtime.call.repair"),
+    *("toolkit.wire.content", "toolkit.wire.definition", "toolkit.wire.conversation"),
+)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_first_call_loads_only_what_its_tool_needs(tmp_path: Path, name: str) -> None:
+    # Not the directory of the program, which is on sys.path: that would be warned about.
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "a.txt").write_text("one\n")
+    call, package = CALLS[name]
+    loaded = run([sys.executable, "-c", FIRST_CALL.format(call=call)], tmp_path).stdout.split()
+
+    assert [module for module in loaded if below(module, NOT_FOR_A_FIRST_CALL)] == []
+    folders = {".".join(module.split(".")[:3]) for module in loaded if below(module, ("toolkit.builtin",))}
+    assert folders - {"toolkit.builtin", "toolkit.builtin.text", package} == set()
+    models = [module for module in loaded if below(module, ("toolkit.generated.models",))]
+    assert models == ([] if not call else ["toolkit.generated.models", f"toolkit.generated.models.{name}"])
 
 
 @pytest.mark.parametrize("name", ["codegen", "generated"])

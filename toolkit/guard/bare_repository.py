@@ -15,12 +15,14 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import SandboxViolation
 from toolkit.guard.fs.deny_globs import fold, fold_all
 from toolkit.guard.fs.path import display
-from toolkit.guard.fs.place import Names, Place
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.place import Names, Place
 
 # git looks for these by exact spelling, and a file system that ignores case finds them by any.
 _HEAD: Final = "HEAD"

@@ -6,9 +6,8 @@ import inspect
 import threading
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from toolkit.errors import SetupError
 from toolkit.inject.key import DependencyKey, Depends, Factory, Lifetime
@@ -16,24 +15,29 @@ from toolkit.inject.key import DependencyKey, Depends, Factory, Lifetime
 Kind: TypeAlias = Literal["value", "async", "generator", "async generator"]
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """A parameter that takes a context: of the call, or of the toolkit."""
 
     lifetime: Lifetime
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class DependencyNode:
-    """One dependency: its factory, what the factory needs, and how long the value is kept. Equal only to itself."""
+    """One dependency: its factory, what the factory needs, and how long the value is kept. Equal only to itself.
 
-    id: str
-    factory: Factory
-    kind: Kind
-    lifetime: Lifetime
-    needs: Needs
-    needs_loop: bool
-    """Whether it, or something it needs, must be awaited."""
+    ``needs_loop``: whether it, or something it needs, must be awaited.
+    """
+
+    __slots__ = ("factory", "id", "kind", "lifetime", "needs", "needs_loop")
+
+    def __init__(
+        self, id: str, factory: Factory, kind: Kind, lifetime: Lifetime, needs: Needs, needs_loop: bool
+    ) -> None:
+        self.id: Final = id
+        self.factory: Final = factory
+        self.kind: Final = kind
+        self.lifetime: Final = lifetime
+        self.needs: Final = needs
+        self.needs_loop: Final = needs_loop
 
 
 Needs: TypeAlias = tuple[tuple[str, DependencyNode | Given], ...]

@@ -7,24 +7,25 @@ so that sync handlers and their dependencies stay in one thread.
 from __future__ import annotations
 
 import inspect
-import logging
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from toolkit.errors import SetupError
-from toolkit.inject.key import Lifetime
 from toolkit.inject.plan import DependencyNode, Given, Needs, Planner
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from toolkit.inject.key import Lifetime
 
 T = TypeVar("T")
 
 _Wait: TypeAlias = Callable[["Future[None]"], Coroutine[Any, Any, None]]
 
 _making: ContextVar[tuple[DependencyNode, ...]] = ContextVar("toolkit_making", default=())
-logger: Final = logging.getLogger("toolkit")
 
 
 class DependencyScope:
@@ -86,7 +87,11 @@ class DependencyScope:
                 if late is error:
                     continue
                 failed = failed or late
-                logger.error("the dependency %r failed while it was being closed", node.id, exc_info=late)
+                import logging
+
+                logging.getLogger("toolkit").error(
+                    "the dependency %r failed while it was being closed", node.id, exc_info=late
+                )
         self._values.clear()
         if failed is not None and error is None:
             raise failed
@@ -110,6 +115,8 @@ class DependencyScope:
         if node in _making.get():
             circle = " -> ".join(one.id for one in (*_making.get(), node))
             raise SetupError(f"circular dependency: {circle}")
+        from concurrent.futures import Future
+
         home = self._at(node.lifetime)
         while True:
             with home._lock:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, RootModel, ValidatorFunctionWrapHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, core_schema
 
 from toolkit.models.absent import fields_of, leave_out_absent, omissible_names, without_none
@@ -14,7 +14,6 @@ from toolkit.models.enforce import Enforced
 from toolkit.models.exact import make_exact
 
 T = TypeVar("T")
-RootT = TypeVar("RootT")
 
 
 class _OrAnything:
@@ -41,7 +40,7 @@ class Exact:
 _COMPLETE: Final = "toolkit_complete"
 
 
-def _complete(model: type[BaseModel], schema: Any) -> CoreSchema:
+def complete(model: type[BaseModel], schema: Any) -> CoreSchema:
     """The schema that pydantic made for a class, as exact as its JSON Schema and with what a dump leaves out."""
     if _COMPLETE in schema.get("metadata", {}):  # of a class that was made before, now used in another one
         return schema  # type: ignore[no-any-return]
@@ -115,12 +114,14 @@ class ToolModel(BaseModel):
         serialize_by_alias=True,
     )
 
+    __carries_content__: ClassVar[bool] = False
+    """Whether it is a ``ContentOutput``. Asked here, so that a call path need not import and build that model."""
     __omissible__: ClassVar[frozenset[str]] = frozenset()
     """The Python and wire names of its ``Omissible`` fields."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _complete(cls, handler(source))
+        return complete(cls, handler(source))
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
@@ -155,19 +156,3 @@ def _init_without_none(self: ToolModel, /, **data: Any) -> None:
 
 # pydantic-core does not call such a constructor while it validates: from the wire, null is refused.
 setattr(_init_without_none, "__pydantic_base_init__", True)  # noqa: B010
-
-
-class ToolRootModel(RootModel[RootT], Generic[RootT]):
-    """The same for a schema whose root is not an object: the value is ``.root``.
-
-    >>> ToolRootModel[list[int]].model_validate([1.0]).root
-    [1]
-    """
-
-    model_config = ConfigDict(
-        frozen=True, hide_input_in_errors=True, regex_engine="rust-regex", serialize_by_alias=True
-    )
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _complete(cls, handler(source))

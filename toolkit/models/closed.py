@@ -18,8 +18,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core
 
 from toolkit.errors import SetupError
 from toolkit.jsonschema.values import same_json
-from toolkit.models.base import ToolModel, ToolRootModel
+from toolkit.models.base import ToolModel
 from toolkit.models.exact import make_exact
+from toolkit.models.root import ToolRootModel
 
 
 def validator_from_wire(schema: CoreSchema) -> SchemaValidator:

@@ -5,8 +5,6 @@ The validator is jsonschema-rs: patterns take linear time, nothing is downloaded
 
 from __future__ import annotations
 
-import json
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import PydanticCustomError
@@ -61,6 +59,8 @@ class Enforced:
 
     def _make_validator(self) -> Validator:
         try:
+            import json
+
             self._validator = new_validator(json.loads(self._text))
         except ImportError:
             # Not a ValueError: the value is not wrong.
@@ -70,7 +70,11 @@ class Enforced:
 
 def require_validator(model: type[BaseModel]) -> None:
     """Refuses a model that cannot be checked because jsonschema-rs is missing, before any value is checked."""
-    if "__enforced__" in vars(model) and find_spec("jsonschema_rs") is None:
+    if "__enforced__" not in vars(model):
+        return
+    from importlib.util import find_spec
+
+    if find_spec("jsonschema_rs") is None:
         raise SetupError(f"{model.__name__}: {_MISSING}")
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.guard.imports.finder import guard_imports
-from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
-from toolkit.runtime.context.toolkit_context import ToolkitContext
 
-logger: Final = logging.getLogger("toolkit.imports")
+if TYPE_CHECKING:
+    from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 _CHANGES_FILES: Final = frozenset({"write", "execute"})
 _warned: Final[set[str]] = set()
@@ -27,6 +26,9 @@ def protect_imports(context: ToolkitContext[Any], generated: Catalog, tools: Ite
     new = [root for root in exposed if root not in _warned]
     if not new or not any(_may_change_files(context, tool) for tool in tools):
         return
+    import logging
+
+    logger = logging.getLogger("toolkit.imports")
     _warned.update(new)
     for root in new:
         logger.warning(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.inject.scope import DependencyScope
-from toolkit.runtime.context.guards import Guards
-from toolkit.runtime.workers import LoopThread, Workers
-
 if TYPE_CHECKING:
+    from toolkit.inject.scope import DependencyScope
     from toolkit.runtime.audit.log import AuditLog
+    from toolkit.runtime.context.guards import Guards
+    from toolkit.runtime.workers import LoopThread, Workers
 
 
 class Resources:

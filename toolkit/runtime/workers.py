@@ -11,14 +11,14 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import Future
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolkit.errors import ToolCancelled
 
 if TYPE_CHECKING:
     import asyncio
+    from concurrent.futures import Future
+    from queue import SimpleQueue
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -39,6 +39,9 @@ class Workers:
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
         """Starts ``function`` in an idle thread, or a new one."""
+        from concurrent.futures import Future
+        from queue import SimpleQueue
+
         future: Future[T] = Future()
         context = contextvars.copy_context()
 
@@ -107,6 +110,8 @@ class LoopThread:
 
     def submit(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
         """Awaits ``work`` in the loop; returns a future, done when the work has really ended, and what cancels it."""
+        from concurrent.futures import Future
+
         loop = self._ensure_loop()
         future: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []

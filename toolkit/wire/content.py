@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -49,6 +49,8 @@ class ContentOutput(ToolModel):
     >>> ContentOutput(text="42").text
     '42'
     """
+
+    __carries_content__: ClassVar[bool] = True
 
     text: str = ""
     blocks: Annotated[tuple[ContentBlock, ...], Field(description="media, in the order the tool returned it")] = ()

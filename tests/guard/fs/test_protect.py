@@ -530,7 +530,7 @@ def test_a_directory_that_was_moved_out_after_it_was_opened_is_not_written(
         (root / "empty").rename(root.parent / "empty")
         return found
 
-    monkeypatch.setattr("toolkit.guard.fs.sandbox_fs.find_place", meanwhile)
+    monkeypatch.setattr("toolkit.guard.fs.transaction.single.find_place", meanwhile)
     with pytest.raises(SandboxViolation, match="outside"):
         fs.write_file("empty/x", b"new")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from toolkit.wire.content import BlockType
+if TYPE_CHECKING:
+    from toolkit.wire.content import BlockType
 
 
 class Media(NamedTuple):

@@ -10,9 +10,8 @@ import base64
 import codecs
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolkit.builtin.files.media import Media, recognise_media
 from toolkit.builtin.files.open_with_hint import open_file
@@ -22,7 +21,6 @@ from toolkit.errors import ToolFailed
 from toolkit.generated import ReadFileInput, ReadFileOutput
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.visible import escape_hidden
-from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
     from toolkit.guard.fs.handles import OpenFile
@@ -65,6 +63,8 @@ def _attach(file: OpenFile, first: bytes, media: Media, args: ReadFileInput, ctx
         problem = f"'{file.path}' ({media.media_type}) has {file.size} bytes"
         message = f"{problem}; at most {MAX_ATTACHED_BYTES} can be attached; make it smaller first"
         raise ToolFailed("TOO_LARGE", message, path=file.path, size=file.size)
+    from toolkit.wire.content import ContentBlock
+
     data = first + file.read(file.size - len(first))
     encoded, name = base64.b64encode(data).decode(), escape_hidden(file.path.rpartition("/")[2])
     ctx.attach(ContentBlock(media.block, media.media_type, data=encoded, filename=name))
@@ -119,8 +119,7 @@ class _FileChunks:
         yield decoder.decode(b"", True).encode() if decoder else b""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """One line; ``text`` holds no more of it than can be returned."""
 
     text: str
@@ -193,14 +192,14 @@ class _Lines:
                 return _Line(kept + rest, characters + len(rest), "", is_open)
 
 
-@dataclass(slots=True)
 class _Part:
     """The part of the text to return."""
 
-    pieces: list[str] = field(default_factory=list)
-    clipped: list[int] = field(default_factory=list)
-    line_count: int = 0
-    next_line: int | None = None
+    def __init__(self) -> None:
+        self.pieces: Final[list[str]] = []
+        self.clipped: Final[list[int]] = []
+        self.line_count = 0
+        self.next_line: int | None = None
 
 
 def _collect(source: _FileChunks, lines: _Lines, args: ReadFileInput) -> _Part:

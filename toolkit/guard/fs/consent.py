@@ -10,19 +10,19 @@ Limit: a process that may rename things in the workspace can give a file another
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from toolkit.errors import SandboxViolation
-from toolkit.guard.fs.deny_globs import Forms, Globs
-from toolkit.guard.fs.place import Names
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.deny_globs import Forms, Globs
+    from toolkit.guard.fs.place import Names
 
 # Stands for the entries of a directory: a rule that covers this name there covers whatever is in it.
 _ANY_ENTRY: Final = "\0"
 
 
-@dataclass(frozen=True, slots=True)
-class RealPath:
+class RealPath(NamedTuple):
     """A path without links, in the forms that allow rules compare.
 
     ``below`` are the names below each root around it, the workspace first if ``in_workspace``. ``absolute`` are the names
@@ -34,8 +34,7 @@ class RealPath:
     absolute: tuple[Names, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedPath:
+class LocatedPath(NamedTuple):
     """Where a path that a call names leads, before the call runs."""
 
     text: str
@@ -56,13 +55,15 @@ class LocatedPath:
 Allows: TypeAlias = Callable[[RealPath], bool]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class AskRule:
     """Places that a call touches, or only changes, after approval. ``because`` says why, as part of a sentence."""
 
-    globs: Globs
-    because: str
-    only_writes: bool = False
+    __slots__ = ("because", "globs", "only_writes")
+
+    def __init__(self, globs: Globs, because: str, only_writes: bool = False) -> None:
+        self.globs: Final = globs
+        self.because: Final = because
+        self.only_writes: Final = only_writes
 
     def concerns(self, path: LocatedPath) -> bool:
         """Whether a call that names this path needs approval. Concerns a directory if it covers all that is in it."""

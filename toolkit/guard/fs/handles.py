@@ -9,15 +9,17 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from toolkit.errors import ToolFailed
 from toolkit.guard.fs.os_errors import to_failure
 from toolkit.guard.fs.path import display, outside_error
 from toolkit.guard.fs.place import Descriptor
-from toolkit.guard.fs.protect import ListingFilter
 from toolkit.guard.fs.resolve import READ_DIRECTORY
-from toolkit.guard.fs.write import Fingerprint
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.protect import ListingFilter
+    from toolkit.guard.fs.write import Fingerprint
 
 Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 Check: TypeAlias = Callable[[], None]
@@ -133,6 +135,8 @@ class OpenFile(Handle[Descriptor]):
         Pass the whole ``content`` if that should be compared as well: within one tick of the clock a file may change
         while its size and time stay the same.
         """
+        from toolkit.guard.fs.write import Fingerprint
+
         digest = None if content is None else hashlib.sha256(content).hexdigest()
         return Fingerprint(*self.identity, self.size, self.mtime_ns, digest)
 

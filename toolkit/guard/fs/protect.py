@@ -13,17 +13,19 @@ import copy
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from toolkit.errors import SandboxViolation, SetupError
-from toolkit.guard.bare_repository import ChangedName, without_repositories
 from toolkit.guard.fs.consent import Consent, RealPath, approval_error
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
 from toolkit.guard.fs.path import SandboxPath, outside_error
 from toolkit.guard.fs.place import Descriptor, Names, real_names
-from toolkit.guard.fs.read_only import ReadOnlyPlaces
 from toolkit.guard.fs.resolve import HANDLE
-from toolkit.guard.permission import GitMode
+
+if TYPE_CHECKING:
+    from toolkit.guard.bare_repository import ChangedName
+    from toolkit.guard.fs.read_only import ReadOnlyPlaces
+    from toolkit.guard.permission import GitMode
 
 # File systems with short names call the first one by the second.
 ALWAYS_PROTECTED: Final = (".git", "git~1")
@@ -51,6 +53,17 @@ class Root(Descriptor):
             name = os.fspath(given)
             raise SetupError(f"{what} {name!r} cannot be opened as a directory: {error.strerror}") from error
         return cls(number, os.path.abspath(given), writable=writable)
+
+
+def journal_outside(path: str, roots: Sequence[Root]) -> str:
+    """The directory for journals. It must be out of reach of tools; otherwise a tool could write a journal that the next
+    start would trust."""
+    names = tuple(name for name in os.path.realpath(path).split("/") if name)
+    for root in roots:
+        above = real_names(root.number)
+        if names[: len(above)] == above:
+            raise SetupError(f"the journal directory {path!r} is inside the root {root.name!r}; give one outside")
+    return "/" + "/".join(names)
 
 
 class AccessRules:
@@ -146,7 +159,11 @@ class AccessRules:
 
     def protect_repositories(self, changes: Sequence[ChangedName]) -> AbstractContextManager[None]:
         """Refuse changes that, all together, complete or change a repository. Make them inside of the block."""
-        return nullcontext() if self._git == "write" else without_repositories(changes)
+        if self._git == "write":
+            return nullcontext()
+        from toolkit.guard.bare_repository import without_repositories
+
+        return without_repositories(changes)
 
     def covers_entry(self, folder: Forms, name: str) -> bool:
         """Whether ``name`` may never be moved, in a directory that may."""

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import SetupError
 from toolkit.guard.fs.deny_globs import Folded, Forms, fold
 from toolkit.guard.fs.path import split_names
-from toolkit.guard.fs.place import Names
 from toolkit.guard.fs.resolve import MAX_LINKS
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.place import Names
 
 _Pattern: TypeAlias = tuple[frozenset[str], ...]
 

@@ -44,6 +44,8 @@ def check_patterns(patterns: object) -> tuple[str, ...]:
     >>> check_patterns([".envrc", "ci/**"])
     ('.envrc', 'ci/**')
     """
+    if patterns is RUNS_LATER:
+        return RUNS_LATER  # known to be right; reading them takes longer than the rest of building a context
     if isinstance(patterns, str) or not isinstance(patterns, Sequence):
         raise SetupError(f"ask_before_writing must be a list of patterns, not {patterns!r}")
     return Globs(patterns).globs

@@ -13,18 +13,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import difflib
-import errno
 import hashlib
 import itertools
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolkit.errors import InvalidArguments, SandboxViolation, SetupError, ToolFailed
-from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.consent import Consent, LocatedPath
 from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
 from toolkit.guard.fs.handles import (
@@ -40,29 +36,20 @@ from toolkit.guard.fs.handles import (
     join_path,
     kind_of,
 )
-from toolkit.guard.fs.os_errors import already_exists, conflict, to_failure, translate_os_errors
+from toolkit.guard.fs.os_errors import to_failure, translate_os_errors
 from toolkit.guard.fs.path import SandboxPath, split_names
-from toolkit.guard.fs.place import Names, find_place
-from toolkit.guard.fs.protect import ALWAYS_PROTECTED, AccessRules, Root
+from toolkit.guard.fs.place import find_place
+from toolkit.guard.fs.protect import ALWAYS_PROTECTED, AccessRules, Root, journal_outside
 from toolkit.guard.fs.read_only import ReadOnlyPlaces
-from toolkit.guard.fs.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, os_error, pick
-from toolkit.guard.fs.target import (
-    Target,
-    file_to_replace,
-    is_directory,
-    last_name,
-    locate,
-    move_target,
-    refuse_covered,
-    refuse_missing,
-)
-from toolkit.guard.fs.transaction.accept import AcceptChanges, absolute, ignore_changes
-from toolkit.guard.fs.transaction.apply import transact
-from toolkit.guard.fs.transaction.change import FileChange
-from toolkit.guard.fs.transaction.journal import JournalDirectory
-from toolkit.guard.fs.transaction.recover import Recovery, recover
-from toolkit.guard.fs.write import Fingerprint, WrittenFile, hold_locks, is_unchanged, replace_file, stat_entry
-from toolkit.guard.permission import GitMode, Mode
+from toolkit.guard.fs.resolve import HANDLE, READ_DIRECTORY, ResolverName, open_beneath, pick
+from toolkit.guard.fs.transaction.accept import AcceptChanges, ignore_changes
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.transaction.change import FileChange
+    from toolkit.guard.fs.transaction.recover import Recovery
+    from toolkit.guard.fs.transaction.single import Changes
+    from toolkit.guard.fs.write import Fingerprint, WrittenFile
+    from toolkit.guard.permission import GitMode, Mode
 
 RootPaths: TypeAlias = Sequence[str | os.PathLike[str]]
 
@@ -116,7 +103,7 @@ class SandboxFS(Handle[AccessRules]):
         self._extra_names = tuple(one.name for one in sorted(extra, key=lambda one: len(one.names), reverse=True))
         if len({self._name, *self._extra_names}) <= len(extra):
             raise SetupError("a root is duplicated: each directory is the workspace, a read root or a write root")
-        self._journals = None if journal is None else JournalDirectory.outside(journal, [workspace, *extra])
+        self._journal = None if journal is None else journal_outside(journal, [workspace, *extra])
         places = ReadOnlyPlaces(read_only) if read_only else None
         super().__init__(AccessRules(workspace, extra, protected_globs, places, git), _no_check)
 
@@ -160,6 +147,8 @@ class SandboxFS(Handle[AccessRules]):
 
     def locate(self, text: str, *, is_written: bool = False) -> LocatedPath:
         """Where a path really leads, for rules that are judged before a call. Does not fail, whatever the path is."""
+        from toolkit.guard.fs.target import locate
+
         try:
             return locate(self.path(text), text, self._begin(), self._resolver, is_written=is_written)
         except (InvalidArguments, SandboxViolation):
@@ -210,6 +199,8 @@ class SandboxFS(Handle[AccessRules]):
                 if rules.checks_reads:
                     return []  # this call may not list it
                 raise
+            import difflib
+
             folded = {name.casefold(): name for name in names}
             close = difflib.get_close_matches(path.parts[depth].casefold(), folded, n=limit)
             return [join_path(folder.path, folded[key]) for key in close]
@@ -223,15 +214,7 @@ class SandboxFS(Handle[AccessRules]):
         written. Limits: does not lock out other processes; a second ``lock`` inside the first may deadlock, so name all
         files at once.
         """
-        places: list[Names] = []
-        for text in texts:
-            with (
-                self._find_target(text, follow=True) as target,
-                translate_os_errors(target.path.shown),
-                self._begin().protect_repositories([target.changed]),
-            ):
-                places.append(target.real)
-        with hold_locks(places, self._check):
+        with self._changes.lock(*texts):
             yield
 
     def write_file(
@@ -244,65 +227,19 @@ class SandboxFS(Handle[AccessRules]):
         (``CONFLICT``). After any failure the old file is intact; directories that were made for it stay.
         Limit: a change made between the last comparison and the replacement is lost.
         """
-        with self._change_target(text, follow=True) as target:
-            place, shown = target.place, target.path.shown
-            before = file_to_replace(place, shown)
-            if create_only and before is not None:
-                raise already_exists(shown)
-            if expected is not None and before is None:
-                raise conflict(shown)
-            place.make_missing()
-            folder, name = place.folder, last_name(target)
-
-            def compare() -> None:
-                if expected is not None and not is_unchanged(folder, name, expected):
-                    raise conflict(shown)
-
-            mode = None if before is None else stat.S_IMODE(before.st_mode)
-            compare()
-            with self._accept_changes() as accept:
-                given = replace_file(folder, name, data, mode=mode, new=create_only, check=self._check, last=compare)
-                accept(absolute(target.real), data)
-            return WrittenFile(shown, before is None, len(data), given)
+        return self._changes.write_file(text, data, create_only=create_only, expected=expected)
 
     def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
         """Make a directory, and those above it unless ``parents`` is false. Returns whether it is new."""
-        with (
-            self._find_target(text, follow=True) as target,
-            translate_os_errors(target.path.shown),
-            self._begin().protect_repositories([target.changed]),
-        ):
-            place, shown = target.place, target.path.shown
-            if place.missing and not parents:
-                raise ToolFailed("NOT_FOUND", f"the parent directory of '{shown}' does not exist", path=shown)
-            place.make_missing()
-            try:
-                os.mkdir(place.name or ".", dir_fd=place.folder)
-            except FileExistsError:
-                if exist_ok and (place.name is None or is_directory(stat_entry(place.folder, place.name))):
-                    return False
-                raise
-            return True
+        return self._changes.make_dir(text, parents=parents, exist_ok=exist_ok)
 
     def remove_file(self, text: str) -> None:
         """Remove one name that is not a directory; of a link, the link itself."""
-        with self._change_target(text, follow=False) as target:
-            name = last_name(target)
-            refuse_missing(target)
-            self._begin().check_move(target.path, target.real)
-            if target.place.wants_directory and not is_directory(stat_entry(target.place.folder, name)):
-                raise os_error(errno.ENOTDIR)
-            with self._accept_changes() as accept:
-                os.unlink(name, dir_fd=target.place.folder)
-                accept(absolute(target.real), None)
+        self._changes.remove_file(text)
 
     def remove_dir(self, text: str) -> None:
         """Remove an empty directory that is not a root."""
-        with self._change_target(text, follow=False) as target:
-            name = last_name(target)
-            refuse_missing(target)
-            self._begin().check_move(target.path, target.real)
-            os.rmdir(name, dir_fd=target.place.folder)
+        self._changes.remove_dir(text)
 
     def rename(self, old: str, new: str, *, replace: bool = False) -> None:
         """Move a name; of a link, the link itself. ``replace`` allows it to replace a file or an empty directory.
@@ -310,19 +247,7 @@ class SandboxFS(Handle[AccessRules]):
         Refuses a directory that contains something protected, denied or not approved, under its old or its new path;
         everything below it is checked. Limit: what another process puts into it after that check is moved with it.
         """
-        with (
-            self._find_target(old, follow=False) as source,
-            self._find_target(new, follow=False) as target,
-            hold_locks([source.real, target.real], self._check),
-        ):
-            with translate_os_errors(source.path.shown):
-                self._check_move(source, target)
-            with (
-                translate_os_errors(target.path.shown),
-                self._begin().protect_repositories([source.changed, target.changed]),
-            ):
-                refuse_missing(target)
-                move_target(source, target, replace=replace)
+        self._changes.rename(old, new, replace=replace)
 
     def transaction(self, changes: Sequence[FileChange]) -> None:
         """Make all of these changes or, after any failure, none. A file that is not as expected is a ``CONFLICT``.
@@ -332,14 +257,27 @@ class SandboxFS(Handle[AccessRules]):
         killed, once the next one calls ``recover``; without one, only for errors. Limit: until it ends, others may
         see a part of the changes.
         """
-        transact(changes, self._find_target, self._begin(), self._journals, self._check, self._accept_changes)
+        from toolkit.guard.fs.transaction.apply import transact
+        from toolkit.guard.fs.transaction.journal import JournalDirectory
+
+        journals = None if self._journal is None else JournalDirectory(self._journal)
+        transact(changes, self._changes.find_target, self._begin(), journals, self._check, self._accept_changes)
 
     def recover(self) -> tuple[Recovery, ...]:
         """Finish or undo what killed processes left below these roots. Call it before any tool works there.
 
         Does not touch transactions of running processes or files that were changed since; reports the latter.
         """
-        return () if self._journals is None else tuple(recover(self._journals, self._begin()))
+        from toolkit.guard.fs.transaction.journal import JournalDirectory
+        from toolkit.guard.fs.transaction.recover import recover
+
+        return () if self._journal is None else tuple(recover(JournalDirectory(self._journal), self._begin()))
+
+    @property
+    def _changes(self) -> Changes:
+        from toolkit.guard.fs.transaction.single import Changes
+
+        return Changes(self)
 
     def _open(self, path: SandboxPath, flags: int) -> int:
         rules = self._begin()
@@ -367,47 +305,6 @@ class SandboxFS(Handle[AccessRules]):
             with translate_os_errors(path.shown):
                 folder._filter = rules.listing_filter(path, number)
         return folder
-
-    @contextmanager
-    def _find_target(self, text: str, *, follow: bool) -> Iterator[Target]:
-        """The place of ``text``, if it may be changed. Checked by its path before it is found, and by its real path after."""
-        path = self.path(text)
-        rules = self._begin()
-        rules.check_write(path)
-        with translate_os_errors(path.shown):
-            place = find_place(rules.root(path).number, path, self._resolver, follow=follow)
-        with place:
-            with translate_os_errors(path.shown):
-                real = place.real()
-                forms = rules.check_write(path, real)
-            yield Target(path, place, real, forms, ChangedName.at(place, real, rules.outermost(real), path.shown))
-
-    @contextmanager
-    def _change_target(self, text: str, *, follow: bool) -> Iterator[Target]:
-        """``_find_target`` with the lock of the name held, repositories protected, and errors of the system translated."""
-        with (
-            self._find_target(text, follow=follow) as target,
-            hold_locks([target.real], self._check),
-            translate_os_errors(target.path.shown),
-            self._begin().protect_repositories([target.changed]),
-        ):
-            yield target
-
-    def _check_move(self, source: Target, target: Target) -> None:
-        """Refuse to move what does not exist, is a root, or contains what may not be moved."""
-        name = last_name(source)
-        last_name(target)
-        refuse_missing(source)
-        rules = self._begin()
-        for one in (source, target):
-            rules.check_move(one.path, one.real)
-        info = os.stat(name, dir_fd=source.place.folder, follow_symlinks=False)
-        if is_directory(info):
-            top = os.open(name, READ_DIRECTORY | os.O_NOFOLLOW, dir_fd=source.place.folder)
-            with SandboxDir(top, source.path.shown, self._check) as folder:
-                refuse_covered(folder, (source, target), rules)
-        elif source.place.wants_directory or target.place.wants_directory:
-            raise os_error(errno.ENOTDIR)
 
 
 def _no_check() -> None:

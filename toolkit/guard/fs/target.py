@@ -6,19 +6,22 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolkit.errors import SandboxViolation, ToolFailed
-from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.consent import LocatedPath
 from toolkit.guard.fs.deny_globs import Forms
 from toolkit.guard.fs.handles import SandboxDir, not_a_file
 from toolkit.guard.fs.path import SandboxPath, display
 from toolkit.guard.fs.place import Names, Place, find_place
-from toolkit.guard.fs.protect import AccessRules
 from toolkit.guard.fs.rename import move
 from toolkit.guard.fs.resolve import Resolver, os_error
 from toolkit.guard.fs.write import stat_entry
+
+if TYPE_CHECKING:
+    from toolkit.guard.bare_repository import ChangedName
+    from toolkit.guard.fs.protect import AccessRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,7 @@ def locate(path: SandboxPath, text: str, rules: AccessRules, resolver: Resolver,
             folder = os.fstat(place.folder)
             own = None if info is None else (info.st_dev, info.st_ino, stat.S_IFMT(info.st_mode))
             is_link = info is not None and stat.S_ISLNK(info.st_mode)
-            found = replace(
-                found,
+            found = found._replace(
                 forms=Forms({*found.forms.relative, *forms.relative}, {*found.forms.absolute, *forms.absolute}),
                 real=None if is_link else rules.real_path(real),
                 places=(*found.places, real),
@@ -51,12 +53,12 @@ def locate(path: SandboxPath, text: str, rules: AccessRules, resolver: Resolver,
                 identity=f"{found.identity}{real} {folder.st_dev} {folder.st_ino} {place.missing} {own}\n",
             )
     except (OSError, SandboxViolation):
-        return replace(found, real=None)
+        return found._replace(real=None)
     if found.real is None:
         return found
     below = found.real.below[0] if found.real.in_workspace else None
     shown = display("/".join(("", *found.places[-1])) if below is None else "/".join(below) or ".")
-    return replace(found, shown="" if shown == path.shown else shown)
+    return found._replace(shown="" if shown == path.shown else shown)
 
 
 def _places_of(

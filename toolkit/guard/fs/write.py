@@ -18,11 +18,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from toolkit.guard.fs.place import Names
 from toolkit.guard.fs.rename import move
 from toolkit.guard.fs.resolve import READ_DIRECTORY
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.place import Names
 
 _CHUNK: Final = 1 << 20
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

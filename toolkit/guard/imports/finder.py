@@ -17,7 +17,6 @@ that a module loads by other means than an import (``exec``) is not seen, nor ar
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
@@ -35,7 +34,6 @@ from toolkit.guard.trusted_code import DEPENDENCIES, current_directory, find_tru
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
 
-logger: Final = logging.getLogger("toolkit.imports")
 
 _IMPORT_STATEMENT: Final = opmap["IMPORT_NAME"]
 _OURS: Final = frozenset({"toolkit", *sys.stdlib_module_names, *DEPENDENCIES})
@@ -182,7 +180,9 @@ class TrustedFinder:
         places = [found.origin] if found.has_location and found.origin else found.submodule_search_locations
         if places and not any(map(self.may_be_written, places)):
             return found
-        logger.warning(
+        import logging
+
+        logging.getLogger("toolkit.imports").warning(
             "%r was not imported for %r: it is only in a place where tools may write; install it elsewhere",
             name,
             importer,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -46,6 +45,8 @@ class RememberedPackages:
             _read_below(folder, self._files)
             self._folders[package] = folder
             return
+        import pkgutil
+
         for module in pkgutil.walk_packages([folder], f"{package}."):
             importlib.import_module(module.name)
         self._folders[package] = ""

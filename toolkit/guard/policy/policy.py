@@ -10,17 +10,18 @@ Paths are judged by where they really lead, before the call; the sandbox holds t
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from toolkit.errors import PolicyError, nearest
-from toolkit.guard.fs.consent import Allows, AskRule, LocatedPath
-from toolkit.guard.permission import Permission
 from toolkit.guard.policy.hints import HINTS, Hint
-from toolkit.guard.policy.preview import Preview
-from toolkit.guard.policy.rule import DECISIONS, Decision, Rule, Touched
+from toolkit.guard.policy.rule import DECISIONS, Decision, Rule
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.consent import Allows, AskRule, LocatedPath
+    from toolkit.guard.permission import Permission
+    from toolkit.guard.policy.preview import Preview
 
 NameT = TypeVar("NameT", bound=str)
 
@@ -55,6 +56,7 @@ class SecurityPolicy(Generic[NameT]):
     """Which calls are allowed. Generated packages export it with their own tool names filled in, so that an unknown name is
     a type error. At run time an unknown name is an error when the toolkit is built.
 
+    >>> from toolkit.guard import Preview
     >>> policy = SecurityPolicy(default="deny", tools={"read_file": "allow"}, rules=[Rule("deny", path="secrets/**")])
     >>> policy.judge("read_file", ["read"], Preview(reads=("a.py",))).decision
     'allow'
@@ -94,6 +96,8 @@ class SecurityPolicy(Generic[NameT]):
 
         The file must be outside the workspace and the other roots; that is checked when a toolkit is built with it.
         """
+        import tomllib
+
         name = os.path.basename(path)
         try:
             with open(path, "rb") as file:
@@ -137,6 +141,8 @@ class SecurityPolicy(Generic[NameT]):
         """The verdict on one call, by everything that it touches. Without ``places``, paths are judged by their text."""
         rules = self._covering_rules(name, permissions)
         need_commands = any(rule.command is not None for rule in rules)
+        from toolkit.guard.policy.touched import Touched
+
         touched = Touched.from_preview(preview, need_commands=need_commands, places=places)
         for decision in ("deny", "ask"):
             for rule in rules:
@@ -154,6 +160,9 @@ class SecurityPolicy(Generic[NameT]):
 
         Allow rules and the default have decided about the command itself.
         """
+        from toolkit.guard.policy.preview import Preview
+        from toolkit.guard.policy.touched import Touched
+
         touched = Touched.from_preview(Preview(url=url), need_commands=False)
         rules = [rule for rule in self._covering_rules(name, permissions) if rule.host is not None]
         for decision in ("deny", "ask"):

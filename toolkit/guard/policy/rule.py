@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
-from toolkit.errors import PolicyError, SetupError, ToolkitError
-from toolkit.guard.fs.consent import AskRule, LocatedPath, RealPath
-from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
-from toolkit.guard.fs.path import split_names
-from toolkit.guard.net.hosts import Host, HostPattern, Url
+from toolkit.errors import PolicyError, SetupError
 from toolkit.guard.permission import PERMISSIONS, Permission, unknown_permission
-from toolkit.guard.policy.allow_globs import compile_exact
 from toolkit.guard.policy.hints import HINTS, Hint
-from toolkit.guard.policy.preview import Preview
 
 if TYPE_CHECKING:
-    from toolkit.guard.policy.commands.touched_commands import TouchedCommands
+    from toolkit.guard.fs.consent import AskRule, RealPath
+    from toolkit.guard.net.hosts import Host, HostPattern
+    from toolkit.guard.policy.touched import Touched
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 DECISIONS: Final[tuple[Decision, ...]] = get_args(Decision)
@@ -77,7 +72,7 @@ class Rule(Generic[NameT]):
         self._matches_path: Final = None if path is None else _path_matcher(path, decision)
         self._words: Final = () if command is None else _command_words(command, decision)
         self._host: Final = None if host is None else _host_pattern(host)
-        self.ask_rule: Final = AskRule(Globs([path]), self.because) if path is not None and decision == "ask" else None
+        self.ask_rule: Final = _ask_rule(path, self.because) if path is not None and decision == "ask" else None
         """The rule as the sandbox enforces it, if it asks about paths."""
         self._check_examples(match, not_match)
 
@@ -140,6 +135,9 @@ class Rule(Generic[NameT]):
                     raise PolicyError(f"{self!r} {'does not match' if wanted else 'matches'} its example {example!r}")
 
     def _matches_example(self, example: str) -> bool:
+        from toolkit.guard.policy.preview import Preview
+        from toolkit.guard.policy.touched import Touched
+
         preview = {
             "path": Preview(reads=(example,)),
             "command": Preview(shell=example),
@@ -157,75 +155,6 @@ class Rule(Generic[NameT]):
             if (value := getattr(self, word))
         ]
         return f"Rule({', '.join(parts)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """A preview in the form that rules compare: paths by the places they lead to, commands as words, URLs as hosts."""
-
-    paths: tuple[str, ...]
-    places: tuple[LocatedPath, ...] | None
-    """Where the paths lead; None for a tool whose files only it can find. Then their text is compared."""
-    commands: TouchedCommands | None
-    """What is run; None if nothing is, or if no rule is about commands."""
-    runs_something: bool
-    hosts: tuple[Host, ...]
-    opaque_url: bool
-    """Whether there is a URL that cannot be read."""
-
-    @staticmethod
-    def from_preview(
-        preview: Preview, *, need_commands: bool, places: tuple[LocatedPath, ...] | None = None
-    ) -> Touched:
-        """Commands are read only if a command rule covers the tool."""
-        runs_something = preview.argv is not None or preview.shell is not None
-        host = None if preview.url is None else _host_of(preview.url)
-        return Touched(
-            paths=preview.paths,
-            places=places,
-            commands=_touched_commands(preview) if runs_something and need_commands else None,
-            runs_something=runs_something,
-            hosts=() if host is None else (host,),
-            opaque_url=preview.url is not None and host is None,
-        )
-
-    def covered_by(self, rules: Sequence[Rule[Any]]) -> Rule[Any] | None:
-        """One of the rules that together cover everything the call touches; None if they do not cover everything."""
-        if self.opaque_url or (self.runs_something and self.commands is None):
-            return None
-        if self.places is None:
-            found = [next((rule for rule in rules if rule.allows_path(path)), None) for path in self.paths]
-        else:
-            reals = [place.real for place in self.places]
-            found = [
-                next((rule for rule in rules if real is not None and rule.allows_real(real)), None) for real in reals
-            ]
-        found += [next((rule for rule in rules if rule.allows_host(host)), None) for host in self.hosts]
-        if self.commands is not None:
-            cover = self.commands.find_cover([rule.words for rule in rules])
-            found.append(None if cover.rule is None or cover.reason else rules[cover.rule])
-        return found[0] if found and all(rule is not None for rule in found) else None
-
-    def why_matched(self, rule: Rule[Any]) -> str:
-        """Why a deny or ask rule on commands matches what does not look like it; else empty."""
-        if rule.command is None or self.commands is None or not self.commands.run.is_unreadable:
-            return ""
-        return (
-            " (it matches every command that cannot be read, as this one: use plain words without variables,"
-            " substitutions, loops and uncommon wrappers)"
-        )
-
-    def why_uncovered(self, rules: Sequence[Rule[Any]]) -> str:
-        """Why allow rules do not cover the call, if one of them begins like a command of it or covers a path as it is
-        written; else empty. Where a path leads is not said: nobody may have allowed to look there."""
-        for place in self.places or ():
-            is_covered = place.real is not None and any(rule.allows_real(place.real) for rule in rules)
-            if not is_covered and any(rule.allows_path(place.text) for rule in rules):
-                return f"{place.text!r} leads to a place that no allow rule covers"
-        if self.commands is None:
-            return ""
-        cover = self.commands.find_cover([rule.words for rule in rules])
-        return cover.reason if cover.rule is None else f"{rules[cover.rule]!r}: {cover.reason}" if cover.reason else ""
 
 
 def _check_hint(hint: object, decision: Decision) -> None:
@@ -257,8 +186,22 @@ def _check_lists(values: Mapping[str, object]) -> None:
             raise PolicyError(f"a rule's {name!r} must be a list of strings, not {value!r}")
 
 
+# Most policies name tools only. What conditions need is imported by the rules that have one.
+
+
+def _ask_rule(path: str, because: str) -> AskRule:
+    from toolkit.guard.fs.consent import AskRule
+    from toolkit.guard.fs.deny_globs import Globs
+
+    return AskRule(Globs([path]), because)
+
+
 def _path_matcher(pattern: str, decision: Decision) -> Callable[[str], bool]:
     """Allow compares exactly; deny and ask match too much rather than too little."""
+    from toolkit.guard.fs.deny_globs import Forms, Globs, fold_all
+    from toolkit.guard.fs.path import split_names
+    from toolkit.guard.policy.allow_globs import compile_exact
+
     try:
         if decision == "allow":
             return compile_exact(pattern)
@@ -272,15 +215,9 @@ def _path_matcher(pattern: str, decision: Decision) -> Callable[[str], bool]:
     return matches
 
 
-def _host_of(url: str) -> Host | None:
-    """The host of a URL; None if the URL cannot be read."""
-    try:
-        return Url.parse(url).host
-    except ToolkitError:
-        return None
-
-
 def _host_pattern(text: str) -> HostPattern:
+    from toolkit.guard.net.hosts import HostPattern
+
     try:
         return HostPattern.parse(text)
     except SetupError as error:
@@ -291,9 +228,3 @@ def _command_words(command: str, decision: Decision) -> tuple[str, ...]:
     from toolkit.guard.policy.commands.touched_commands import read_rule
 
     return read_rule(command, decision)
-
-
-def _touched_commands(preview: Preview) -> TouchedCommands:
-    from toolkit.guard.policy.commands.touched_commands import TouchedCommands
-
-    return TouchedCommands.from_preview(preview)

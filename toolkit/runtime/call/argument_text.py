@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Final, NoReturn
 
@@ -56,6 +55,8 @@ def _parse_with_care(text: str) -> Any:
         raise _json_error(f"longer than {MAX_CHARACTERS} characters")
     if text.count("{") + text.count("[") > MAX_DEPTH:
         _check_depth(text)
+    import json
+
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

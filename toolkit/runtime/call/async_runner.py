@@ -7,13 +7,12 @@ import inspect
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
 from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
-from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
 from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
@@ -28,6 +27,9 @@ from toolkit.runtime.output.message import ToolMessage
 from toolkit.runtime.workers import MAX_AT_ONCE, await_contained
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest
 
 T = TypeVar("T")
 
@@ -94,9 +96,9 @@ class AsyncRunner(View):
         try:
             if call.request is not None or record is not None:
                 answer = None if call.request is None else await self._ask(call.request)
-                core.settle(call, answer, ctx)
-                if isinstance(answer, Respond):
-                    message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
+                response = core.settle(call, answer, ctx)
+                if response is not None:
+                    message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
             if threaded or not free:
                 signal.check()

@@ -12,29 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import BaseModel
 
 from toolkit.errors import PolicyError, SetupError, ToolNotAllowed
-from toolkit.guard.fs.consent import Consent, LocatedPath
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.permission import Permission
-from toolkit.guard.policy.policy import Explain, Verdict
-from toolkit.guard.policy.preview import Preview
 from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import DependencyScope
 from toolkit.models.base import ToolModel
 from toolkit.runtime.call import steps
-from toolkit.runtime.call.approval import (
-    Answer,
-    ApprovalRequest,
-    Approve,
-    Deny,
-    Edit,
-    Respond,
-    check_unchanged,
-    denial,
-    request_approval,
-)
 from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
-from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.call.repair import Repair
 from toolkit.runtime.call.touches import (
     as_approved,
     before_approval,
@@ -45,10 +27,8 @@ from toolkit.runtime.call.touches import (
     touched_kinds,
 )
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
-from toolkit.runtime.catalog.handler_parts import HandlerParts
 from toolkit.runtime.catalog.join_packs import join_packs, load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
-from toolkit.runtime.catalog.schema_marks import strip_marks
 from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
 from toolkit.runtime.context.guards import Guards
 from toolkit.runtime.context.tool_context import ToolContext
@@ -58,15 +38,21 @@ from toolkit.runtime.output.keep_text import TextKeeper
 from toolkit.runtime.output.message import MessageForm, json_writer
 from toolkit.runtime.resources import Resources
 from toolkit.runtime.workers import LoopThread, Workers
-from toolkit.spec.description import fill_placeholders
-from toolkit.wire.content import ContentOutput
-from toolkit.wire.definition import ToolDefinition
-from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
+    from toolkit.guard.fs.consent import Consent, LocatedPath
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.permission import Permission
+    from toolkit.guard.policy.policy import Explain, Verdict
+    from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.audit.log import AuditLog, Record
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
+    from toolkit.runtime.call.reader import Reader
+    from toolkit.runtime.call.repair import Repair
+    from toolkit.runtime.catalog.handler_parts import HandlerParts
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
+    from toolkit.wire.definition import ToolDefinition
 
 _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
 _FILE_PERMISSIONS: Final = frozenset({"read", "write"})
@@ -110,7 +96,7 @@ class Core:
         self.catalog, self.handlers = join_packs(
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
-        known = {name: touched_kinds(info, self.handlers.get(name)) for name, info in self.catalog.tools.items()}
+        known = {name: self._touched_kinds(info) for name, info in self.catalog.tools.items()}
         context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints)
         protect_imports(context, catalog, self.catalog.tools.values())
         self.planner: Final = Planner(context.overrides, _GIVEN)
@@ -164,20 +150,24 @@ class Core:
                 record.end_failed(error, arguments)
             raise
 
-    def settle(self, call: PreparedCall, answer: Answer | None, ctx: ToolContext) -> None:
+    def settle(self, call: PreparedCall, answer: Answer | None, ctx: ToolContext) -> Respond | None:
         """Applies what the approver answered and records the decision; raises if the call may not run.
 
+        Returns the answer if the approver answered in the place of the tool.
         The context of the call gets the files that were approved.
         """
         if call.record is not None:
             call.record.note_decision(call.verdict, self.tier_of(call.tool), answer)
-        if isinstance(answer, Respond):
-            return
         if call.request is not None:
+            from toolkit.runtime.call.approval import Respond
+
+            if isinstance(answer, Respond):
+                return answer
             call.arguments, places = self._approved_arguments(call, call.request, answer)
             ctx._tool = as_approved(call.tool, places)
         if call.record is not None:
             call.record.start(call.tool, call.arguments)
+        return None
 
     def _authorize(
         self, tool: Tool, args: BaseModel, call_id: str | None
@@ -197,6 +187,8 @@ class Core:
             preview = preview.with_diff()
         except (Exception, SystemExit) as error:
             raise steps.as_toolkit_error(error, tool.name) from error.__cause__
+        from toolkit.runtime.call.approval import request_approval
+
         request = request_approval(
             tool.name,
             args,
@@ -222,6 +214,8 @@ class Core:
 
         An edit is validated, and may not touch what the policy denies.
         """
+        from toolkit.runtime.call.approval import Approve, Deny, Edit, check_unchanged, denial
+
         tool = call.tool
         if isinstance(answer, Approve):
             check_unchanged(request, tool.preview_fs)
@@ -269,7 +263,7 @@ class Core:
         refusal, always = self._admission(info)
         parts = self.handlers.get(name)
         granted = frozenset((*info.required, *self._granted_options(info)))
-        kinds = touched_kinds(info, parts)
+        kinds = self._touched_kinds(info)
         fs, consent = self.files_for(name, info.required, granted, kinds)
         if consent is not None and "path" in kinds and any(rule.only_writes for rule in consent.rules):
             always = None  # a call that would change such a file must be recognised
@@ -322,8 +316,13 @@ class Core:
             return MessageForm(parts.text, keeper)
         # The content of a message is known to be the output model only if outputs are checked.
         model = output.model
-        is_text = self.context.output_check != "enforce" or issubclass(model, ContentOutput)
-        return MessageForm(None, keeper, json_writer(model) if issubclass(model, ToolModel) and not is_text else None)
+        is_known = self.context.output_check == "enforce"
+        if not is_known or not issubclass(model, ToolModel) or model.__carries_content__:
+            return MessageForm(None, keeper)
+        return MessageForm(None, keeper, json_writer(model))
+
+    def _touched_kinds(self, info: ToolInfo) -> frozenset[str]:
+        return touched_kinds(info, has_preview=self.handlers.has_preview(info.name))
 
     def _granted_options(self, info: ToolInfo) -> list[Permission]:
         """The optional permissions that the context grants, less those that a rule denies or asks about."""
@@ -360,8 +359,17 @@ class Core:
         return guest
 
     def _check_injection(self) -> None:
-        """Refuses handlers whose parameters cannot be injected, before the first call."""
-        for parts in self.handlers.values():
+        """Refuses handlers whose parameters cannot be injected, before the first call.
+
+        What the toolkit's own handlers need can always be injected, unless somebody's own dependencies clash with it.
+        """
+        injected = [self.planner.needs_of(parts.run, skip=GIVEN_PARAMETERS) for parts in self.handlers.loaded()]
+        if self.planner.overrides or any(injected):
+            self.plan_all()
+
+    def plan_all(self) -> None:
+        """Finds what every handler needs; imports those that are not imported yet."""
+        for parts in self.handlers.load_all():
             self.planner.needs_of(parts.run, skip=GIVEN_PARAMETERS)
 
     def _admission(self, info: ToolInfo) -> tuple[str | None, Verdict | None]:
@@ -376,7 +384,7 @@ class Core:
         # Last, because finding the sandbox of this machine starts a process.
         if (
             "execute" in info.required
-            and self._is_sandboxed(info.name)
+            and self.handlers.is_sandboxed(info.name)
             and not self.guards.process.choice.runs_commands
         ):
             return f"{info.name!r} cannot run here: {self.guards.process.choice.reason}", None
@@ -397,11 +405,7 @@ class Core:
         """The sandbox tier of a tool that may start programs; None for others."""
         if "execute" not in tool.granted:
             return None
-        return self.guards.process.tier if self._is_sandboxed(tool.name) else NO_SANDBOX
-
-    def _is_sandboxed(self, name: str) -> bool:
-        parts = self.handlers.get(name)
-        return parts is None or parts.sandboxed
+        return self.guards.process.tier if self.handlers.is_sandboxed(tool.name) else NO_SANDBOX
 
     # -- what a model is offered ---------------------------------------------------------------------------------------
 
@@ -418,6 +422,11 @@ class Core:
         return self.context.mode == "read-only" and "write" in info.required
 
     def _definition(self, info: ToolInfo) -> ToolDefinition:
+        from toolkit.runtime.catalog.schema_marks import strip_marks
+        from toolkit.spec.description import fill_placeholders
+        from toolkit.wire.definition import ToolDefinition
+        from toolkit.wire.json_types import JsonObject
+
         row = self.catalog.definitions[info.name]
         text = fill_placeholders(row["longDescription"] or row["description"], self.context.workspace)
         return ToolDefinition(info.name, text, JsonObject(strip_marks(row["inputSchema"])))

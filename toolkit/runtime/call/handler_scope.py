@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
 from toolkit.inject.plan import DependencyNode, Planner
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.workers import Workers, is_async
+
+if TYPE_CHECKING:
+    from toolkit.runtime.context.tool_context import ToolContext
 
 T = TypeVar("T")
 

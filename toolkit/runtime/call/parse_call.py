@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.catalog.catalog import Catalog
 from toolkit.runtime.catalog.tool import Tool
-from toolkit.runtime.output.message import ParsedCall
-from toolkit.wire.call import ToolCall
+
+if TYPE_CHECKING:
+    from toolkit.runtime.catalog.catalog import Catalog
+    from toolkit.runtime.output.parsed_call import ParsedCall
+    from toolkit.wire.call import ToolCall
 
 
 def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:
@@ -21,4 +23,6 @@ def parse_call(catalog: Catalog, call: ToolCall) -> ParsedCall[Any, Any]:
     tool = Tool(info, reader, reader)
     text = call.unread_text
     arguments = steps.as_object(tool, call.arguments if text is None else text, is_text=text is not None)
+    from toolkit.runtime.output.parsed_call import ParsedCall
+
     return ParsedCall(call.id, tool.name, steps.validate(tool, arguments)[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
@@ -136,6 +135,8 @@ def first_errors(error: ValidationError, limit: int) -> list[dict[str, Any]]:
 
 def _read_items(text: str) -> Iterator[Any]:
     """The items of a compact JSON array, one by one."""
+    import json
+
     decode, at = json.JSONDecoder().raw_decode, 1
     while text[at] != "]":
         item, at = decode(text, at)

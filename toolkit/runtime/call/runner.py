@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Iterator, Sequence
-from concurrent.futures import Future
 from itertools import groupby
-from queue import SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
-from toolkit.runtime.call.approval import Answer, ApprovalRequest, Respond
-from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
 from toolkit.runtime.call.reader import MANY_ARGUMENTS
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
 from toolkit.runtime.call.wait_for_handler import wait_for_handler
 from toolkit.runtime.catalog.omit import OMIT
-from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.closeable import Closeable
-from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
-from toolkit.runtime.output.message import ToolMessage
 from toolkit.runtime.workers import Job, await_contained
-from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from toolkit.runtime.call.approval import Answer, ApprovalRequest
+    from toolkit.runtime.call.core import PreparedCall
+    from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.progress import Progress
+    from toolkit.runtime.output.message import ToolMessage
+    from toolkit.wire.call import ToolCall
 
 T = TypeVar("T")
 
@@ -85,9 +87,9 @@ class Runner(View, Closeable):
         try:
             if call.request is not None or record is not None:
                 answer = None if call.request is None else self._ask(call.request)
-                core.settle(call, answer, ctx)
-                if isinstance(answer, Respond):
-                    message = steps.conclude(tool, answer.content, ctx, call.repairs, answered_by="the approver")
+                response = core.settle(call, answer, ctx)
+                if response is not None:
+                    message = steps.conclude(tool, response.content, ctx, call.repairs, answered_by="the approver")
                     return self._deliver(message, record)
             if not inline:
                 signal.check()
@@ -203,6 +205,10 @@ class Runner(View, Closeable):
 
     def stream(self, call: ToolCall) -> Iterator[Progress | ToolResult]:
         """Runs a model's call; yields its progress, then its result. Closing the iterator cancels the call."""
+        from queue import SimpleQueue
+
+        from toolkit.runtime.context.progress import combine_listeners
+
         events: SimpleQueue[Progress | ToolResult] = SimpleQueue()
         options = self._options
         signal, forget = CancelSignal.linked_to(options.signal)

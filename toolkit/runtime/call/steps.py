@@ -6,10 +6,8 @@ approval), run, ``conclude``.
 
 from __future__ import annotations
 
-import logging
-import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,18 +22,18 @@ from toolkit.errors import (
     ToolNotFound,
     nearest,
 )
-from toolkit.guard.policy.policy import Verdict
-from toolkit.runtime.call.approval import ApprovalRequest, Deny, denial
 from toolkit.runtime.call.argument_text import parse_arguments
 from toolkit.runtime.call.reader import MANY_ARGUMENTS, MANY_ERRORS, describe_errors, first_errors, shown_place
-from toolkit.runtime.call.repair import Repair, repair_arguments
-from toolkit.runtime.catalog.tool import Tool
-from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.keep_text import StreamedOutput
 from toolkit.runtime.output.message import Reported, ToolMessage
 from toolkit.wire.result import ToolResult
 
-logger: Final = logging.getLogger("toolkit")
+if TYPE_CHECKING:
+    from toolkit.guard.policy.policy import Verdict
+    from toolkit.runtime.call.approval import ApprovalRequest
+    from toolkit.runtime.call.repair import Repair
+    from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.tool_context import ToolContext
 
 MAX_LISTED_ERRORS: Final = 50
 _MAX_NAMED_ERRORS: Final = 5
@@ -106,6 +104,8 @@ def validate(tool: Tool, arguments: dict[str, Any] | BaseModel) -> tuple[BaseMod
 def _validate_repaired(
     tool: Tool, schema: Mapping[str, object], arguments: dict[str, Any], error: ValidationError
 ) -> tuple[BaseModel, list[Repair]]:
+    from toolkit.runtime.call.repair import repair_arguments
+
     mended, repairs = repair_arguments(arguments, schema, lambda trial: _find_failing(tool, trial))
     try:
         return tool.input.from_wire(mended), repairs
@@ -174,6 +174,8 @@ def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
     """The refusal of a call whose approver failed. A ``ToolkitError`` that the approver raised stays as it is."""
     if isinstance(error, ToolkitError):
         return error
+    from toolkit.runtime.call.approval import Deny, denial
+
     mark = _log_error(error, "approver of tool", request.tool_name)
     return denial(request, Deny(f"the approver failed; the cause is in the log under {mark}"))
 
@@ -228,7 +230,9 @@ def _refuse_output(tool: Tool, error: ValidationError, answered_by: str = "") ->
     errors = first_errors(error, MAX_LISTED_ERRORS)
     if tool.output_check != "warn":
         raise ToolFailed("INVALID_OUTPUT", words, errors=errors, error_count=count) from None
-    logger.warning("%s: %s: %s", tool.name, words, errors)
+    import logging
+
+    logging.getLogger("toolkit").warning("%s: %s: %s", tool.name, words, errors)
 
 
 def as_toolkit_error(error: BaseException, tool_name: str) -> ToolkitError:
@@ -250,8 +254,11 @@ def error_result(error: Exception, call_id: str, tool_name: str) -> ToolResult:
 
 def _log_error(error: BaseException, where: str, tool_name: str) -> str:
     """Logs an error; returns the id under which it is found."""
+    import logging
+    import secrets
+
     mark = secrets.token_hex(4)
-    logger.error("internal error %s in %s %r", mark, where, tool_name, exc_info=error)
+    logging.getLogger("toolkit").error("internal error %s in %s %r", mark, where, tool_name, exc_info=error)
     return mark
 
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
 from toolkit.errors import SetupError
-from toolkit.guard.fs.consent import AskRule, Consent, LocatedPath
+from toolkit.guard.fs.consent import AskRule, Consent
 from toolkit.guard.fs.deny_globs import Globs
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import Verdict
-from toolkit.guard.policy.preview import Preview
-from toolkit.runtime.catalog.catalog import ToolInfo
-from toolkit.runtime.catalog.handler_parts import HandlerParts
-from toolkit.runtime.catalog.tool import Tool
-from toolkit.runtime.context.tool_context import ToolContext
-from toolkit.runtime.context.toolkit_context import ToolkitContext
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.consent import LocatedPath
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.permission import Permission
+    from toolkit.guard.policy.preview import Preview
+    from toolkit.runtime.catalog.catalog import ToolInfo
+    from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.tool_context import ToolContext
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 _CONDITIONS: Final = {"read-path": "path", "write-path": "path", "argv": "command", "shell": "command", "url": "host"}
 # "cwd" and "env" belong to a command and are not conditions of their own.
@@ -29,9 +30,9 @@ RESOURCE_KINDS: Final = (*_CONDITIONS, "cwd", "env")
 _NAMED_BY: Final = "ToolkitContext(ask_before_writing=[...]) names such files"
 
 
-def touched_kinds(info: ToolInfo, handler: HandlerParts[..., Any] | None) -> frozenset[str]:
+def touched_kinds(info: ToolInfo, *, has_preview: bool) -> frozenset[str]:
     """Which conditions of rules can apply to a tool; a handler with a ``preview`` may report anything."""
-    if handler is not None and handler.preview is not None:
+    if has_preview:
         return frozenset(_CONDITIONS.values())
     return frozenset(_CONDITIONS[kind] for _, kind in info.resources if kind in _CONDITIONS)
 
@@ -70,7 +71,9 @@ def judge_writes(verdict: Verdict, consent: Consent | None, places: Collection[L
         return verdict
     rule, place = found
     # The pattern, not the path: the reason goes into the audit log, which has no argument values.
-    pattern = next(glob for glob in rule.globs.globs if replace(rule, globs=Globs([glob])).concerns(place))
+    pattern = next(
+        glob for glob in rule.globs.globs if AskRule(Globs([glob]), rule.because, rule.only_writes).concerns(place)
+    )
     because = (
         f"the call would change {pattern!r}, which can run code for the user later, so an approver must allow it"
         f" ({_NAMED_BY})"
@@ -114,12 +117,16 @@ def preview_call(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
     finally:
         if ctx._scope is not None:
             ctx._scope.close()
+    from toolkit.guard.policy.preview import Preview
+
     if not isinstance(made, Preview):
         raise SetupError(f"the preview of {tool.name!r} returned {type(made).__name__}, not a Preview")
     return made
 
 
 def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Preview:
+    from toolkit.guard.policy.preview import Preview
+
     found: dict[str, list[str]] = {kind: [] for kind in _CONDITIONS}
     argv: tuple[str, ...] | None = None
     cwd = "."

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from toolkit.runtime.call.core import Core
-from toolkit.runtime.catalog.catalog import Catalog
-from toolkit.runtime.catalog.pack import PackSource
-from toolkit.runtime.context.progress import OnProgress, make_harmless
-from toolkit.runtime.context.signals import CancelSignal
 from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadline
-from toolkit.runtime.output.message import ToolMessage
-from toolkit.wire.call import ToolCall
-from toolkit.wire.definition import ToolDefinition
 
 if TYPE_CHECKING:
     from toolkit.runtime.audit.log import Record
+    from toolkit.runtime.catalog.catalog import Catalog
+    from toolkit.runtime.catalog.pack import PackSource
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.profile import Profile
+    from toolkit.runtime.context.progress import OnProgress
+    from toolkit.runtime.context.signals import CancelSignal
+    from toolkit.runtime.output.message import ToolMessage
+    from toolkit.wire.call import ToolCall
+    from toolkit.wire.definition import ToolDefinition
 
 
 ToolsT = TypeVar("ToolsT")
@@ -29,8 +28,7 @@ NOT_DIRECT: Final = (KeyError, TypeError, ValueError)
 """What is raised where a call is not direct, or its arguments are not plainly right: the whole call path then decides."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """The options of one view of a toolkit."""
 
     deadline: float | None
@@ -64,11 +62,14 @@ class View:
     def _start(self, core: Core) -> None:
         self._core = core
         context = core.context
-        notify = context.on_progress
-        self._options = Options(
-            context.deadline, None, None if notify is None else make_harmless(notify, "on_progress")
-        )
-        self._on_result = context.on_result and make_harmless(context.on_result, "on_result")
+        notify, on_result = context.on_progress, context.on_result
+        if notify is not None or on_result is not None:
+            from toolkit.runtime.context.progress import make_harmless
+
+            notify = notify and make_harmless(notify, "on_progress")
+            on_result = on_result and make_harmless(on_result, "on_result")
+        self._options = Options(context.deadline, None, notify)
+        self._on_result = on_result
         self._direct = self._find_direct()
 
     def _find_direct(self) -> dict[str, Tool]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from toolkit.errors import ToolTimeout
-from toolkit.runtime.context.signals import CallSignal
-from toolkit.runtime.workers import Job
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from toolkit.runtime.context.signals import CallSignal
+    from toolkit.runtime.workers import Job
 
 GRACE_SECONDS: Final = 0.2
 """How long a handler may take to stop before its caller continues without it."""

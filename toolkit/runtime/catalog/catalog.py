@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import importlib
-import json
-import pkgutil
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
 from toolkit.errors import GenerationError
 from toolkit.guard.imports.finder import remembered_file
-from toolkit.guard.permission import Permission
 from toolkit.guard.policy.hints import HINTS, Hint, effective_hints
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.output.message import NewMessage, ToolMessage
-from toolkit.wire.aliases import alias, is_plain
-from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
+    from toolkit.guard.permission import Permission
     from toolkit.runtime.catalog.pack import CodeTool
+    from toolkit.wire.json_types import JsonObject
 
 _MANIFEST: Final = "manifest.json"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInfo:
+class ToolInfo(NamedTuple):
     """One row of a catalog: what the call path needs before any model is imported."""
 
     name: str
@@ -85,6 +80,8 @@ class Catalog:
     @cached_property
     def aliases(self) -> Mapping[str, str]:
         """Alias -> name, for tools whose names providers would refuse."""
+        from toolkit.wire.aliases import alias, is_plain
+
         return {alias(name): name for name in self.tools if not is_plain(name)}
 
     def input_schema(self, name: str) -> JsonObject:
@@ -103,6 +100,9 @@ class Catalog:
 
 
 def _manifest_rows(package: str) -> list[dict[str, Any]]:
+    import json
+    import pkgutil
+
     data = remembered_file(package, _MANIFEST) or pkgutil.get_data(package, _MANIFEST)
     if data is None:
         raise GenerationError(f"the package {package!r} has no manifest.json; run `toolkit generate`")

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from toolkit.errors import SetupError, nearest
 from toolkit.inject.plan import name_of
-from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.handler_parts import HandlerParts, find_parts
+from toolkit.runtime.catalog.lazy_handler import Handlers, LazyHandler
 from toolkit.runtime.catalog.pack import CodeTool, Pack, PackSource
-from toolkit.wire.json_types import JsonObject
 
 if TYPE_CHECKING:
+    from toolkit.runtime.call.reader import Reader
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.message import NewMessage
+    from toolkit.wire.json_types import JsonObject
 
-Handlers: TypeAlias = dict[str, HandlerParts[..., Any]]
+Found: TypeAlias = dict[str, HandlerParts[..., Any] | LazyHandler]
 Ready: TypeAlias = "Callable[[CodeTool], FunctionTool[..., Any]]"
 
 ALL: Final = "*"
@@ -65,7 +66,7 @@ def join_packs(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[C
     Refused: two packs with one tool, a handler for a tool that the catalog does not have, two tools of one name.
     ``ready`` loads a lazy tool.
     """
-    handlers: Handlers = {}
+    handlers: Found = {}
     owners: dict[str, str] = {}
     added: dict[str, FunctionTool[..., Any]] = {}
     seen: set[int] = set()
@@ -75,20 +76,23 @@ def join_packs(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[C
                 raise SetupError(
                     f"a pack handles {name!r}, which is not a tool of this toolkit.{nearest(name, catalog.tools)}"
                 )
-            parts = find_parts(handler)
-            _claim(owners, name, name_of(parts.run))
-            handlers[name] = parts
+            if isinstance(handler, LazyHandler):
+                _claim(owners, name, f"{handler.module}.run")
+                handlers[name] = handler
+            else:
+                handlers[name] = parts = find_parts(handler)
+                _claim(owners, name, name_of(parts.run))
         for tool in pack.tools:
             if id(tool) not in seen:
                 seen.add(id(tool))
                 _join_tool(catalog, ready(tool), handlers, owners, added)
-    return (ExtendedCatalog(catalog, added) if added else catalog), handlers
+    return (ExtendedCatalog(catalog, added) if added else catalog), Handlers(handlers)
 
 
 def _join_tool(
     catalog: Catalog,
     tool: FunctionTool[..., Any],
-    handlers: Handlers,
+    handlers: Found,
     owners: dict[str, str],
     added: dict[str, FunctionTool[..., Any]],
 ) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Concatenate, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from toolkit.errors import SetupError, nearest
-from toolkit.guard.permission import Permissions
 from toolkit.runtime.context.tool_context import ToolContext
-from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    from toolkit.guard.permission import Permissions
+    from toolkit.wire.result import ToolResult
 
 InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")

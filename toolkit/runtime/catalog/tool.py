@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from toolkit.guard.fs.consent import Consent
-from toolkit.guard.fs.sandbox_fs import SandboxFS
-from toolkit.guard.permission import Permission
-from toolkit.guard.policy.policy import Verdict
-from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.catalog.catalog import ToolInfo
 from toolkit.runtime.output.message import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
-from toolkit.wire.json_types import JsonObject
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.consent import Consent
+    from toolkit.guard.fs.sandbox_fs import SandboxFS
+    from toolkit.guard.permission import Permission
+    from toolkit.guard.policy.policy import Verdict
+    from toolkit.runtime.call.reader import Reader
+    from toolkit.runtime.catalog.catalog import ToolInfo
+    from toolkit.wire.json_types import JsonObject
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.fs.transaction.accept import Accept, ignore_changes
 from toolkit.guard.trusted_code import trusted_code
-from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 if TYPE_CHECKING:
     from toolkit.guard.git import GitGuard
     from toolkit.guard.net.guard import NetGuard
     from toolkit.guard.process.guard import ProcessGuard
-
-logger: Final = logging.getLogger("toolkit")
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 
 class Guards:
@@ -46,7 +43,9 @@ class Guards:
     def _recover(self) -> None:
         """Finishes or undoes the patches of processes that were killed, before any tool runs."""
         for left in self.fs.recover():
-            words = "; ".join(left.troubles)
+            import logging
+
+            logger, words = logging.getLogger("toolkit"), "; ".join(left.troubles)
             logger.warning("an interrupted patch was %s: %s %s", left.outcome, ", ".join(left.paths), words)
 
     @cached_property

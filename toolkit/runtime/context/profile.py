@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolkit.guard.policy.narrowed import NarrowedPolicy
-from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.runtime.context.toolkit_context import ToolkitContext
+
+if TYPE_CHECKING:
+    from toolkit.guard.policy.policy import SecurityPolicy
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 NamesT = TypeVar("NamesT", bound=tuple[str, ...])
 

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from toolkit.errors import SetupError, ToolNotAllowed
-from toolkit.guard.permission import CommandNetwork, Permission
-from toolkit.guard.policy.preview import Preview
-from toolkit.inject.key import DependencyKey
 from toolkit.inject.scope import Dependencies, DependencyScope
-from toolkit.runtime.context.progress import OnProgress, Progress
 from toolkit.runtime.context.signals import NEVER, CallSignal
-from toolkit.wire.content import ContentBlock
 
 if TYPE_CHECKING:
+    import logging
     import os
 
     from toolkit.guard.fs.sandbox_fs import SandboxFS
     from toolkit.guard.git import GitGuard
     from toolkit.guard.net.guard import NetGuard
+    from toolkit.guard.permission import CommandNetwork, Permission
     from toolkit.guard.process.guard import ProcessGuard
+    from toolkit.inject.key import DependencyKey
     from toolkit.runtime.call.core import Core
     from toolkit.runtime.catalog.pack import PackSource
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
     from toolkit.runtime.context.private_records import PrivateRecords
+    from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.context.toolkit_context import ToolkitContext
     from toolkit.runtime.functions.standalone import StandaloneContext
     from toolkit.runtime.output.cache.store import OutputWriter
+    from toolkit.wire.content import ContentBlock
 
 T = TypeVar("T")
-
-logger: Final = logging.getLogger("toolkit")
 
 
 class ToolContext:
@@ -154,6 +151,8 @@ class ToolContext:
     def _judge_redirect(self, url: str) -> None:
         """Judges a redirect: the call was allowed for the host it named, not for others."""
         policy, info = self._core.context.policy, self._tool.info
+        from toolkit.guard.policy.preview import Preview
+
         verdict = policy.judge(info.name, info.required, Preview(url=url))
         if verdict.decision != "allow":
             way_out = "" if verdict.decision == "deny" else "; call the tool with that URL to request approval"
@@ -219,7 +218,9 @@ class ToolContext:
     @property
     def logger(self) -> logging.Logger:
         """A logger for people; models never see it."""
-        return logger.getChild(self.tool_name)
+        import logging
+
+        return logging.getLogger("toolkit").getChild(self.tool_name)
 
     def now(self) -> datetime:
         """The current time, in UTC."""
@@ -242,6 +243,8 @@ class ToolContext:
     def progress(self, *, title: str | None = None, **data: object) -> None:
         """Reports something to the listeners of the call; it does not become part of the message."""
         if self._notify is not None:
+            from toolkit.runtime.context.progress import Progress
+
             self._notify(Progress(self.tool_name, self.call_id, title, data))
 
     @property
@@ -291,6 +294,7 @@ class ToolContext:
     @property
     def deps(self) -> Mapping[str, Any]:
         """Dependencies by id: the context's overrides, and the keys that handlers of this toolkit use."""
+        self._core.plan_all()  # it has the keys of every handler, also of those that nobody has called
         return Dependencies(self._open_scope(), self._core.planner)
 
     def _open_scope(self) -> DependencyScope:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
@@ -21,16 +20,16 @@ from toolkit.guard.permission import (
     SandboxChoice,
 )
 from toolkit.guard.policy.policy import SecurityPolicy
-from toolkit.inject.key import Factory
-from toolkit.inject.scope import DependencyScope
-from toolkit.runtime.call.approval import Approver
-from toolkit.runtime.context.progress import OnProgress
 from toolkit.runtime.context.state_directory import StateDirectory
 
 if TYPE_CHECKING:
     from toolkit.guard.net.network import Network
     from toolkit.guard.process.limits import CommandLimits
+    from toolkit.inject.key import Factory
+    from toolkit.inject.scope import DependencyScope
+    from toolkit.runtime.call.approval import Approver
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
+    from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.output.message import ToolMessage
 
 NameT = TypeVar("NameT", bound=str)
@@ -154,7 +153,7 @@ class ToolkitContext(Generic[NameT]):
         self.coerce: Final = coerce
         self.output_check: Final = _one_of("output_check", output_check, get_args(OutputCheck))
         self.deadline: Final = deadline
-        self.session_id: Final = secrets.token_hex(16) if session_id is None else session_id
+        self.session_id: Final = os.urandom(16).hex() if session_id is None else session_id
         self.message_id: Final = message_id
         self.agent: Final = agent
         self.overrides: Final[Mapping[str, Factory]] = dict(overrides)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from toolkit.wire.content import ContentBlock
-
 if TYPE_CHECKING:
     from toolkit.runtime.output.cache.store import OutputCache, OutputWriter
+    from toolkit.wire.content import ContentBlock
 
 WORTH_KEEPING: Final = 512
 """Characters below which a text is not kept: the note that could replace it is hardly shorter."""
@@ -71,6 +70,8 @@ class TextKeeper:
 
     def _put(self, cache: OutputCache, text: str, media: tuple[ContentBlock, ...]) -> str | None:
         if media:
+            from toolkit.wire.content import ContentBlock
+
             lead = (ContentBlock("text", text=text),) if text else ()
             return cache.put_blocks(self._session_id, (*lead, *media), tool=self._tool_name)
         return cache.put(self._session_id, text, tool=self._tool_name)

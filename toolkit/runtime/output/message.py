@@ -1,4 +1,4 @@
-"""The result of a call, and a model's call with validated arguments. Both narrow by ``.name``."""
+"""The result of a call. A union of results narrows by ``.name``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     Generic,
@@ -17,12 +18,15 @@ from typing import (
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
+from typing_extensions import TypeIs
 
 from toolkit.models.base import ToolModel
 from toolkit.models.scalars import holds_scalars
 from toolkit.runtime.output.keep_text import WORTH_KEEPING, ShownText, StreamedOutput, TextKeeper
-from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    from toolkit.wire.content import ContentBlock, ContentOutput
 
 NameT_co = TypeVar("NameT_co", bound=str, covariant=True)
 ContentT_co = TypeVar("ContentT_co", covariant=True)
@@ -129,7 +133,7 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
 
     def _own_text(self) -> str:
         """The whole text of the content, if the tool has no text form of its own."""
-        if isinstance(self.content, ContentOutput):  # its media are sent as blocks
+        if _carries_content(self.content):  # its media are sent as blocks
             has_text = self.content.text or self.content.structured is None
             return self.content.text if has_text else to_json(self.content.structured).decode()
         if isinstance(self.content, BaseModel):
@@ -140,10 +144,10 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
 
     def _is_text(self) -> bool:
         """Whether the content is already text, not data."""
-        return isinstance(self.content, ContentOutput)
+        return _carries_content(self.content)
 
     def _media(self) -> tuple[ContentBlock, ...]:
-        if isinstance(self.content, ContentOutput):
+        if _carries_content(self.content):
             return (*self.attachments, *self.content.blocks)
         return self.attachments
 
@@ -158,6 +162,8 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
             self._shown = self._keep(written.decode())
         media = self._media()
         if media:
+            from toolkit.wire.content import ContentBlock
+
             words = self.text()
             lead = (ContentBlock("text", text=words),) if words else ()
             return ToolResult(tool_call_id, self.name, "multimodal", (*lead, *media), self.output_ref, self.content)
@@ -177,6 +183,10 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         return self.content
 
 
+def _carries_content(value: object) -> TypeIs[ContentOutput]:
+    return isinstance(value, ToolModel) and value.__carries_content__
+
+
 def json_writer(model: type[ToolModel]) -> Callable[[Any], bytes]:
     """Writes instances of a class as JSON: wire names, and what was given. Unset means absent: an optional field must not
     become null where the schema forbids null."""
@@ -190,12 +200,3 @@ def json_writer(model: type[ToolModel]) -> Callable[[Any], bytes]:
     ):
         return write  # it writes what was given anyway; options would cost half as much again
     return partial(write, by_alias=True, exclude_unset=True)
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedCall(Generic[NameT_co, ContentT_co]):
-    """A ``ToolCall`` whose name is known and whose arguments are validated; see ``parse_call``."""
-
-    id: str
-    name: NameT_co
-    arguments: ContentT_co

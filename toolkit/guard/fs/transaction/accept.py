@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from toolkit.guard.fs.place import Names
+if TYPE_CHECKING:
+    from toolkit.guard.fs.place import Names
 
 Accept: TypeAlias = Callable[[str, bytes | None], None]
 AcceptChanges: TypeAlias = Callable[[], contextlib.AbstractContextManager[Accept]]

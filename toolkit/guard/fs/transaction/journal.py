@@ -21,11 +21,10 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 from toolkit.errors import SetupError
-from toolkit.guard.fs.place import Descriptor, real_names
-from toolkit.guard.fs.protect import Root
+from toolkit.guard.fs.place import Descriptor
 from toolkit.guard.fs.resolve import READ_DIRECTORY
 from toolkit.guard.fs.transaction.step import Facts, Step, StepFolder
 
@@ -159,16 +158,6 @@ class JournalDirectory:
 
     def __init__(self, path: str) -> None:
         self.path: Final = path
-
-    @classmethod
-    def outside(cls, path: str, roots: Sequence[Root]) -> Self:
-        """It must be out of reach of tools; otherwise a tool could write a journal that the next start would trust."""
-        names = tuple(name for name in os.path.realpath(path).split("/") if name)
-        for root in roots:
-            above = real_names(root.number)
-            if names[: len(above)] == above:
-                raise SetupError(f"the journal directory {path!r} is inside the root {root.name!r}; give one outside")
-        return cls("/" + "/".join(names))
 
     def begin(self) -> Journal:
         """Make a new journal, locked."""
