@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from toolkit.codegen.package.indented_json import indented_json
 from toolkit.codegen.package.rows import Row
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
@@ -33,7 +34,7 @@ def manifest_text(settings: Settings, rows: Iterable[Row]) -> str:
         "class": settings.class_name,
         "tools": [row.as_json() for row in sorted(rows, key=lambda row: row.name)],
     }
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    return indented_json(data) + "\n"
 
 
 def is_our_manifest(text: str) -> bool:

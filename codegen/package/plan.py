@@ -17,7 +17,8 @@ from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
 from toolkit.codegen.package.local_cache import PreviousRun
 from toolkit.codegen.package.manifest import digest
-from toolkit.codegen.package.parallel import RenderJob, render_all, workers_for
+from toolkit.codegen.package.models import RenderJob
+from toolkit.codegen.package.parallel import render_all, workers_for
 from toolkit.codegen.package.profiles import plan_profiles
 from toolkit.codegen.package.python_names import ToolNames, name_tools
 from toolkit.codegen.package.render import modules
