@@ -99,7 +99,7 @@ def _render_content_output(prefix: str) -> str:
     return f"class {prefix}Output(ContentOutput):\n{doc}"
 
 
-def _render_imports(used: set[str]) -> str:
+def _render_imports(used: frozenset[str]) -> str:
     lines = []
     for module, names in _IMPORTED.items():
         present = [name for name in names if name in used]
@@ -111,12 +111,12 @@ def _render_imports(used: set[str]) -> str:
     return "\n\n".join("\n".join(group) for group in groups if group)
 
 
-def _find_imported(body: str, code: ast.Module) -> set[str]:
+def _find_imported(body: str, code: ast.Module) -> frozenset[str]:
     """Those of the names that a module may import that this one uses."""
     outside = _IMPORTABLE.intersection(re.findall(r"\w+", _STRINGS.sub('""', body)))
     inside = _IMPORTABLE.intersection(re.findall(r"\w+", body)) - outside
-    # A string may be a quoted type or prose. Only the syntax tree tells, and walking it is slow, so it is asked when it matters.
-    return outside | (inside.intersection(_used_names(code)) if inside else set())
+    # A string may be a quoted type or prose. Only the syntax tree tells, and walking it is slow: only if it matters.
+    return outside | (inside.intersection(_used_names(code)) if inside else frozenset())
 
 
 def _used_names(code: ast.AST) -> Iterator[str]:

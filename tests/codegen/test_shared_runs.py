@@ -33,7 +33,10 @@ VISIT = {
         "at": {"type": "string", "format": "date-time"},
     },
 }
-HIDING = {"type": "object", "properties": {name: {"type": "string", "default": "x"} for name in ("type", "list", "Any")}}
+HIDING = {
+    "type": "object",
+    "properties": {name: {"type": "string", "default": "x"} for name in ("type", "list", "Any")},
+}
 LONG = {
     "type": "object",
     "properties": {"word" * 20: {"enum": ["it's", 'a "quote"', "x" * 60]}, "limit": {"type": "number", "minimum": 1}},
@@ -82,7 +85,10 @@ def test_tools_with_a_name_in_common_keep_it() -> None:
 
 def test_a_mistake_is_that_of_its_tool() -> None:
     bad = RenderJob("bad.json", "X", "", Document("not a name", {"type": "object"}), None)
-    with pytest.raises(GenerationError, match=r"did not return the expected classes: \['Not", ) as failure:
+    with pytest.raises(
+        GenerationError,
+        match=r"did not return the expected classes: \['Not",
+    ) as failure:
         render_many([*PLAIN, bad, *PLAIN])
     assert "T0" not in str(failure.value)
 

@@ -20,15 +20,15 @@ from toolkit.codegen.schema.objects import DECLARED_BY_SOME
 from toolkit.jsonschema.keywords import Schema
 
 
-def edit_statement(statement: ast.stmt, name: str, tool: ToolTypes, source: SourceText) -> str:
-    """The text of a class, an alias or a call after our edits; ``name`` is what it defines."""
+def edit_statement(statement: ast.stmt, name: str | None, tool: ToolTypes, source: SourceText) -> str:
+    """The text of a statement after our edits; ``name`` is the class or alias it defines."""
     if isinstance(statement, ast.ClassDef):
         edits = list(_class_edits(statement, tool.nodes, source))
-        if enforced := tool.roots.get(name):
+        if enforced := tool.roots.get(statement.name):
             end = source.span(statement)[1]
             edits.append((end, end, _render_enforced(enforced)))
         return source.edited(statement, edits)
-    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call) and name is not None:
         # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic resolves while it builds the class
         value = _with_exact_limits(source.text_of(statement.value.args[1]), tool.nodes[name])
         if name in tool.endless:

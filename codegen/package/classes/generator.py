@@ -90,32 +90,30 @@ def _run(tools: Sequence[ToolTypes]) -> list[str]:
         raise TypeError("datamodel-code-generator returned several modules for one document")
     source = SourceText(text)
     statements = [node for node in source.module.body if not isinstance(node, ast.Import | ast.ImportFrom)]
-    names = [_name_of(statement) for statement in statements]
-    defined = {name for statement, name in zip(statements, names, strict=True) if not isinstance(statement, ast.Expr)}
+    defined = {name for statement in statements if (name := _defined_by(statement)) is not None}
     if defined != {*schemas, *rich}:
         raise GenerationError(
             f"datamodel-code-generator did not return the expected classes: {sorted(defined ^ {*schemas, *rich})}"
         )
-    owners = {name: (tool, index) for index, tool in enumerate(tools) for name in tool.nodes}
+    owners = {name: index for index, tool in enumerate(tools) for name in tool.nodes}
     pieces: list[list[str]] = [[] for _ in tools]
     end = 0
-    for statement, name in zip(statements, names, strict=True):
-        start, gap_start = source.span(statement)[0], end
-        end = source.span(statement)[1]
-        if name not in rich:
-            tool, index = owners[name]
-            gap = source.text(gap_start, start) if pieces[index] else ""
-            pieces[index] += [gap, edit_statement(statement, name, tool, source)]
+    for statement in statements:
+        name, gap_start = _defined_by(statement), end
+        start, end = source.span(statement)
+        if name in rich:
+            continue
+        if name is None and len(tools) > 1:
+            raise GenerationError("datamodel-code-generator wrote a statement that may be of any tool in the run")
+        index = 0 if name is None else owners[name]
+        gap = source.text(gap_start, start) if pieces[index] else ""
+        pieces[index] += [gap, edit_statement(statement, name, tools[index], source)]
     return ["".join(piece).strip() for piece in pieces]
 
 
-def _name_of(statement: ast.stmt) -> str:
-    """What a statement defines, or the class whose ``model_rebuild`` it calls."""
+def _defined_by(statement: ast.stmt) -> str | None:
+    """The name of a class or an alias."""
     match statement:
-        case ast.ClassDef(name=name):
+        case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
             return name
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
-            return name
-    raise GenerationError(f"datamodel-code-generator wrote a statement that no class needs: {ast.unparse(statement)}")
+    return None

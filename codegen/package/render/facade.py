@@ -133,7 +133,9 @@ def render_facade(rows: Sequence[Row], package: str, surface: Surface, packs: Se
     own = "" if profile is None else f"from .{profile.module} import {profile.constant}\n"
     title = "The typed async Toolkit." if flavour is ASYNC else "The typed Toolkit."
     alias = names.spell("builtins")
-    builtins = f"import {_import_as('builtins', alias)}\n" if f"{alias}." in body and re.search(rf"\b{alias}\.", body) else ""
+    builtins = (
+        f"import {_import_as('builtins', alias)}\n" if f"{alias}." in body and re.search(rf"\b{alias}\.", body) else ""
+    )
     typing = names.list_imports(["Any", "Literal"], body)
     support = (
         names.list_imports([flavour.call, "OMIT", "Omit", *RICH.values()], body)
