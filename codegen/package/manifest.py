@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.codegen.package.indented_json import indented_json
+from toolkit.codegen.package.render.indented_json import indented_json
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
 
