@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from toolkit.codegen.imports.drift import CHANGE_KINDS as CHANGE_KINDS
     from toolkit.codegen.imports.drift import DefinitionChange as DefinitionChange
     from toolkit.codegen.imports.drift import find_changes as find_changes
-    from toolkit.codegen.imports.freshness import list_missing_imports as list_missing_imports
     from toolkit.codegen.imports.importers.functions import read_functions as read_functions
     from toolkit.codegen.imports.run import find_live_changes as find_live_changes
     from toolkit.codegen.imports.run import run_imports as run_imports
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from toolkit.codegen.run import generate as generate
     from toolkit.codegen.settings import Settings as Settings
     from toolkit.codegen.settings import find_settings as find_settings
+    from toolkit.codegen.settings import list_missing_imports as list_missing_imports
     from toolkit.codegen.settings import read_settings as read_settings
 else:
     from toolkit.lazy_exports import lazy_exports
@@ -35,7 +35,6 @@ else:
         __name__,
         {
             ".imports.drift": "CHANGE_KINDS DefinitionChange find_changes",
-            ".imports.freshness": "list_missing_imports",
             ".imports.importers.functions": "read_functions",
             ".imports.run": "find_live_changes run_imports",
             ".imports.settings": "ImportSettings OAuthSettings",
@@ -43,6 +42,6 @@ else:
             ".lint": "schema_findings",
             ".package.manifest": "FORM read_form",
             ".run": "check generate",
-            ".settings": "Settings find_settings read_settings",
+            ".settings": "Settings find_settings list_missing_imports read_settings",
         },
     )

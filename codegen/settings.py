@@ -14,7 +14,7 @@ from toolkit.codegen.imports.settings_reader import read_imports
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
 from toolkit.codegen.profile_settings import ProfileSettings, read_profiles
 from toolkit.errors import SetupError, nearest
-from toolkit.spec.load import SUFFIXES
+from toolkit.spec.files import SUFFIXES
 
 _KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports", "formats", "profiles")
 _FORMATS: Final = ("text", "rich")
@@ -96,6 +96,11 @@ def find_settings(start: Path) -> Settings:
         "found no pyproject.toml with a [tool.toolkit] table in this folder or above; add one with at least\n\n"
         '    [tool.toolkit]\n    specs = "acme/tools"\n    package = "acme.generated"'
     )
+
+
+def list_missing_imports(settings: Settings) -> list[str]:
+    """The imports of the settings that have no file yet."""
+    return [item.name for item in settings.imports if not settings.import_file(item.name).is_file()]
 
 
 def _read_table(file: Path) -> dict[str, Any] | None:

@@ -8,14 +8,7 @@ from toolkit.codegen.imports.settings import ImportSettings, url_mistake
 from toolkit.codegen.package.rows import Row
 from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError, ToolkitError
-from toolkit.guard.net.addresses import AddressRules
-from toolkit.guard.net.hosts import Url
 from toolkit.spec.model import Origin, ToolSpec
-
-
-def list_missing_imports(settings: Settings) -> list[str]:
-    """The imports of the settings that have no file yet."""
-    return [item.name for item in settings.imports if not settings.import_file(item.name).is_file()]
 
 
 def refuse_stale_imports(settings: Settings, specs: Iterable[ToolSpec]) -> None:
@@ -75,6 +68,9 @@ def _find_address_mistakes(item: ImportSettings, spec: ToolSpec, origin: Origin)
 
 def _is_public(url: str) -> bool:
     """Whether a document may choose this address. Only the settings may name one inside this machine or network."""
+    from toolkit.guard.net.addresses import AddressRules
+    from toolkit.guard.net.hosts import Url
+
     try:
         host = Url.parse(url).host
     except ToolkitError:

@@ -23,8 +23,8 @@ _IMPORTS: Final[dict[str, frozenset[str]]] = {
 _BASES: Final = frozenset({"ToolModel", "ToolRootModel", "ContentOutput", "TypedDict"})
 _CALLS: Final = frozenset({"Exact", "Field", "TypeAliasType", "TypedDict"})
 _METHODS: Final = frozenset({"model_rebuild", "model_validate"})
-_LITERALS: Final = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
-_TYPE_NODES: Final = (*_LITERALS, ast.Name, ast.Subscript, ast.BinOp, ast.BitOr, ast.Call, ast.keyword)
+_LITERALS: Final = frozenset({ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub, ast.Load})
+_TYPE_NODES: Final = _LITERALS | {ast.Name, ast.Subscript, ast.BinOp, ast.BitOr, ast.Call, ast.keyword}
 
 
 def check_module(source: str, path: str) -> ast.Module:
@@ -87,7 +87,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _is_literal(node: ast.expr) -> bool:
-    return all(isinstance(part, _LITERALS) for part in ast.walk(node))
+    return all(type(part) in _LITERALS for part in _list_parts(node))
 
 
 def _is_default(node: ast.expr) -> bool:
@@ -100,12 +100,25 @@ def _is_default(node: ast.expr) -> bool:
 
 
 def _is_type(node: ast.expr) -> bool:
-    for part in ast.walk(node):
-        if not isinstance(part, _TYPE_NODES):
+    for part in _list_parts(node):
+        if type(part) not in _TYPE_NODES:
             return False
         if isinstance(part, ast.Call) and not (isinstance(part.func, ast.Name) and part.func.id in _CALLS):
             return False
     return True
+
+
+def _list_parts(node: ast.expr) -> list[ast.AST]:
+    """The node and all nodes below it, as ``ast.walk`` finds them in twice the time."""
+    parts: list[ast.AST] = [node]
+    for part in parts:
+        for name in part._fields:
+            value = getattr(part, name, None)
+            if isinstance(value, list):
+                parts += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                parts.append(value)
+    return parts
 
 
 def _is_method_call(node: ast.expr) -> bool:

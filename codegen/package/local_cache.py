@@ -11,13 +11,16 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from toolkit.codegen.package.manifest import FORM, NAME, digest, package_folder, read_rows
-from toolkit.codegen.package.rows import Row
+from toolkit.codegen.package.manifest import FORM, NAME, digest, package_folder, parse_rows
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
+
+if TYPE_CHECKING:
+    from toolkit.codegen.package.rows import Row
 
 
 def generator_fingerprint(settings: Settings) -> str:
@@ -36,11 +39,15 @@ def generator_fingerprint(settings: Settings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PreviousRun:
-    """What the generator that runs now did last: the rows on disk, and the digests of what it read and wrote."""
+    """What the generator that runs now did last: the manifest on disk, and the digests of what it read and wrote."""
 
-    rows: Sequence[Row]
+    manifest: bytes
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
+
+    def read_rows(self) -> Sequence[Row]:
+        """Only when they are needed: most runs find nothing to do."""
+        return parse_rows(self.manifest) or ()
 
 
 def read_previous_run(settings: Settings, fingerprint: str) -> PreviousRun | None:
@@ -56,17 +63,15 @@ def read_previous_run(settings: Settings, fingerprint: str) -> PreviousRun | Non
             return None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    rows = read_rows(settings.output)
-    return None if rows is None else PreviousRun(rows, inputs, outputs)
+    return PreviousRun(manifest, inputs, outputs)
 
 
-def record_run(settings: Settings, fingerprint: str, inputs: Mapping[str, str], files: Mapping[str, str]) -> None:
-    """Records what this run read and wrote. A cache that cannot be written costs only time."""
+def record_run(settings: Settings, fingerprint: str, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:
+    """Records the digests of what this run read and of all files now. A cache that cannot be written costs only time."""
     file = _record_file(settings)
     if file is None:
         return
-    outputs = {path: digest(text.encode()) for path, text in files.items()}
-    record = {"generator": fingerprint, "inputs": dict(inputs), "outputs": outputs}
+    record = {"generator": fingerprint, "inputs": dict(inputs), "outputs": dict(outputs)}
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         staged = file.with_name(f"{file.name}.{os.getpid()}")
@@ -83,9 +88,15 @@ def _record_file(settings: Settings) -> Path | None:
 
 
 def _generator_version() -> str:
-    try:
-        return version("datamodel-code-generator")
-    except PackageNotFoundError:
-        raise GenerationError(
-            "generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'"
-        ) from None
+    """The version of datamodel-code-generator, without importing it or ``importlib.metadata``, which takes longer than the
+    rest of a run with nothing to do."""
+    found = find_spec("datamodel_code_generator")
+    if found is None or found.origin is None:
+        raise GenerationError("generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'")
+    place = Path(found.origin).parents[1]
+    installed = [name for name in os.listdir(place) if name.startswith("datamodel_code_generator-")]
+    if len(installed) == 1:
+        return installed[0]
+    from importlib.metadata import version
+
+    return version("datamodel-code-generator")

@@ -6,34 +6,49 @@ import hashlib
 import importlib.util
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.codegen.package.rows import Row
+from toolkit.codegen.package.render.indented_json import indented_json
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
+
+if TYPE_CHECKING:
+    from toolkit.codegen.package.rows import Row
 
 NAME: Final = "manifest.json"
 FORM: Final = 3
 """Version of the generated code. Raise it when the output for an unchanged spec changes; ``tests/codegen/test_form.py``
 fails until you do. A manifest of another form is never reused."""
 _GENERATOR: Final = "typed-toolkit"
+_HEAD: Final = re.compile(rb'\{\n "generator": "typed-toolkit",\n "form": (\d{1,9}),\n')
+_ROW_START: Final = "\n  "
+_END: Final = "\n}"
+_LIST_START: Final = '\n "tools": [\n  '
+_LIST_END: Final = "\n ]\n}\n"
 
 
-def manifest_text(settings: Settings, rows: Iterable[Row]) -> str:
+def manifest_text(settings: Settings, rows: Iterable[Row], written: Mapping[str, str]) -> str:
     """The text of the manifest: the package's own tools, in the order of their names.
 
-    Nothing here says how or when the package was generated, so branches that change different tools merge.
+    ``written`` holds the texts of the rows that an earlier manifest has, by name. Nothing here says how or when the package
+    was generated, so branches that change different tools merge.
     """
-    data = {
-        "generator": _GENERATOR,
-        "form": FORM,
-        "package": settings.package,
-        "class": settings.class_name,
-        "tools": [row.as_json() for row in sorted(rows, key=lambda row: row.name)],
-    }
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    head = {"generator": _GENERATOR, "form": FORM, "package": settings.package, "class": settings.class_name}
+    tools = [
+        written.get(row.name) or indented_json(row.as_json(), _ROW_START)
+        for row in sorted(rows, key=lambda row: row.name)
+    ]
+    listed = f"{_LIST_START}{f',{_ROW_START}'.join(tools)}{_LIST_END}" if tools else f"{_LIST_START.rstrip()}]\n}}\n"
+    return f"{indented_json(head).removesuffix(_END)},{listed}"
+
+
+def split_rows(manifest: bytes) -> list[str]:
+    """The texts of the rows in a manifest as ``manifest_text`` wrote it. No text in JSON has a line end, so lines tell."""
+    _, found, rest = manifest.decode().partition(_LIST_START)
+    texts = rest.removesuffix(_LIST_END).split(f",{_ROW_START}{{") if found else []
+    return texts[:1] + [f"{{{text}" for text in texts[1:]]
 
 
 def is_our_manifest(text: str) -> bool:
@@ -44,19 +59,32 @@ def is_our_manifest(text: str) -> bool:
 def read_rows(folder: Path) -> list[Row] | None:
     """The tools of the package in a folder; None if its manifest is missing, damaged or of another form."""
     try:
-        data: dict[str, Any] = json.loads((folder / NAME).read_bytes())
+        return parse_rows((folder / NAME).read_bytes())
+    except OSError:
+        return None
+
+
+def parse_rows(manifest: bytes) -> list[Row] | None:
+    """The tools in a manifest; None if it is damaged or of another form."""
+    from toolkit.codegen.package.rows import Row
+
+    try:
+        data: dict[str, Any] = json.loads(manifest)
         if (data["generator"], data["form"]) != (_GENERATOR, FORM):
             return None
         return [Row.from_json(row) for row in data["tools"]]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def read_form(folder: Path) -> int | None:
     """The form of the package in a folder, whatever else its manifest holds; None if there is no such package."""
     try:
-        data = json.loads((folder / NAME).read_bytes())
-        form = data["form"] if data["generator"] == _GENERATOR else None
+        data = (folder / NAME).read_bytes()
+        if found := _HEAD.match(data):  # as we write it: a thousand tools need not be parsed for one number
+            return int(found[1])
+        parsed = json.loads(data)
+        form = parsed["form"] if parsed["generator"] == _GENERATOR else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return form if isinstance(form, int) else None

@@ -1,37 +1,26 @@
-"""A tool's model module: the only caller of datamodel-code-generator.
+"""The text of a tool's model module: its header, the imports it needs, its classes, the TypedDicts of its arguments.
 
-datamodel-code-generator sees nothing hostile: properties have identifiers from ``python_names``, descriptions are removed.
-What it cannot express is inserted into its output by position: wire names as aliases, ``Omissible`` for optional fields that
-refuse null, docstrings, defaults that are models. The result must pass ``code_allow_list.check_module``.
+The result must pass ``code_allow_list.check_module``.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-from toolkit.codegen.package import python_names
+from toolkit.codegen.package.classes.generator import write_classes
+from toolkit.codegen.package.classes.tool_types import ToolTypes
 from toolkit.codegen.package.code_allow_list import check_module
-from toolkit.codegen.package.formats import RICH, RICH_TYPE, described, rich_types_in
-from toolkit.codegen.package.render.literal import docstring, literal, text_literal
+from toolkit.codegen.package.formats import RICH
+from toolkit.codegen.package.render.literal import docstring
 from toolkit.codegen.package.render.typed_dicts import render_args
-from toolkit.codegen.package.render.typeexpr import TypeText
-from toolkit.codegen.schema.defaults import branch_for
 from toolkit.codegen.schema.document import Document
-from toolkit.codegen.schema.objects import DECLARED_BY_SOME
 from toolkit.errors import GenerationError
-from toolkit.jsonschema.keywords import Schema
 
-if TYPE_CHECKING:
-    from datamodel_code_generator.config import GenerateConfig
-
-
-_IMPORTED = {
+_IMPORTED: Final = {
     "typing": ("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
     "pydantic": ("Field",),
     "typing_extensions": ("NotRequired", "TypeAliasType", "TypedDict"),
@@ -45,47 +34,58 @@ _IMPORTED = {
         *sorted(RICH.values()),
     ),
 }
+_IMPORTABLE: Final = frozenset(name for names in _IMPORTED.values() for name in names)
+_STRINGS: Final = re.compile(r'"""(?:[^\\]|\\.)*?"""|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
 
 
-@lru_cache(maxsize=1)
-def _options() -> GenerateConfig:
-    """All options of datamodel-code-generator. Imported here, because importing it takes half a second."""
-    from datamodel_code_generator import Formatter, InputFileType, LiteralType, PythonVersion
-    from datamodel_code_generator.config import GenerateConfig
-    from datamodel_code_generator.enums import DataModelType
+@dataclass(frozen=True, slots=True)
+class RenderJob:
+    """One model module to render."""
 
-    return GenerateConfig(
-        input_file_type=InputFileType.JsonSchema,
-        output_model_type=DataModelType.PydanticV2BaseModel,
-        target_python_version=PythonVersion.PY_311,
-        base_class="toolkit.generated_support.ToolModel",
-        formatters=[Formatter.BUILTIN],
-        builtin_format_line_length=120,
-        enum_field_as_literal=LiteralType.All,
-        disable_future_imports=True,
-        disable_timestamp=True,
-        field_constraints=True,
-        skip_root_model=True,
-        strict_nullable=True,
-        use_annotated=True,
-        use_double_quotes=True,
-        use_type_alias=True,
-    )
+    source: str
+    prefix: str
+    description: str
+    """The tool's: it says what the input is for."""
+    inputs: Document
+    outputs: Document | None
 
 
 def render_models(source: str, prefix: str, description: str, inputs: Document, outputs: Document | None) -> str:
-    """The text of ``models/<tool>.py``: ``<prefix>Input``, ``<prefix>Output``, ``<prefix>Args`` and their nested types.
+    """The text of ``models/<tool>.py``: ``<prefix>Input``, ``<prefix>Output``, ``<prefix>Args`` and their nested types."""
+    return render_many([RenderJob(source, prefix, description, inputs, outputs)])[0]
 
-    ``description`` is the tool's: it says what the input is for.
-    """
-    described = replace(inputs, root={**inputs.root, "description": description}) if description.strip() else inputs
-    parts = [_render_classes([described] if outputs is None else [described, outputs])]
-    if outputs is None:
-        parts.append(_render_content_output(prefix))
-    body = "\n\n\n".join([*parts, render_args(inputs, prefix)])
-    text = "\n".join([header(source), "", _render_imports(body), "", "", body, ""])
-    check_module(text, source)
-    return text
+
+def render_many(jobs: Sequence[RenderJob]) -> list[str]:
+    """The texts of some modules, each as ``render_models`` gives it; together they cost about half."""
+    try:
+        classes = write_classes([ToolTypes.of(_documents(job)) for job in jobs])
+        return [_render_module(job, text) for job, text in zip(jobs, classes, strict=True)]
+    except Exception as error:
+        if len(jobs) > 1:
+            # One by one, so that the mistake of one tool is reported as its own.
+            return [text for job in jobs for text in render_many([job])]
+        if isinstance(error, RecursionError):
+            raise GenerationError(
+                f"the types of {jobs[0].prefix!r} are nested too deeply for Python @ {jobs[0].source}"
+            ) from None
+        raise
+
+
+def _documents(job: RenderJob) -> list[Document]:
+    inputs = job.inputs
+    if job.description.strip():
+        inputs = replace(inputs, root={**inputs.root, "description": job.description})
+    return [inputs] if job.outputs is None else [inputs, job.outputs]
+
+
+def _render_module(job: RenderJob, classes: str) -> str:
+    parts = [classes, *([_render_content_output(job.prefix)] if job.outputs is None else [])]
+    body = "\n\n\n".join([*parts, render_args(job.inputs, job.prefix)])
+    # Each half is checked by itself: what both allow, the whole module allows.
+    code = check_module(f"{body}\n", job.source)
+    head = "\n".join([header(job.source), "", _render_imports(_find_imported(body, code)), "", "", ""])
+    check_module(head, job.source)
+    return f"{head}{body}\n"
 
 
 def header(source: str) -> str:
@@ -99,8 +99,7 @@ def _render_content_output(prefix: str) -> str:
     return f"class {prefix}Output(ContentOutput):\n{doc}"
 
 
-def _render_imports(body: str) -> str:
-    used = set(_used_names(ast.parse(body)))
+def _render_imports(used: frozenset[str]) -> str:
     lines = []
     for module, names in _IMPORTED.items():
         present = [name for name in names if name in used]
@@ -110,6 +109,14 @@ def _render_imports(body: str) -> str:
     groups[1] = [line for line in lines if line not in groups[0] and not line.startswith("from toolkit.")]
     groups.append([line for line in lines if line.startswith("from toolkit.")])
     return "\n\n".join("\n".join(group) for group in groups if group)
+
+
+def _find_imported(body: str, code: ast.Module) -> frozenset[str]:
+    """Those of the names that a module may import that this one uses."""
+    outside = _IMPORTABLE.intersection(re.findall(r"\w+", _STRINGS.sub('""', body)))
+    inside = _IMPORTABLE.intersection(re.findall(r"\w+", body)) - outside
+    # A string may be a quoted type or prose. Only the syntax tree tells, and walking it is slow: only if it matters.
+    return outside | (inside.intersection(_used_names(code)) if inside else frozenset())
 
 
 def _used_names(code: ast.AST) -> Iterator[str]:
@@ -131,267 +138,3 @@ def _quoted_types(node: ast.AST) -> Sequence[ast.expr | None]:
         is_alias = isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias"
         return (node.value,) if is_alias else (node.annotation,)
     return ()
-
-
-def _render_classes(documents: Sequence[Document]) -> str:
-    """The classes for a tool's documents, with our edits. One run for both: half of the cost of a run is fixed."""
-    from datamodel_code_generator import generate
-
-    nodes = {name: node for document in documents for name, node in document.nodes().items()}
-    stripped = {name: _strip_node(node, nodes) for name, node in nodes.items()}
-    # Named, so that datamodel-code-generator refers to them; our own types take the place of these.
-    rich = {name: {"type": "string"} for node in nodes.values() for name in rich_types_in(node)}
-    text = generate(json.dumps({"$defs": {**stripped, **rich}}), config=_options())
-    if not isinstance(text, str):
-        raise TypeError("datamodel-code-generator returned several modules for one document")
-    module = ast.parse(text)
-    found = {statement.name for statement in module.body if isinstance(statement, ast.ClassDef)}
-    found |= {target.id for node in module.body if isinstance(node, ast.Assign) for target in _target_names(node)}
-    if found != {*nodes, *rich}:
-        raise GenerationError(
-            f"datamodel-code-generator did not return the expected classes: {sorted(found ^ {*nodes, *rich})}"
-        )
-    roots = {document.name: document.enforced for document in documents}
-    endless = {name for document in documents for name in document.aliases if document.is_endless(name)}
-    edits = list(_edits(nodes, roots, endless, module, text))
-    for start, end, replacement in sorted(edits, reverse=True):
-        text = text[:start] + replacement + text[end:]
-    return _without_imports(text)
-
-
-def _target_names(node: ast.Assign) -> list[ast.Name]:
-    return [target for target in node.targets if isinstance(target, ast.Name)]
-
-
-def _strip_node(node: Any, nodes: Mapping[str, Schema]) -> Any:
-    """The node as datamodel-code-generator may see it: identifiers for properties, no descriptions, no model as a default."""
-    if not isinstance(node, dict):
-        return node
-    if RICH_TYPE in node:
-        return {"$ref": f"#/$defs/{node[RICH_TYPE]}"}
-    plain: Schema = {}
-    for word, value in node.items():
-        if word == "properties":
-            names = python_names.field_names(value)
-            plain[word] = {names[key]: _strip_property(item, nodes) for key, item in value.items()}
-        elif word == "required":
-            names = python_names.field_names(node.get("properties", {}))
-            plain[word] = [names.get(key, key) for key in value]
-        elif word in ("items", "additionalProperties"):
-            # The base class is open already: repeating it would only make the code longer.
-            if value not in (True, {}):
-                plain[word] = _strip_node(value, nodes)
-        elif word == "anyOf":
-            plain[word] = [_strip_node(branch, nodes) for branch in value]
-        elif word not in ("description", "default", "format", DECLARED_BY_SOME):
-            plain[word] = value
-    return plain
-
-
-def _strip_property(node: Schema, nodes: Mapping[str, Schema]) -> Schema:
-    default = {"default": node["default"]} if "default" in node and _render_model_default(node, nodes) is None else {}
-    return {**_strip_node(node, nodes), **default}
-
-
-def _render_model_default(node: Schema, nodes: Mapping[str, Schema]) -> str | None:
-    """The source of a default that holds models, which datamodel-code-generator cannot write; None for any other."""
-    if not isinstance(node.get("default"), dict | list):
-        return None
-    source = _render_value(node, node["default"], nodes)
-    return source if source != literal(node["default"]) else None
-
-
-def _render_value(node: Schema, value: Any, nodes: Mapping[str, Schema]) -> str:
-    """The source of a value that ``node`` accepts: models where the node is a class, literals elsewhere."""
-    node = branch_for(node, value, lambda ref: nodes.get(ref.rpartition("/")[2]), through_refs=False)
-    if "$ref" in node and isinstance(value, dict):
-        return f"{node['$ref'].rpartition('/')[2]}.model_validate({literal(value)})"
-    if isinstance(value, list):
-        return "[" + ", ".join(_render_value(node.get("items", {}), item, nodes) for item in value) + "]"
-    inner = node.get("additionalProperties")
-    if isinstance(value, dict) and isinstance(inner, dict):
-        return (
-            "{" + ", ".join(f"{literal(key)}: {_render_value(inner, item, nodes)}" for key, item in value.items()) + "}"
-        )
-    return literal(value)
-
-
-def _edits(
-    nodes: Mapping[str, Schema], roots: Mapping[str, str | None], endless: set[str], module: ast.Module, text: str
-) -> Iterator[tuple[int, int, str]]:
-    offsets = _line_offsets(text)
-
-    def span(node: ast.expr | ast.stmt) -> tuple[int, int]:
-        assert node.end_lineno is not None and node.end_col_offset is not None
-        start = offsets[node.lineno - 1] + len(lines[node.lineno - 1].encode()[: node.col_offset].decode())
-        end = offsets[node.end_lineno - 1] + len(lines[node.end_lineno - 1].encode()[: node.end_col_offset].decode())
-        return start, end
-
-    lines = text.splitlines(keepends=True)
-    for statement, following in zip(module.body, [*module.body[1:], None], strict=True):
-        if isinstance(statement, ast.ClassDef):
-            yield from _class_edits(statement, nodes, text, span)
-            if enforced := roots.get(statement.name):
-                end = span(statement)[1]
-                yield end, end, _render_enforced(enforced)
-        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            # X = TypeAliasType("X", T) -> X: TypeAlias = T, which pydantic resolves while it builds the class
-            name = _target_names(statement)[0].id
-            if name not in nodes:  # a rich type, which is imported
-                yield span(statement)[0], len(text) if following is None else span(following)[0], ""
-                continue
-            start, end = span(statement.value.args[1])
-            value = _with_exact_limits(text[start:end], nodes[name])
-            if name in endless:
-                yield (*span(statement), _render_endless(name, value, nodes[name]))
-                continue
-            yield (
-                *span(statement),
-                _render_root(name, value, nodes, roots[name]) if name in roots else f"{name}: TypeAlias = {value}",
-            )
-
-
-def _render_endless(name: str, value: str, node: Schema) -> str:
-    """An alias that holds itself. Only pydantic's own kind can be read at run time; pyright reads only the plain kind.
-
-    ``Exact``: the class around it does not see what is inside.
-    """
-    plain = TypeText(Document("", {}), name=str).render(node)
-    return "\n".join(
-        [
-            "if TYPE_CHECKING:",
-            f"    {name}: TypeAlias = {text_literal(plain)}",
-            "else:",
-            f'    {name} = TypeAliasType("{name}", Annotated[{_with_items(value, node)}, Exact()])',
-        ]
-    )
-
-
-def _with_items(value: str, node: Schema) -> str:
-    """The type of an array that holds itself: datamodel-code-generator writes ``list`` for it."""
-    if node.get("type") != "array" or "list[" in value:
-        return value
-    items = TypeText(Document("", {}), name=str).render(node["items"])
-    return re.sub(r"\blist\b", lambda _: f"list[{text_literal(items)}]", value, count=1)
-
-
-def _render_root(name: str, value: str, nodes: Mapping[str, Schema], enforced: str | None) -> str:
-    """The class for a schema whose root is not an object."""
-    doc = docstring(nodes[name].get("description") or "The value is `root`.", "    ")
-    return f"class {name}(ToolRootModel[{value}]):\n{doc}{_render_enforced(enforced) if enforced else ''}"
-
-
-def _render_enforced(text: str) -> str:
-    """The line that makes a class check values against its JSON Schema, too."""
-    return f"\n    __enforced__: ClassVar[str] = {text_literal(text)}"
-
-
-def _class_edits(
-    node: ast.ClassDef, nodes: Mapping[str, Schema], text: str, span: Any
-) -> Iterator[tuple[int, int, str]]:
-    schema = nodes[node.name]
-    yield _head_edit(node, schema.get("description"), text, span)
-    names = {name: wire for wire, name in python_names.field_names(schema.get("properties", {})).items()}
-    for field in node.body:
-        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
-            continue
-        if field.target.id == "__pydantic_extra__":
-            # No effect at run time; without it, checkers would see an argument.
-            yield span(field)[1], span(field)[1], " = Field(init=False)"
-        elif field.target.id in names:
-            wire = names[field.target.id]
-            default = _render_model_default(schema["properties"][wire], nodes)
-            yield from _field_edits(field, wire, schema, default, text, span)
-            if doc := described(schema["properties"][wire], nodes.get):
-                end = span(field)[1]
-                yield end, end, "\n" + docstring(doc, "    ")
-
-
-def _head_edit(node: ast.ClassDef, description: str | None, text: str, span: Any) -> tuple[int, int, str]:
-    """Replaces ``model_config`` by class keywords, and inserts the docstring."""
-    start = span(node.bases[0])[1]
-    first = node.body[0]
-    config = first.value if isinstance(first, ast.Assign) and isinstance(first.value, ast.Call) else None
-    fields = node.body[1:] if config is not None or isinstance(first, ast.Pass) else node.body
-    given = config.keywords if config is not None else ()
-    keywords = "".join(f", {word.arg}={literal(ast.literal_eval(word.value))}" for word in given)
-    doc = "\n" + docstring(description, "    ") if description else "" if fields else "\n    pass"
-    end = text.rindex("\n", 0, span(fields[0])[0]) if fields else span(node)[1]
-    # A blank line between the docstring and the first field.
-    return start, end, f"{keywords}):{doc}" + ("\n" if description and fields else "")
-
-
-def _field_edits(
-    field: ast.AnnAssign, wire: str, schema: Schema, model_default: str | None, text: str, span: Any
-) -> Iterator[tuple[int, int, str]]:
-    assert isinstance(field.target, ast.Name)
-    node = schema["properties"][wire]
-    start, end = span(field.annotation)
-    annotation = text[start:end]
-    optional = wire not in schema.get("required", ()) and ("default" not in node or model_default is not None)
-    if optional and not _takes_null(node) and DECLARED_BY_SOME not in node:
-        annotation = _without_null(field.annotation, annotation, start, span, has_default=model_default is not None)
-    annotation = _with_exact_limits(annotation, node)
-    if DECLARED_BY_SOME in node:
-        annotation = f"DeclaredBySome[{annotation}]"
-    if field.target.id != wire:
-        annotation = f"Annotated[{annotation}, Field(alias={text_literal(wire)})]"
-    if annotation != text[start:end]:
-        yield start, end, annotation
-    if model_default is not None and field.value is not None:
-        yield (*span(field.value), model_default)
-
-
-def _without_null(tree: ast.expr, annotation: str, start: int, span: Any, *, has_default: bool) -> str:
-    """``X | None`` -> ``Omissible[X]``, anywhere in the annotation; just ``X`` if there is a default."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None:
-            inner = node.left
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Optional":
-            inner = node.slice
-        else:
-            continue
-        (whole_start, whole_end), (inner_start, inner_end) = span(node), span(inner)
-        kept = annotation[inner_start - start : inner_end - start]
-        kept = kept if has_default else f"Omissible[{kept}]"
-        return annotation[: whole_start - start] + kept + annotation[whole_end - start :]
-    return annotation
-
-
-def _with_exact_limits(annotation: str, node: Schema) -> str:
-    """Integer limits of a number as in the spec: datamodel-code-generator writes floats, which round large ones."""
-    for part in (node, *node.get("anyOf", ())):
-        for word, key in _LIMITS.items():
-            if part.get("type") == "number" and isinstance(part.get(word), int):
-                annotation = re.sub(rf"\b{key}=[-+.\de]+", f"{key}={part[word]}", annotation)
-    return annotation
-
-
-_LIMITS = {
-    "minimum": "ge",
-    "exclusiveMinimum": "gt",
-    "maximum": "le",
-    "exclusiveMaximum": "lt",
-    "multipleOf": "multiple_of",
-}
-
-
-def _takes_null(node: Schema) -> bool:
-    if "enum" in node:
-        return None in node["enum"]
-    if "anyOf" in node:
-        return any(map(_takes_null, node["anyOf"]))
-    return "$ref" not in node and node.get("type", "null") == "null"
-
-
-def _line_offsets(text: str) -> list[int]:
-    offsets = [0]
-    for line in text.splitlines(keepends=True):
-        offsets.append(offsets[-1] + len(line))
-    return offsets
-
-
-def _without_imports(text: str) -> str:
-    module = ast.parse(text)
-    first = next(node for node in module.body if not isinstance(node, ast.ImportFrom | ast.Import))
-    return "\n".join(text.splitlines()[first.lineno - 1 :]).strip()

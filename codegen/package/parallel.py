@@ -1,52 +1,52 @@
-"""Renders the model modules of many tools in several processes.
+"""Renders the model modules of many tools: in batches, and by several processes if there are many.
 
-Each module depends only on its own spec, so the texts are the same for any number of processes.
+The text of a module depends only on its own spec, so the texts are the same for any batches and any number of processes.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
-from toolkit.codegen.package.models import render_models
-from toolkit.codegen.schema.document import Document
-from toolkit.errors import GenerationError
+from toolkit.codegen.package.models import RenderJob, render_many
 
-MIN_MODULES: Final = 300
+MIN_MODULES: Final = 100
 """Fewer modules take less time than starting the processes."""
 MAX_WORKERS: Final = 8
-_CHUNK: Final = 16
+_BATCH: Final = 16
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
-
-
-@dataclass(frozen=True, slots=True)
-class RenderJob:
-    """One model module to render."""
-
-    source: str
-    prefix: str
-    description: str
-    inputs: Document
-    outputs: Document | None
 
 
 def render_all(jobs: Sequence[RenderJob], workers: int) -> Iterator[str]:
     """The texts in the order of the jobs, each as soon as it and all before it are ready."""
+    batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
     if workers < 2:
-        yield from map(_render, jobs)
+        for batch in batches:
+            yield from render_many(batch)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    # Spawned, not forked: the caller may have threads.
+    method = _start_method()
+    if method == "fork":
+        # Imported once, before the processes are forked, instead of once in each.
+        import datamodel_code_generator.config
+        import datamodel_code_generator.parser.jsonschema  # noqa: F401
     with ExitStack() as stack:
         with _without_current_directory():
-            pool = stack.enter_context(ProcessPoolExecutor(workers, mp_context=get_context("spawn")))
-            texts = pool.map(_render, jobs, chunksize=_CHUNK)  # starts the processes
-        yield from texts
+            pool = stack.enter_context(ProcessPoolExecutor(workers, mp_context=get_context(method)))
+            texts = pool.map(render_many, batches)  # starts the processes
+        for some in texts:
+            yield from some
+
+
+def _start_method() -> Literal["fork", "spawn"]:
+    """Forked processes need not import anything. But a lock that another thread holds stays locked in them for ever."""
+    return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
 
 
 @contextmanager
@@ -69,10 +69,3 @@ def _without_current_directory() -> Iterator[None]:
 def workers_for(modules: int) -> int:
     """How many processes are worth starting for this number of modules on this machine."""
     return min(MAX_WORKERS, os.cpu_count() or 1) if modules >= MIN_MODULES else 1
-
-
-def _render(job: RenderJob) -> str:
-    try:
-        return render_models(job.source, job.prefix, job.description, job.inputs, job.outputs)
-    except RecursionError:
-        raise GenerationError(f"the types of {job.prefix!r} are nested too deeply for Python @ {job.source}") from None

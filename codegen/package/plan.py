@@ -5,20 +5,20 @@ An unchanged spec is not read again: its row comes from the manifest and its mod
 
 from __future__ import annotations
 
-import json
+import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolkit.codegen.imports.freshness import refuse_stale_imports
-from toolkit.codegen.imports.importers.functions import read_functions
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
-from toolkit.codegen.package.local_cache import PreviousRun
+from toolkit.codegen.package.inputs import Inputs, policy_files, read_file
 from toolkit.codegen.package.manifest import digest
-from toolkit.codegen.package.parallel import RenderJob, render_all, workers_for
-from toolkit.codegen.package.profiles import plan_profiles
+from toolkit.codegen.package.models import RenderJob
+from toolkit.codegen.package.parallel import render_all, workers_for
 from toolkit.codegen.package.python_names import ToolNames, name_tools
 from toolkit.codegen.package.render import modules
 from toolkit.codegen.package.render.facade import ASYNC, SYNC, Surface, render_facade
@@ -29,8 +29,11 @@ from toolkit.codegen.package.rows import Row, make_row, name_pointer
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError
-from toolkit.spec.load import load_specs, read_specs, spec_files
+from toolkit.spec.load import load_specs, read_specs
 from toolkit.spec.model import ToolSpec
+
+if TYPE_CHECKING:
+    from toolkit.codegen.package.profiles import PlannedProfile
 
 Progress = Callable[[int, int], None]
 
@@ -41,119 +44,72 @@ class PackagePlan:
 
     folder: Path
     files: dict[str, str]
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """Digests of the files that are on disk as they must be."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """Digests of what it was made from."""
 
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a run reads, with digests, and the previous run's result if it can be reused."""
-
-    files: dict[str, Path]
-    """The spec files, in the order of their tools."""
-    functions: dict[str, list[ToolSpec]]
-    """Modules of code-first tools, and the specs read from each."""
-    digests: dict[str, str]
-    """Of the spec files, of the description files an earlier run read, of the functions' specs and of policy files."""
-    previous: PreviousRun | None
-    """The package on disk, if the generator that runs now wrote it on this machine."""
-
-    @property
-    def sources(self) -> list[str]:
-        """Every file and module that holds tools, in order."""
-        return [*self.files, *self.functions]
-
-    def reusable(self) -> dict[str, list[Row]]:
-        """The previous rows of sources that did not change."""
-        if self.previous is None:
-            return {}
-        found: dict[str, list[Row]] = {}
-        for row in self.previous.rows:
-            found.setdefault(row.source, []).append(row)
-        same = {source for source, value in self.digests.items() if self.previous.inputs.get(source) == value}
-        return {
-            source: rows
-            for source, rows in found.items()
-            if source in same and all(row.descriptionSource is None or row.descriptionSource in same for row in rows)
-        }
+    def digests(self) -> dict[str, str]:
+        """Of all files."""
+        return {**self.kept, **{path: digest(text.encode()) for path, text in self.files.items()}}
 
 
-def read_inputs(settings: Settings, previous: PreviousRun | None = None) -> Inputs:
-    """The digests of spec files, of description files that an earlier run used, of functions and of policy files."""
-    files = {source: path for path, source in spec_files(settings.spec_paths, base=settings.root)}
-    read = dict(files)
-    for source in (row.descriptionSource for row in (previous.rows if previous else ())):
-        if source is not None and (settings.root / source).is_file():
-            read[source] = settings.root / source
-    read |= _policy_files(settings)
-    # A link is not read here; the loader refuses it and names it.
-    digests = {source: digest(b"" if path.is_symlink() else path.read_bytes()) for source, path in read.items()}
-    functions = read_functions(settings)
-    # Digests of the specs, not of the modules' files: the types of a function may be defined elsewhere.
-    digests |= {
-        source: digest(json.dumps([asdict(spec) for spec in specs]).encode()) for source, specs in functions.items()
-    }
-    return Inputs(files, functions, digests, previous)
+@dataclass(slots=True)
+class _ModelPlan:
+    """The tools of the package: what an earlier run wrote about them, and what must be rendered."""
 
-
-def _policy_files(settings: Settings) -> dict[str, Path]:
-    """The policy files of profiles; one that is missing is reported when the profiles are planned."""
-    files = {profile.policy: settings.root / profile.policy for profile in settings.profiles if profile.policy}
-    return {source: path for source, path in files.items() if path.is_file()}
-
-
-def is_current(settings: Settings, inputs: Inputs) -> bool:
-    """Whether neither inputs nor outputs changed since the last run."""
-    previous = inputs.previous
-    if previous is None or dict(previous.inputs) != inputs.digests:
-        return False
-    folder = settings.output
-    for path, value in previous.outputs.items():
-        file = folder / path
-        if not file.is_file() or digest(file.read_bytes()) != value:
-            return False
-    return True
+    rows: list[Row] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    """Digests of model modules that stay as they are."""
+    reused: set[str] = field(default_factory=set)
+    """The names of their tools."""
+    jobs: dict[str, RenderJob] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
 
 def make_plan(
     settings: Settings, inputs: Inputs, progress: Progress | None = None, *, parallel: bool = False
 ) -> PackagePlan:
     """All files of the package; ``parallel`` as in ``run.generate``."""
-    reusable = inputs.reusable()
+    earlier = inputs.previous.read_rows() if inputs.previous else ()
+    reusable = inputs.reusable(earlier)
     specs = _read_changed_specs(settings, inputs, reusable)
     included = manifests.read_included_rows(settings.include)
-    own = _list_tools(inputs, reusable, specs)
-    names = _name_own_tools(own, included)
+    models = _plan_models(settings, inputs, _list_tools(inputs, reusable, specs), included)
+    rows, jobs = models.rows, models.jobs
     files: dict[str, str] = {}
-    rows: list[Row] = []
-    jobs: dict[str, RenderJob] = {}
-    problems: list[str] = []
-    for item, name in zip(own, names, strict=True):
-        path = f"models/{name.module}.py"
-        reused = _reuse_models(settings, inputs, item, name, path)
-        if reused is not None:
-            row, files[path] = reused
-            rows.append(row)
-        else:
-            spec = item if isinstance(item, ToolSpec) else _read_spec(settings, inputs, item)
-            _add_tool(settings, spec, name, path, jobs, rows, problems)
-    if problems:
-        raise SpecError(problems)
     texts = render_all(list(jobs.values()), workers_for(len(jobs)) if parallel else 1)
     for path, text in zip(jobs, texts, strict=True):
         files[path] = text
         if progress is not None:
-            progress(len(files), len(own))
+            progress(len(models.kept) + len(files), len(rows))
     _refuse_model_as_class(settings, [*included, *rows])
     files |= _render_package_files(settings, rows, included)
-    files[manifests.NAME] = manifests.manifest_text(settings, rows)
-    return PackagePlan(settings.output, files, _digest_sources(settings, inputs, rows))
+    files[manifests.NAME] = manifests.manifest_text(settings, rows, _texts_of(models.reused, earlier, inputs))
+    return PackagePlan(settings.output, files, models.kept, _digest_sources(settings, inputs, rows))
+
+
+def _plan_models(settings: Settings, inputs: Inputs, own: list[Row | ToolSpec], included: Sequence[Row]) -> _ModelPlan:
+    models = _ModelPlan()
+    folder = str(settings.output)
+    for item, name in zip(own, _name_own_tools(own, included), strict=True):
+        path = f"models/{name.module}.py"
+        if isinstance(item, Row) and (value := _digest_reusable(item, name, path, settings.package, folder, inputs)):
+            models.kept[path] = value
+            models.reused.add(item.name)
+            models.rows.append(item)
+        else:
+            spec = item if isinstance(item, ToolSpec) else _read_spec(settings, inputs, item)
+            _add_tool(settings, spec, name, path, models)
+    if models.problems:
+        raise SpecError(models.problems)
+    return models
 
 
 def _read_changed_specs(
     settings: Settings, inputs: Inputs, reusable: dict[str, list[Row]]
 ) -> dict[str, list[ToolSpec]]:
-    paths = [path for source, path in inputs.files.items() if source not in reusable]
+    paths = [Path(path) for source, path in inputs.files.items() if source not in reusable]
     specs, findings = read_specs(paths, base=settings.root)
     # First, because other mistakes in a stale file may disappear when it is imported again.
     refuse_stale_imports(settings, specs)
@@ -180,7 +136,7 @@ def _list_tools(
     return [item for source in inputs.sources for item in (reusable.get(source) or specs.get(source) or ())]
 
 
-def _name_own_tools(own: list[Row | ToolSpec], included: list[Row]) -> list[ToolNames]:
+def _name_own_tools(own: list[Row | ToolSpec], included: Sequence[Row]) -> list[ToolNames]:
     """Names for the package's own tools that clash with no other tool, included ones too."""
     wires = [item.name if isinstance(item, Row) else item.wire_name for item in own]
     places = [f"{item.source}:{item.namePointer if isinstance(item, Row) else name_pointer(item)}" for item in own]
@@ -199,33 +155,23 @@ def _name_own_tools(own: list[Row | ToolSpec], included: list[Row]) -> list[Tool
     return name_tools([*wires, *(row.name for row in included)], owners)[: len(own)]
 
 
-def _reuse_models(
-    settings: Settings, inputs: Inputs, item: Row | ToolSpec, name: ToolNames, path: str
-) -> tuple[Row, str] | None:
-    """The row and models of the previous run, if the names are the same and the file is unchanged."""
-    if not isinstance(item, Row) or inputs.previous is None:
+def _digest_reusable(row: Row, name: ToolNames, path: str, package: str, folder: str, inputs: Inputs) -> str | None:
+    """The digest of the previous run's models of a tool, if the names are the same and the file is unchanged."""
+    if inputs.previous is None or (row.prefix, row.module) != (name.prefix, f"{package}.models.{name.module}"):
         return None
-    if (item.prefix, item.module) != (name.prefix, f"{settings.package}.models.{name.module}"):
+    try:
+        value = digest(read_file(os.path.join(folder, path)))
+    except OSError:
         return None
-    file = settings.output / path
-    data = file.read_bytes() if file.is_file() else b""
-    return (item, data.decode()) if digest(data) == inputs.previous.outputs.get(path) else None
+    return value if value == inputs.previous.outputs.get(path) else None
 
 
 def _read_spec(settings: Settings, inputs: Inputs, row: Row) -> ToolSpec:
-    specs = inputs.functions.get(row.source) or load_specs([inputs.files[row.source]], base=settings.root)
+    specs = inputs.functions.get(row.source) or load_specs([Path(inputs.files[row.source])], base=settings.root)
     return next(spec for spec in specs if spec.wire_name == row.name)
 
 
-def _add_tool(
-    settings: Settings,
-    spec: ToolSpec,
-    name: ToolNames,
-    path: str,
-    jobs: dict[str, RenderJob],
-    rows: list[Row],
-    problems: list[str],
-) -> None:
+def _add_tool(settings: Settings, spec: ToolSpec, name: ToolNames, path: str, models: _ModelPlan) -> None:
     """Adds a tool's row and the job that renders its models, or its mistakes."""
     place = f"{spec.source}:{spec.pointer}"
     rich = settings.rich_formats
@@ -236,12 +182,20 @@ def _add_tool(
     if spec.output_schema is not None:
         outputs, more = flatten(spec.output_schema, f"{name.prefix}Output", f"{place}/outputSchema", rich_formats=rich)
         mistakes += more
-    problems += mistakes
-    if not problems:
+    models.problems += mistakes
+    if not models.problems:
         item = settings.find_import(spec.origin.name) if spec.origin else None
         unconfined = item is not None and not item.sandbox
-        rows.append(make_row(spec, name, settings.package, inputs, outputs, unconfined=unconfined))
-        jobs[path] = RenderJob(spec.source, name.prefix, spec.description, inputs, outputs)
+        models.rows.append(make_row(spec, name, settings.package, inputs, outputs, unconfined=unconfined))
+        models.jobs[path] = RenderJob(spec.source, name.prefix, spec.description, inputs, outputs)
+
+
+def _texts_of(names: set[str], earlier: Sequence[Row], inputs: Inputs) -> dict[str, str]:
+    """The texts of some rows of the previous run, by name."""
+    if inputs.previous is None:
+        return {}
+    texts = zip(earlier, manifests.split_rows(inputs.previous.manifest), strict=True)
+    return {row.name: text for row, text in texts if row.name in names}
 
 
 def _refuse_model_as_class(settings: Settings, rows: list[Row]) -> None:
@@ -265,7 +219,7 @@ def _render_package_files(settings: Settings, rows: list[Row], included: list[Ro
     imports = imports_with_tools(settings.imports, rows)
     packs = tuple(dict.fromkeys([*settings.all_packs, *list_packs(imports, package)]))
     imported = render_imported(imports, rows)
-    profiles = plan_profiles(settings, everything)
+    profiles = _plan_profiles(settings, everything)
     surface = Surface(class_name)
     return {
         "models/__init__.py": modules.header("One module per tool, imported when it is used.", future=False),
@@ -291,9 +245,17 @@ def _render_package_files(settings: Settings, rows: list[Row], included: list[Ro
     }
 
 
+def _plan_profiles(settings: Settings, rows: list[Row]) -> list[PlannedProfile]:
+    if not settings.profiles:
+        return []
+    from toolkit.codegen.package.profiles import plan_profiles  # it imports what reads policies
+
+    return plan_profiles(settings, rows)
+
+
 def _digest_sources(settings: Settings, inputs: Inputs, rows: list[Row]) -> dict[str, str]:
     """Of all sources, and of the description and policy files that this run used."""
     used = {row.source for row in rows} | {row.descriptionSource for row in rows if row.descriptionSource}
-    used |= _policy_files(settings).keys()
-    read = {source: digest((settings.root / source).read_bytes()) for source in used - inputs.functions.keys()}
-    return read | {source: inputs.digests[source] for source in inputs.sources}
+    used |= policy_files(settings).keys() | set(inputs.sources)
+    new = {source: digest((settings.root / source).read_bytes()) for source in used - inputs.digests.keys()}
+    return new | {source: value for source, value in inputs.digests.items() if source in used}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from toolkit.codegen.package import python_names
@@ -74,7 +74,10 @@ class Row:
     """Whether the settings of its import turn the server's sandbox off."""
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Not a copy: the schemas in it are the row's own."""
+        data = {key: getattr(self, key) for key in _ROW_KEYS}
+        data["parameters"] = [{key: getattr(item, key) for key in _PARAMETER_KEYS} for item in self.parameters]
+        return data
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Row:
@@ -82,6 +85,10 @@ class Row:
         lists = {key: tuple(data[key]) for key in ("required", "optional", "imports", "nested")}
         resources = tuple((field, kind) for field, kind in data["resources"])
         return Row(**{**data, **lists, "parameters": parameters, "resources": resources})
+
+
+_ROW_KEYS: Final = tuple(field.name for field in fields(Row))
+_PARAMETER_KEYS: Final = tuple(field.name for field in fields(Parameter))
 
 
 def make_row(

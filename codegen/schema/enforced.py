@@ -11,7 +11,6 @@ from toolkit.errors import GenerationError
 from toolkit.jsonschema.keywords import Schema
 from toolkit.jsonschema.types import TYPES, types_of, unknown_type
 from toolkit.jsonschema.walk import map_children, subschemas
-from toolkit.models.enforce import new_validator
 
 _PROSE: Final = frozenset(
     {"$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly"}
@@ -36,6 +35,8 @@ def mistake_in(schema: Schema) -> str | None:
     patterns = set(_patterns(schema))
     if len(patterns) > MAX_PATTERNS:
         return f"it has {len(patterns)} different patterns; at most {MAX_PATTERNS} are allowed"
+    from toolkit.models.enforce import new_validator  # with pydantic, which most schemas do not need here
+
     try:
         new_validator(_without_prose(schema))
     except ImportError:
@@ -83,6 +84,8 @@ def _explain(error: ValueError) -> str:
 
 def is_valid(schema: object, root: Schema, value: object) -> bool:
     """Whether a value fits a part of a schema, whose references lead into the whole."""
+    from toolkit.models.enforce import new_validator
+
     whole: Schema = {word: root[word] for word in ("$defs", "definitions", "$schema") if word in root}
     try:
         return new_validator({**whole, "allOf": [_without_prose(schema)]}).is_valid(value)

@@ -67,7 +67,7 @@ def test_looking_at_tools_does_not_load_the_generator(project: Project) -> None:
     project.generate()
     code = """
 import sys
-from toolkit.cli.app import app
+from toolkit.cli.commands import app
 app([*sys.argv[1:]], standalone_mode=False)
 print(sorted(name for name in sys.modules if name.startswith(("toolkit.codegen", "datamodel_code_generator", "yaml"))))
 """

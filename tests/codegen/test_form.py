@@ -151,7 +151,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import toolkit.codegen
 assert toolkit.codegen.__file__.startswith(sys.argv[1])
-from toolkit.cli.app import app
+from toolkit.cli.commands import app
 app(["generate"])
 """
 

@@ -131,6 +131,27 @@ def test_incremental_equals_from_scratch_through_many_changes(tmp_path: Path) ->
         assert project.files() == fresh.files(), names
 
 
+@pytest.mark.slow
+def test_one_changed_spec_among_many_gives_what_a_run_over_all_gives(tmp_path: Path) -> None:
+    """Alone it has a run of datamodel-code-generator of its own; in a run over all it shares one."""
+    # Its text must not look like the start of another tool in the manifest.
+    specs = [*many_tools(30), tool("odd", description='Ends ",\n  },\n  {\n   "name": "x"')]
+    project = Project(tmp_path / "a")
+    separate(project, specs)
+    project.generate()
+    for position in (2, 21, 30):
+        specs[position]["inputSchema"]["properties"]["more"] = {
+            "type": "object",
+            "properties": {"x": {"type": "string"}},
+        }
+        separate(project, specs)
+        project.generate()
+        fresh = Project(tmp_path / f"fresh{position}")
+        separate(fresh, specs)
+        fresh.generate()
+        assert project.files() == fresh.files(), position
+
+
 def test_a_changed_description_file_is_seen(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.write("acme/tools/long.md", "Works in ${workspace}.")

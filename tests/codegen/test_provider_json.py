@@ -163,7 +163,7 @@ def test_a_project_of_them(tmp_path: Path) -> None:
         "pyproject.toml", settings + '\n[tool.toolkit.imports.legacy]\ntools = "legacy.json"\nprefix = "old_"\n'
     )
     project.write("legacy.json", json.dumps({"tools": [entry for entry, _ in list(FORMS.values())[:1]]}))
-    done = project.python("from toolkit.cli.app import app; app(['import'], standalone_mode=False)")
+    done = project.python("from toolkit.cli.commands import app; app(['import'], standalone_mode=False)")
     assert "weather" in done.stdout
     project.generate()
     code = """

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.corpus.project import SharedTool, shared_tools
 from tests.projects import Project
-from toolkit.codegen.package.plan import make_plan, read_inputs
+from toolkit.codegen.package.inputs import read_inputs
+from toolkit.codegen.package.plan import make_plan
 from toolkit.codegen.package.python_names import camel
 from toolkit.codegen.settings import find_settings
 

@@ -1,1 +1,1 @@
-"""The command line ``toolkit``; ``toolkit.cli.app`` lists the commands."""
+"""The command line ``toolkit``; ``toolkit.cli.commands`` lists the commands."""

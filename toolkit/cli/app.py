@@ -1,53 +1,36 @@
-"""The command line ``toolkit``: every command is declared once and listed here.
-
-Exit codes: 0 success, 1 findings (a stale package, a mistake in a spec, a tool that failed), 2 wrong usage.
-"""
+"""The start of the command line ``toolkit``. The commands are in ``commands``."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from pathlib import Path
 
-import typer
-
-from toolkit.cli import generate, tools
-from toolkit.cli.audit import audit_app
-from toolkit.cli.policy import policy_app
 from toolkit.cli.report import print_line, show_stderr_plainly
-
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from toolkit import __version__
-
-        print_line(__version__)
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Statically typed tools for LLM agents.
-
-    Exit codes: 0 success, 1 findings or a failed tool, 2 wrong usage.
-    """
-
-
-app.command()(generate.generate)
-app.command()(generate.check)
-app.command(name="import")(generate.import_specs)
-app.command()(generate.lint)
-app.command(name="tools")(tools.list_tools)
-app.command()(tools.describe)
-app.command()(tools.invoke)
-app.add_typer(policy_app, name="policy")
-app.add_typer(audit_app, name="audit")
+from toolkit.errors import SetupError
 
 
 def main() -> None:
     show_stderr_plainly()
+    if sys.argv[1:] == ["generate"] and _has_reported_nothing_to_do():
+        return
+    from toolkit.cli.commands import app
+
     app()
+
+
+def _has_reported_nothing_to_do() -> bool:
+    """The answer of ``toolkit generate`` if the package is up to date. Anything else is left to the command.
+
+    It is the most frequent answer, and reading the options would take longer than the answer: typer imports pydantic.
+    """
+    from toolkit.codegen.run import has_nothing_to_do
+    from toolkit.codegen.settings import find_settings, list_missing_imports
+
+    try:
+        settings = find_settings(Path())
+        if list_missing_imports(settings) or not has_nothing_to_do(settings):
+            return False
+        print_line(f"{settings.output_name}: nothing to do")
+    except (SetupError, OSError):
+        return False
+    return True

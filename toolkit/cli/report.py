@@ -16,37 +16,52 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TextIO
 
-import typer
-
 from toolkit.errors import GenerationError, SetupError, SpecError, ToolkitError
 from toolkit.visible import escape_hidden, escape_hidden_json, escape_hidden_lines
 
 
 def print_line(text: str) -> None:
     """One line for people, on standard output. Line ends in it are escaped: foreign text cannot add a line of its own."""
-    typer.echo(escape_hidden(text))
+    line = escape_hidden(text)
+    if line.isascii():  # every stream takes it: no need to import typer
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    else:
+        _echo(line)
 
 
 def print_text(text: str) -> None:
     """Text of several lines for people, on standard output."""
-    typer.echo(escape_hidden_lines(text))
+    _echo(escape_hidden_lines(text))
 
 
 def print_warning(line: str) -> None:
     """As ``print_line``, on standard error."""
-    typer.echo(escape_hidden(line), err=True)
+    _echo(escape_hidden(line), err=True)
 
 
 def print_json(value: Any) -> None:
-    typer.echo(escape_hidden_json(json.dumps(value, default=str, ensure_ascii=False, indent=2)))
+    _echo(escape_hidden_json(json.dumps(value, default=str, ensure_ascii=False, indent=2)))
+
+
+def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+    import typer
+
+    typer.echo(text, nl=nl, err=err)
+
+
+def _exit(code: int) -> Exception:
+    import typer
+
+    return typer.Exit(code)
 
 
 def ask(question: str) -> bool:
     """Asks a person on the terminal; anything but yes means no, and so does the end of the input."""
-    typer.echo(f"{escape_hidden(question)} [y/N]: ", nl=False, err=True)
+    _echo(f"{escape_hidden(question)} [y/N]: ", nl=False, err=True)
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
-        typer.echo(err=True)
+        _echo("", err=True)
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -96,18 +111,18 @@ def report_errors(as_json: bool, *, spec_mistakes: int = 1) -> Iterator[None]:
     except ToolkitError as error:
         failure = {"code": error.code, "tool_name": error.tool_name, "message": error.message, "details": error.details}
         _print_error(error, failure, as_json)
-        raise typer.Exit(1) from None
+        raise _exit(1) from None
     except SetupError as error:
         problems = {"problems": list(error.problems)} if isinstance(error, SpecError) else {"error": str(error)}
         _print_error(error, problems, as_json)
-        raise typer.Exit(spec_mistakes if isinstance(error, SpecError | GenerationError) else 2) from None
+        raise _exit(spec_mistakes if isinstance(error, SpecError | GenerationError) else 2) from None
 
 
 def _print_error(error: Exception, value: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(value)
     else:
-        typer.echo(escape_hidden_lines(str(error)), err=True)
+        _echo(escape_hidden_lines(str(error)), err=True)
 
 
 @contextmanager
@@ -119,6 +134,8 @@ def show_progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
     if not _is_terminal():
         yield None
         return
+    import typer
+
     with ExitStack() as shown:
         bars: list[Any] = []
 

@@ -1,22 +1,90 @@
-"""Reading text files: regular files only, never through a link, bounded, UTF-8. ``Unreadable`` says what is wrong."""
+"""Spec files: which ones there are, and reading a text: regular files only, never through a link, bounded, UTF-8.
+
+Importing this costs little: a run that finds nothing to do needs no more of ``spec``.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Final
 
-from toolkit.spec.problems import Unreadable, quote
+from toolkit.errors import SpecError
+from toolkit.spec.problems import Finding, Unreadable, quote
 from toolkit.visible import BOM
 
 # O_NONBLOCK: a named pipe in place of a file must not make the loader wait for a writer.
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+def spec_files(paths: Sequence[Path], *, base: Path) -> list[tuple[str, str]]:
+    """The files that ``load_specs`` would read, each with its ``source``."""
+    findings: list[Finding] = []
+    files = list(find_spec_files(paths, base, findings))
+    if findings:
+        raise SpecError(map(str, findings))
+    return files
+
+
+def find_spec_files(paths: Sequence[Path], base: Path, findings: list[Finding]) -> Iterator[tuple[str, str]]:
+    """As ``spec_files``; what is wrong with a path is added to the findings when it is its turn."""
+    seen: set[str] = set()
+    for given in paths:
+        for absolute, path, source in _list_files(given, base, findings):
+            if absolute not in seen:
+                seen.add(absolute)
+                yield path, source
+
+
+def _list_files(given: Path, base: Path, findings: list[Finding]) -> list[tuple[str, str, str]]:
+    """The file itself, or the spec files in and below the directory: absolute path, path, source."""
+    if os.path.isdir(given):
+        return list(_walk(str(given), base, findings))
+    if given.suffix in SUFFIXES:
+        return [(os.path.abspath(given), str(given), _source(given, base))]
+    exists = os.path.lexists(given)
+    message = "not a spec file: its name must end in .yaml, .yml or .json" if exists else "no such file or directory"
+    findings.append(Finding(message, _source(given, base), ""))
+    return []
+
+
+def _walk(directory: str, base: Path, findings: list[Finding]) -> Iterator[tuple[str, str, str]]:
+    def report_error(error: OSError) -> None:
+        findings.append(Finding("the directory cannot be read", _source(error.filename, base), ""))
+
+    files: list[tuple[str, str, str, str]] = []
+    for folder, folders, names in os.walk(directory, onerror=report_error):
+        folders.sort()
+        # Once for each folder: thousands of files may be in one.
+        absolute, source = os.path.abspath(folder), _source(folder, base)
+        below = os.path.relpath(folder, directory)
+        start, prefix = ("" if place == "." else f"{place}/" for place in (source, below))
+        for name in names:
+            if name.endswith(SUFFIXES):
+                path = os.path.join(folder, name)
+                files.append((prefix + name, os.path.join(absolute, name), path, start + _printable(name)))
+        for linked in (path for name in folders if os.path.islink(path := os.path.join(folder, name))):
+            # os.walk does not enter links. Without a finding it would look as if their specs were loaded.
+            findings.append(Finding("a symbolic link: only real directories are searched", _source(linked, base), ""))
+    return (found[1:] for found in sorted(files))
+
+
+def _source(path: str | Path, base: Path) -> str:
+    return _printable(os.path.relpath(path, base).replace(os.sep, "/"))
+
+
+def _printable(name: str) -> str:
+    """The name, also if it is not UTF-8."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def read_plain_file(path: str | Path, limit: int, *, dir_fd: int | None = None) -> str:
-    """The text of the file ``path``, of at most ``limit`` bytes."""
+    """The text of the file ``path``, of at most ``limit`` bytes; ``Unreadable`` says what is wrong with it."""
     try:
         descriptor = os.open(path, _FILE, dir_fd=dir_fd)
     except OSError as error:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from toolkit.errors import SpecError
 from toolkit.spec.check import check_document
-from toolkit.spec.files import read_plain_file, refuse_bom
+from toolkit.spec.files import find_spec_files, read_plain_file, refuse_bom
 from toolkit.spec.json_text import read_json
 from toolkit.spec.model import ToolSpec
 from toolkit.spec.problems import Finding, Problems, Unreadable, below, quote
@@ -17,7 +16,6 @@ from toolkit.spec.yaml_text import read_yaml
 
 MAX_FILE_BYTES: Final = 32 * 1024 * 1024
 """Enough for the tools of a large API. ``text_limits`` bounds what such a text may cost."""
-SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 def load_specs(paths: Sequence[Path], *, base: Path) -> list[ToolSpec]:
@@ -35,18 +33,9 @@ def read_specs(paths: Sequence[Path], *, base: Path) -> tuple[list[ToolSpec], li
     """As ``load_specs``, but returns the mistakes, and the specs that have mistakes, too."""
     findings: list[Finding] = []
     specs: list[ToolSpec] = []
-    for path, source in _unique_files(paths, base, findings):
-        specs += _load_file(path, source, findings)
+    for path, source in find_spec_files(paths, base, findings):
+        specs += _load_file(Path(path), source, findings)
     return specs, findings + _find_same_names(specs)
-
-
-def spec_files(paths: Sequence[Path], *, base: Path) -> list[tuple[Path, str]]:
-    """The files that ``load_specs`` would read, each with its ``source``; nothing is read."""
-    findings: list[Finding] = []
-    files = list(_unique_files(paths, base, findings))
-    if findings:
-        raise SpecError(map(str, findings))
-    return files
 
 
 def load_spec_text(text: str, source: str, directory: Path | None) -> list[ToolSpec]:
@@ -57,47 +46,6 @@ def load_spec_text(text: str, source: str, directory: Path | None) -> list[ToolS
     findings: list[Finding] = []
     specs = _load_text(text, source, directory, findings)
     return _raise_findings(specs, findings)
-
-
-def _unique_files(paths: Sequence[Path], base: Path, findings: list[Finding]) -> Iterator[tuple[Path, str]]:
-    seen: set[str] = set()
-    for path in (file for given in paths for file in _spec_files(given, base, findings)):
-        absolute = os.path.abspath(path)
-        if absolute not in seen:
-            seen.add(absolute)
-            yield path, _source(path, base)
-
-
-def _spec_files(given: Path, base: Path, findings: list[Finding]) -> list[Path]:
-    """The file itself, or the spec files in and below the directory."""
-    if os.path.isdir(given):
-        return _find_spec_files(given, base, findings)
-    if given.suffix in SUFFIXES:
-        return [given]
-    exists = os.path.lexists(given)
-    message = "not a spec file: its name must end in .yaml, .yml or .json" if exists else "no such file or directory"
-    findings.append(Finding(message, _source(given, base), ""))
-    return []
-
-
-def _find_spec_files(directory: Path, base: Path, findings: list[Finding]) -> list[Path]:
-    def report_error(error: OSError) -> None:
-        findings.append(Finding("the directory cannot be read", _source(Path(error.filename), base), ""))
-
-    files: list[Path] = []
-    for folder, folders, names in os.walk(directory, onerror=report_error):
-        folders.sort()
-        files += (Path(folder, name) for name in names if name.endswith(SUFFIXES))
-        for linked in (path for name in folders if (path := Path(folder, name)).is_symlink()):
-            # os.walk does not enter links. Without a finding it would look as if their specs were loaded.
-            findings.append(Finding("a symbolic link: only real directories are searched", _source(linked, base), ""))
-    return sorted(files, key=lambda file: file.relative_to(directory).as_posix())
-
-
-def _source(path: Path, base: Path) -> str:
-    relative = os.path.relpath(path, base).replace(os.sep, "/")
-    # A file name that is not UTF-8 could not be printed otherwise.
-    return os.fsencode(relative).decode("utf-8", "backslashreplace")
 
 
 def _load_file(path: Path, source: str, findings: list[Finding]) -> list[ToolSpec]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolkit.jsonschema.pointer import escape_key
-from toolkit.spec.model import Json
+
+if TYPE_CHECKING:
+    from toolkit.spec.model import Json
 
 MAX_SHOWN: Final = 80  # characters of a foreign text in a message
 MAX_PROBLEMS: Final = 100  # in one file: a hostile text must not cause an endless message

@@ -39,6 +39,8 @@ def docstring(text: str, indent: str) -> str:
     if body.endswith('"') and not body.endswith('\\"\\"\\"'):
         body = body[:-1] + '\\"'
     source = f'"""{body}"""'
+    if "\\" not in body and '"' not in body:  # nothing that could be read as anything but itself
+        return indent + source
     if not isinstance(ast.literal_eval(source), str):
         raise ValueError("a docstring must be a string")
     return indent + source
@@ -47,4 +49,6 @@ def docstring(text: str, indent: str) -> str:
 def _escape_line(line: str) -> str:
     """The line, with everything escaped that could end the literal or that an editor would not show."""
     escaped = line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').rstrip()
+    if escaped.isprintable():
+        return escaped
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in escaped)

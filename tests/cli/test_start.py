@@ -1,0 +1,112 @@
+"""`toolkit generate` with nothing to do: the same answer, without importing what reads options or generates code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.projects import Project, run, tool
+
+COMMAND = """
+import sys
+from toolkit.cli.app import main
+sys.argv = ["toolkit", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print([name for name in ("typer", "pydantic", "datamodel_code_generator", "yaml") if name in sys.modules])
+"""
+
+
+def start(project: Project, *options: str) -> tuple[str, str]:
+    """What the command printed, and what it imported."""
+    answer, imported = run([sys.executable, "-c", COMMAND, "generate", *options], project.root).stdout.splitlines()
+    return answer, imported
+
+
+@pytest.mark.slow
+def test_nothing_to_do_is_said_at_once(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    project.generate()
+    assert start(project) == ("acme/generated: nothing to do", "[]")
+    answer, imported = start(project, "--project", ".")
+    assert answer == "acme/generated: nothing to do" and "typer" in imported
+
+
+def add_spec(project: Project) -> None:
+    project.write("acme/tools/beta.json", json.dumps(tool("beta")))
+
+
+def change_description_file(project: Project) -> None:
+    project.write("acme/tools/long.md", "Another text.")
+
+
+def edit_output(project: Project) -> None:
+    project.write("acme/generated/names.py", (project.output / "names.py").read_text() + "x = 1\n")
+
+
+def remove_output(project: Project) -> None:
+    (project.output / "models/alpha.py").unlink()
+
+
+def replace_output(project: Project) -> None:
+    remove_output(project)
+    (project.output / "models/alpha.py").mkdir()
+    shutil.rmtree(project.output)
+
+
+def add_surplus(project: Project) -> None:
+    shutil.copy(project.output / "models/alpha.py", project.output / "models/stray.py")
+
+
+def leave_staging(project: Project) -> None:
+    project.write("acme/generated/.toolkit-staging/x", "")
+
+
+def change_settings(project: Project) -> None:
+    project.write(
+        "pyproject.toml", (project.root / "pyproject.toml").read_text().replace("AcmeToolkit", "OtherToolkit")
+    )
+
+
+CHANGES: list[Callable[[Project], None]] = [
+    add_spec, change_description_file, edit_output, remove_output, replace_output, add_surplus, leave_staging, change_settings,
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_every_change_is_seen(tmp_path: Path, change: Callable[[Project], None]) -> None:
+    project = Project(tmp_path, [tool("alpha", descriptionFile="long.md")])
+    project.write("acme/tools/long.md", "A long text.")
+    project.generate()
+    change(project)
+    assert "files changed" in start(project)[0]
+    assert start(project) == ("acme/generated: nothing to do", "[]")
+
+
+@pytest.mark.slow
+def test_an_import_that_is_missing_is_still_told(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    settings = (project.root / "pyproject.toml").read_text()
+    project.write("pyproject.toml", f'{settings}[tool.toolkit.imports.time]\ncommand = ["server"]\n')
+    for _ in range(2):
+        done = run([sys.executable, "-m", "toolkit", "generate"], project.root)
+        assert done.stderr == "not imported yet: time; run `toolkit import time`\n"
+
+
+@pytest.mark.slow
+def test_mistakes_are_reported_by_the_command(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    project.generate()
+    project.write("acme/tools/tools.json", "{")
+    done = run([sys.executable, "-m", "toolkit", "generate"], project.root, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("not JSON: ")
+    project.write("pyproject.toml", "[tool.toolkit]\nspec = 1\n")
+    done = run([sys.executable, "-m", "toolkit", "generate"], project.root, check=False)
+    assert done.returncode == 2 and "unknown key 'spec'" in done.stderr
