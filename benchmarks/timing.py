@@ -83,9 +83,9 @@ def least_cpu_with_children(contenders: Mapping[str, Callable[[], object]], *, r
     return best
 
 
-def python_cpu_ms(program: str) -> float:
+def python_cpu_ms(program: str, environment: Mapping[str, str]) -> float:
     """The CPU time of a fresh interpreter that runs a program."""
-    return child_cpu_ms([sys.executable, "-c", program])
+    return child_cpu_ms([sys.executable, "-c", program], environment=environment)
 
 
 def child_cpu_ms(
