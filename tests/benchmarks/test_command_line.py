@@ -49,6 +49,7 @@ print([name for name in {PEERS} if name in sys.modules])
     assert run([sys.executable, "-c", code], REPOSITORY).stdout.strip() == "[]"
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.sandbox
 def test_a_try_out_of_every_part_gives_each_goal_a_figure(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def test_a_module_does_not_depend_on_the_other_tools_of_its_run(jobs: list[Rende
     assert render_many(some) == [ALONE[id(one)] for one in some]
 
 
+@pytest.mark.whole
 @given(st.permutations(RICH))
 def test_nor_does_one_with_our_own_types(jobs: list[RenderJob]) -> None:
     assert render_many(jobs) == [ALONE[id(one)] for one in jobs]

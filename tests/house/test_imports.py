@@ -289,7 +289,8 @@ def test_importing_toolkit_loads_nothing_heavy(tmp_path: Path) -> None:
 
 
 FIRST_CALL = """
-import sys
+import os, sys
+os.environ["XDG_STATE_HOME"] = os.path.abspath("state")  # what another process has left is cleaned up by the next one
 from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from pydantic import BaseModel
 class OfAnotherProgram(BaseModel):  # loads what pydantic needs for any model

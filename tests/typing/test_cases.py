@@ -16,16 +16,28 @@ from tests.typing.checkers import CHECKERS, Report
 CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
 
 
+@pytest.fixture(scope="session")
+def reports() -> dict[str, Report]:
+    return {}
+
+
+@pytest.fixture
+def report(
+    request: pytest.FixtureRequest, reports: dict[str, Report], tmp_path_factory: pytest.TempPathFactory
+) -> Report:
+    name: str = request.param
+    if name not in reports:
+        folder = tmp_path_factory.mktemp(name)
+        reports[name] = CHECKERS[name]([Path(shutil.copy(case, folder)) for case in CASES], folder)
+    return reports[name]
+
+
 # One process for each checker: the report is made once for all cases, and would be made again in every other process.
-@pytest.fixture(
-    scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(f"cases of {name}")) for name in CHECKERS]
+@pytest.mark.parametrize(
+    "report",
+    [pytest.param(name, marks=pytest.mark.xdist_group(f"cases of {name}")) for name in CHECKERS],
+    indirect=True,
 )
-def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    folder = tmp_path_factory.mktemp(request.param)
-    copies = [Path(shutil.copy(case, folder)) for case in CASES]
-    return CHECKERS[request.param](copies, folder)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_case(report: Report, case: Path) -> None:
     problems = []

@@ -99,7 +99,9 @@ class Supervisor:
             drop_capabilities()
             end = self._wait_for_end(wakeup, self._watch_limits(places))
             if end is not None:  # else the caller learns from the end of the socket that the sandbox has ended
-                send_report(self._client, "ended" if self._is_alone else "status", *end)
+                # Whoever closes a server waits until nothing is left of it, not even this process.
+                goes_on = self._is_alone and not self._request.until_closed
+                send_report(self._client, "ended" if goes_on else "status", *end)
         except (OSError, Unsupported) as error:
             send_report(self._client, "watch" if self._command else "setup", text=reason(error))
         finally:
