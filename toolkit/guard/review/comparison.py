@@ -63,6 +63,12 @@ class Comparison:
         except Exception as error:  # whatever fails, the output of the command is not lost, and the note is loud
             self.problems.append(_reason(error))
             return
+        try:
+            self._compare(scan, scanner, git=git)
+        except OSError as error:  # links that another command, which still runs, replaces while they are followed
+            self.problems.append(_reason(error))
+
+    def _compare(self, scan: Scan, scanner: Scanner, *, git: bool) -> None:
         if git:
             self._compare_repositories(scan)
         reader = NodeReader(within=real_paths(self._roots))
@@ -98,10 +104,16 @@ class Comparison:
     def _compare_behind_links(self, scan: Scan, seen: Seen, reader: NodeReader) -> None:
         """A link in the place of a directory may lead to one with other kept files; then the link is taken away."""
         behind = self._gone.behind_links(self._roots, self._baseline.folders, seen)
-        reached = {os.path.realpath(real_path(folder, self._roots)): (folder, link) for folder, link in behind}
+        reached = {}
+        for folder, link in behind:
+            try:
+                reached[os.path.realpath(real_path(folder, self._roots))] = folder, link
+            except OSError as error:  # another command, which still runs, replaces the link meanwhile
+                self.problems.append(_reason(error))
         for place in scan.kept if reached else ():
-            folder, link = reached.get(real_path(place.parent, self._roots), (None, None))
-            if folder is not None and link is not None:
+            found = reached.get(real_path(place.parent, self._roots))
+            if found is not None:
+                folder, link = found
                 now = read_entry(place, self._roots, reader)
                 if now is not None and not is_unchanged(self._before(folder.child(place.name)), now):
                     self._collect(self.kept, link, self._take_link(link))
