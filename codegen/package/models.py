@@ -115,7 +115,7 @@ def _find_imported(body: str, code: ast.Module) -> frozenset[str]:
     """Those of the names that a module may import that this one uses."""
     outside = _IMPORTABLE.intersection(re.findall(r"\w+", _STRINGS.sub('""', body)))
     inside = _IMPORTABLE.intersection(re.findall(r"\w+", body)) - outside
-    # A string may be a quoted type or prose. Only the syntax tree tells, and walking it is slow: only if it matters.
+    # A string may be a quoted type or prose. Only the syntax tree shows which, and walking it is slow.
     return outside | (inside.intersection(_used_names(code)) if inside else frozenset())
 
 

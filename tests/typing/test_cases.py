@@ -32,7 +32,7 @@ def report(
     return reports[name]
 
 
-# One process for each checker: the report is made once for all cases, and would be made again in every other process.
+# The report of a checker is made once in each process; the groups ask for one process each.
 @pytest.mark.parametrize(
     "report",
     [pytest.param(name, marks=pytest.mark.xdist_group(f"cases of {name}")) for name in CHECKERS],

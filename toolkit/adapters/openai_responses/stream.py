@@ -95,7 +95,7 @@ class Accumulator(StreamedAnswer):
         if is_done:
             self._done.add(place)
         if not is_call(item) or not plain_text(item.get("call_id")):
-            return  # a call without an id is told of at the end, when it has got one
+            return  # a call without an id is reported at the end, when it has one
         call = decode_call(item, 0)
         if is_done:
             self._tell(self._call_events.complete_if_sound(call))

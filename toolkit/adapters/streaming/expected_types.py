@@ -48,7 +48,7 @@ class TypeReader:
         return str(value) if type(value) is int else self.name(value, where)
 
     def name(self, value: object, where: str) -> str | None:
-        """The name of a tool, or a piece of it. It comes back in results and requests, so half characters are mended."""
+        """The name of a tool, or a piece of it. It comes back in results and requests, so lone surrogates are replaced."""
         text = self.maybe_text(value, where)
         return None if text is None else mend_text(text)
 

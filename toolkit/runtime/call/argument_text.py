@@ -12,7 +12,8 @@ from toolkit.errors import InvalidArguments
 MAX_CHARACTERS: Final = 64 * 1024 * 1024
 MAX_DEPTH: Final = 200
 SHORT_TEXT: Final = 100_000
-_FEW_KEYS: Final = 1000
+MANY_ARGUMENTS: Final = 1000
+"""From so many arguments on, unknown ones are refused without the validator, which would make an error of each."""
 
 _SPACED_COLONS: Final = (" :", "\t:", "\n:", "\r:")
 # An unclosed string runs to the end, so that no input is scanned twice.
@@ -33,7 +34,7 @@ def is_plain(text: str, keys: int) -> bool:
 
 def is_long_but_flat(text: str) -> bool:
     """Whether a long text has few keys, as the arguments of a tool that writes a file: reading it makes few objects."""
-    return len(text) <= MAX_CHARACTERS and text.count('":') < _FEW_KEYS
+    return len(text) <= MAX_CHARACTERS and text.count('":') < MANY_ARGUMENTS
 
 
 def parse_arguments(text: object) -> Any:

@@ -13,10 +13,10 @@ from pydantic import BaseModel
 
 from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
+from toolkit.runtime.call.argument_text import MANY_ARGUMENTS
 from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
-from toolkit.runtime.call.reader import MANY_ARGUMENTS
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
 from toolkit.runtime.catalog.omit import OMIT
 from toolkit.runtime.catalog.tool import Tool

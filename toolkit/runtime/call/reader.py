@@ -16,8 +16,6 @@ from toolkit.models.enforce import require_validator
 from toolkit.models.scalars import holds_scalars
 from toolkit.runtime.call.argument_text import SHORT_TEXT, is_long_but_flat, is_plain
 
-MANY_ARGUMENTS: Final = 1000
-"""From so many arguments on, unknown ones are refused without the validator, which would make an error of each."""
 MANY_ERRORS: Final = 1000
 """From so many errors on, only those that are reported are made into objects: a value may be wrong in a million places."""
 _MAX_NAMED: Final = 5

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
+from toolkit.runtime.call.argument_text import MANY_ARGUMENTS
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
-from toolkit.runtime.call.reader import MANY_ARGUMENTS
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
 from toolkit.runtime.call.wait_for_handler import wait_for_handler
 from toolkit.runtime.catalog.omit import OMIT

@@ -22,8 +22,8 @@ from toolkit.errors import (
     ToolNotFound,
     nearest,
 )
-from toolkit.runtime.call.argument_text import parse_arguments
-from toolkit.runtime.call.reader import MANY_ARGUMENTS, MANY_ERRORS, describe_errors, first_errors, shown_place
+from toolkit.runtime.call.argument_text import MANY_ARGUMENTS, parse_arguments
+from toolkit.runtime.call.reader import MANY_ERRORS, describe_errors, first_errors, shown_place
 from toolkit.runtime.output.keep_text import StreamedOutput
 from toolkit.runtime.output.message import Reported, ToolMessage
 from toolkit.wire.result import ToolResult

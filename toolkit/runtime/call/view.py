@@ -73,7 +73,7 @@ class View:
         self._direct = self._find_direct()
 
     def _find_direct(self) -> dict[str, Tool]:
-        """The tools whose handlers can be called at once: none, if something has to be told, recorded or limited."""
+        """The tools whose handlers can be called at once: none if calls are reported, recorded or limited."""
         options, core = self._options, self._core
         free = options.deadline is None and options.signal is None and options.notify is None
         if not free or self._on_result is not None or core.audit is not None:
