@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from toolkit.packs.openapi.pack import api_pack as api_pack
     from toolkit.runtime.call.async_runner import AsyncRunner as AsyncRunner
     from toolkit.runtime.call.async_runner import CallToolAsync as CallToolAsync
-    from toolkit.runtime.call.parse_call import parse_call as parse_call
     from toolkit.runtime.call.runner import CallTool as CallTool
     from toolkit.runtime.call.runner import Runner as Runner
     from toolkit.runtime.catalog.catalog import Catalog as Catalog
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.pack import Handler as Handler
     from toolkit.runtime.catalog.pack import Pack as Pack
     from toolkit.runtime.catalog.pack import PackSource as PackSource
+    from toolkit.runtime.catalog.parse_call import parse_call as parse_call
     from toolkit.runtime.catalog.signatures import Invoke as Invoke
     from toolkit.runtime.catalog.signatures import InvokeAsync as InvokeAsync
     from toolkit.runtime.catalog.signatures import Signature as Signature
@@ -75,7 +75,7 @@ else:
             "toolkit.packs.mcp.server": "McpOAuth McpServer",
             "toolkit.packs.openapi.pack": "ApiOperation ApiService api_pack",
             "toolkit.runtime.call.async_runner": "AsyncRunner CallToolAsync",
-            "toolkit.runtime.call.parse_call": "parse_call",
+            "toolkit.runtime.catalog.parse_call": "parse_call",
             "toolkit.runtime.call.runner": "CallTool Runner",
             "toolkit.runtime.catalog.catalog": "Catalog ToolInfo",
             "toolkit.runtime.catalog.omit": "OMIT Omit send_only_given",

@@ -123,6 +123,62 @@ def test_user_subclasses() -> None:
     assert Plain(q="x").model_fields_set == {"q"}
 
 
+class Short(ToolModel, extra="forbid"):
+    q: str
+    o: Omissible[int] = None
+    r: Annotated[Omissible[str], Field(alias="r-r")] = None
+
+
+class Shorter(Short):
+    q: Annotated[str, Field(max_length=1)]
+
+
+CONSTRUCTED: list[dict[str, Any]] = [
+    {"q": "x"},
+    {"q": "x", "o": 1},
+    {"q": "x", "o": None},
+    {"q": "x", "r": "y"},
+    {"q": "x", "r-r": "y"},
+    {"q": "x", "r-r": None, "o": 2},
+    {"o": None},
+    {"o": 1},
+    {"unknown": 1},
+    {"q": "x", "unknown": 1},
+    {"q": "x", "unknown": None},
+    {"q": "x", "r": "y", "r-r": "z"},
+    {"q": 1},
+    {"q": None},
+    {"q": "long"},
+    {},
+]
+
+
+@pytest.mark.parametrize("values", CONSTRUCTED, ids=str)
+def test_the_second_instance_is_made_as_the_first(values: dict[str, Any]) -> None:
+    """The constructor of a class is replaced by a faster one when it has been used."""
+
+    def construct(model: type[ToolModel]) -> object:
+        try:
+            made = model(**values)
+        except ValidationError as error:
+            return error.errors(include_url=False, include_input=False)
+        return made.model_dump(), made.model_fields_set, made.model_extra
+
+    class Fresh(ToolModel, extra="forbid"):
+        q: str
+        o: Omissible[int] = None
+        r: Annotated[Omissible[str], Field(alias="r-r")] = None
+
+    class Below(Fresh):
+        q: Annotated[str, Field(max_length=1)]
+
+    Short(q="used"), Shorter(q="u")
+    assert construct(Short) == construct(Fresh)
+    assert construct(Shorter) == construct(Below)
+    Fresh(q="used")
+    assert construct(Shorter) == construct(Below)
+
+
 def test_a_generated_class_that_its_schema_checks() -> None:
     schema: dict[str, Any] = {
         "type": "object",

@@ -61,13 +61,25 @@ def null_where_the_schema_forbids_it() -> AddOutput:
     return output
 
 
+def absent_field_changed_past_pydantic() -> AddOutput:
+    output = AddOutput(sum=5)
+    object.__setattr__(output, "note", 7)
+    return output
+
+
+def not_utf8() -> AddOutput:
+    return AddOutput.model_construct(sum=5, note="\ud800")
+
+
 WRONG = [
+    absent_field_changed_past_pydantic,
     made_without_validation,
     changed_later,
     changed_in_its_dict,
     copied_with_a_change,
     copied_with_an_unknown_field,
     without_a_required_field,
+    not_utf8,
     null_where_the_schema_forbids_it,
 ]
 
@@ -104,6 +116,46 @@ class Open(ToolModel):
 
 def test_an_optional_field_beside_an_extra_property_is_absent_and_not_null() -> None:
     Reader(Open).check(Open.model_validate({"count": 1, "more": 2}))
+
+
+class Said(ToolModel, extra="forbid"):
+    text: str
+    is_loud: bool
+    times: int = 1
+
+
+@pytest.mark.parametrize(
+    "change", [{"text": "\ud800"}, {"text": b"a"}, {"text": None}, {"is_loud": 1}, {"is_loud": None}, {"times": "2"}]
+)
+def test_an_instance_that_was_changed_past_pydantic_is_refused(change: dict[str, object]) -> None:
+    class Text(str):
+        __slots__ = ()
+
+    reader = Reader(Said)
+    for right in (
+        Said(text="plain", is_loud=False),
+        Said(text="Käse", is_loud=True),
+        Said(text="a", is_loud=True, times=2),
+    ):
+        reader.check(right)
+        assert reader.from_instance(right) is right
+    wrong = Said(text="plain", is_loud=False, times=2)
+    vars(wrong).update(change)
+    with pytest.raises(ValidationError):
+        reader.check(wrong)
+    with pytest.raises(ValidationError):
+        reader.from_instance(wrong)
+
+
+def test_a_default_is_not_judged_in_an_output_but_in_arguments_it_must_be_right() -> None:
+    class Strange(ToolModel, extra="forbid"):
+        count: int
+        word: str = 7  # type: ignore[assignment]
+
+    strange = Strange(count=1)
+    reader = Reader(Strange)
+    reader.check(strange)
+    assert reader.revalidate(strange) == strange
 
 
 class Loud(AddOutput):

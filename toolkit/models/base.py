@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, Validat
 from pydantic_core import CoreSchema, core_schema
 
 from toolkit.models.absent import fields_of, leave_out_absent, omissible_names, without_none
+from toolkit.models.construct import first_constructor, needs_constructor
 from toolkit.models.enforce import Enforced
 from toolkit.models.exact import make_exact
 
@@ -127,9 +128,8 @@ class ToolModel(BaseModel):
     def __pydantic_on_complete__(cls) -> None:
         super().__pydantic_on_complete__()
         cls.__omissible__ = omissible_names(cls)
-        constructor: Any = cls.__init__
-        if cls.__omissible__ and constructor is BaseModel.__init__:
-            setattr(cls, "__init__", _init_without_none)  # noqa: B010
+        if cls.__omissible__ and needs_constructor(cls):
+            setattr(cls, "__init__", first_constructor)  # noqa: B010
 
     @classmethod
     def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
@@ -141,18 +141,3 @@ class ToolModel(BaseModel):
             absent = update.keys() - without_none(update, self.__omissible__).keys()
             copied.__pydantic_fields_set__.difference_update(absent)
         return copied
-
-
-def _init_without_none(self: ToolModel, /, **data: Any) -> None:
-    """The constructor of classes with ``Omissible`` fields: None for one of them means that it is not given."""
-    __tracebackhide__ = True
-    for value in data.values():
-        if value is None:
-            data = without_none(data, self.__omissible__)
-            break
-    if self is not self.__pydantic_validator__.validate_python(data, self_instance=self):
-        BaseModel.__init__(self, **data)  # which warns about a validator that returns another object
-
-
-# pydantic-core does not call such a constructor while it validates: from the wire, null is refused.
-setattr(_init_without_none, "__pydantic_base_init__", True)  # noqa: B010

@@ -9,17 +9,13 @@ from itertools import groupby
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from pydantic import BaseModel
-
 from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
-from toolkit.runtime.call.argument_text import MANY_ARGUMENTS
 from toolkit.runtime.call.async_wait_for_handler import await_handler
 from toolkit.runtime.call.core import PreparedCall
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
 from toolkit.runtime.catalog.omit import OMIT
-from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
@@ -48,38 +44,6 @@ class AsyncRunner(View):
 
     # -- the call path -----------------------------------------------------------------------------------------------
 
-    async def _run_direct(self, tool: Tool, args: BaseModel, call_id: str | None = None) -> ToolMessage[Any, Any]:
-        """Runs a call about which nothing is left to decide, with validated arguments."""
-        core = self._core
-        if core.resources.is_closed:
-            raise steps.closed(tool.name)
-        ctx = ToolContext.__new__(ToolContext)
-        ctx._tool = tool
-        ctx._core = core
-        if call_id is not None:
-            ctx.call_id = call_id
-        try:
-            value = tool.handler(args, ctx)  # type: ignore[misc]  # direct tools have one
-            if tool.is_async:
-                value = await value
-            if type(value) is tool.checked_model and not ctx._is_used:
-                return steps.answer(tool, value)
-            if inspect.isawaitable(value):
-                # A plain function around an async handler, such as a decorator.
-                value = await value
-            if ctx._scope is not None:
-                await ctx._scope.close_async()
-            return steps.conclude(tool, value, ctx)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            ctx._drop_output()
-            if ctx._scope is not None:
-                await ctx._scope.close_async(error)
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
-                raise
-            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
-
     async def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
@@ -87,7 +51,8 @@ class AsyncRunner(View):
         call = core.prepare(name, arguments, call_id, is_text=is_text)
         tool, record = call.tool, call.record
         if not call.repairs and tool.name in self._direct:
-            return await self._run_direct(tool, call.arguments, call_id)
+            message: ToolMessage[Any, Any] = await self._direct[tool.name].run(self, call.arguments, call_id)
+            return message
         free = options.deadline is None and options.signal is None
         threaded = not tool.is_async and (tool.info.blocking or not free)
         # Only a signal can inform a thread that the task was cancelled.
@@ -121,7 +86,7 @@ class AsyncRunner(View):
                 ctx._drop_output()
                 if ctx._scope is not None:
                     await ctx._scope.close_async(error)
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            if self._is_cancelled(error):
                 if record is not None:
                     record.end_failed(ToolCancelled("the task was cancelled"), call.arguments)
                 raise
@@ -147,24 +112,29 @@ class AsyncRunner(View):
             return asyncio.wrap_future(self._core.workers.submit(lambda: run_and_release(handler, args, ctx)))
         return asyncio.ensure_future(await_contained(await_and_release(handler(args, ctx), ctx)))
 
+    @staticmethod
+    def _is_cancelled(error: BaseException) -> bool:
+        """Whether the task that awaits the call was cancelled, as opposed to a handler that raised CancelledError."""
+        task = asyncio.current_task() if isinstance(error, asyncio.CancelledError) else None
+        return task is not None and task.cancelling() > 0
+
     # -- the entry points --------------------------------------------------------------------------------------------
 
     async def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
         try:
-            tool = self._direct[name]
-            is_dict = type(args) is dict and len(args) < MANY_ARGUMENTS
-            given = tool.from_wire(args) if is_dict else tool.input.from_instance(args)
+            from_dict, _, from_instance, run = self._direct[name]
+            given = from_dict(args) if type(args) is dict else from_instance(args)
         except NOT_DIRECT:
             given = None
-        return await (self._run(name, args) if given is None else self._run_direct(tool, given))
+        return await (self._run(name, args) if given is None else run(self, given))
 
     async def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
         try:
-            tool = self._direct[name]
-            given = tool.input.from_text(text)
+            _, from_text, _, run = self._direct[name]
+            given = from_text(text)
         except NOT_DIRECT:
             given = None
-        return await (self._run(name, text, is_text=True) if given is None else self._run_direct(tool, given))
+        return await (self._run(name, text, is_text=True) if given is None else run(self, given))
 
     async def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
@@ -176,18 +146,15 @@ class AsyncRunner(View):
         text = call.unread_text
         try:
             try:
-                tool = self._direct[call.name]
-                if text is not None:
-                    given = tool.input.from_text(text)
-                else:
-                    given = tool.from_wire(call.arguments) if len(call.arguments) < MANY_ARGUMENTS else None
+                from_dict, from_text, _, run = self._direct[call.name]
+                given = from_dict(call.arguments) if text is None else from_text(text)
             except NOT_DIRECT:
                 given = None
             if given is None:
                 arguments = call.arguments if text is None else text
                 message = await self._run(call.name, arguments, call.id, is_text=text is not None)
             else:
-                message = await self._run_direct(tool, given, call.id)
+                message = await run(self, given, call.id)
             return message.to_result(call.id)
         except Exception as error:  # also of the tool's own text form
             return steps.error_result(error, call.id, call.name)
@@ -247,9 +214,3 @@ class AsyncRunner(View):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _is_cancelled() -> bool:
-    """Whether the task that awaits the call was cancelled, as opposed to a handler that raised CancelledError."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -16,6 +16,7 @@ from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import DependencyScope
 from toolkit.models.base import ToolModel
 from toolkit.runtime.call import steps
+from toolkit.runtime.call.direct import DirectTool, Run, RunAsync, direct_async_tool, direct_tool
 from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
 from toolkit.runtime.call.touches import (
     as_approved,
@@ -104,9 +105,9 @@ class Core:
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
         self.guards: Final = Guards(context)
         self.tools: Final[dict[str, Tool]] = {}
-        self.direct: Final[dict[str, Tool]] = {}
+        self.direct: Final[dict[str, DirectTool[Run]]] = {}
         """The tools about whose calls nothing is left to decide: allowed whatever they touch, and with a sync handler."""
-        self.direct_async: Final[dict[str, Tool]] = {}
+        self.direct_async: Final[dict[str, DirectTool[RunAsync]]] = {}
         """The same with handlers that an event loop may run."""
         self.workers: Final = Workers()
         self._guests: Final[dict[object, Core]] = {}
@@ -293,9 +294,9 @@ class Core:
     def _add_direct(self, tool: Tool) -> None:
         """Notes that nothing is left to decide about the calls of a tool, for the runner that can call its handler itself."""
         if not tool.is_async:
-            self.direct[tool.name] = tool
+            self.direct[tool.name] = direct_tool(tool, self.resources)
         if tool.is_async or not tool.info.blocking:
-            self.direct_async[tool.name] = tool
+            self.direct_async[tool.name] = direct_async_tool(tool, self.resources)
 
     def files_for(
         self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from toolkit.errors import ToolCancelled
 from toolkit.runtime.call import steps
-from toolkit.runtime.call.argument_text import MANY_ARGUMENTS
 from toolkit.runtime.call.handler_scope import await_and_release, run_and_release
 from toolkit.runtime.call.view import NOT_DIRECT, Options, View
 from toolkit.runtime.call.wait_for_handler import wait_for_handler
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from toolkit.runtime.call.approval import Answer, ApprovalRequest
     from toolkit.runtime.call.core import PreparedCall
-    from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.progress import Progress
     from toolkit.runtime.output.message import ToolMessage
     from toolkit.wire.call import ToolCall
@@ -46,32 +44,6 @@ class Runner(View, Closeable):
 
     # -- the call path -----------------------------------------------------------------------------------------------
 
-    def _run_direct(self, tool: Tool, args: BaseModel, call_id: str | None = None) -> ToolMessage[Any, Any]:
-        """Runs a call about which nothing is left to decide, with validated arguments."""
-        core = self._core
-        if core.resources.is_closed:
-            raise steps.closed(tool.name)
-        ctx = ToolContext.__new__(ToolContext)
-        ctx._tool = tool
-        ctx._core = core
-        if call_id is not None:
-            ctx.call_id = call_id
-        try:
-            value = tool.handler(args, ctx)  # type: ignore[misc]  # direct tools have one
-            if type(value) is tool.checked_model and not ctx._is_used:
-                return steps.answer(tool, value)
-            if inspect.isawaitable(value):
-                # A plain function around an async handler, such as a decorator.
-                value = self._await_in_loop(value)
-            if ctx._scope is not None:
-                ctx._scope.close()
-            return steps.conclude(tool, value, ctx)
-        except BaseException as error:
-            ctx._release(error)
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
-
     def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
@@ -79,7 +51,8 @@ class Runner(View, Closeable):
         call = core.prepare(name, arguments, call_id, is_text=is_text)
         tool, record = call.tool, call.record
         if not call.repairs and tool.name in self._direct:
-            return self._run_direct(tool, call.arguments, call_id)
+            message: ToolMessage[Any, Any] = self._direct[tool.name].run(self, call.arguments, call_id)
+            return message
         # Inline and with the shared signal, unless the call can be ended from outside.
         inline = options.deadline is None and options.signal is None and not tool.is_async
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)
@@ -152,20 +125,19 @@ class Runner(View, Closeable):
 
     def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
         try:
-            tool = self._direct[name]
-            is_dict = type(args) is dict and len(args) < MANY_ARGUMENTS
-            given = tool.from_wire(args) if is_dict else tool.input.from_instance(args)
+            from_dict, _, from_instance, run = self._direct[name]
+            given = from_dict(args) if type(args) is dict else from_instance(args)
         except NOT_DIRECT:
             given = None
-        return self._run(name, args) if given is None else self._run_direct(tool, given)
+        return self._run(name, args) if given is None else run(self, given)
 
     def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
         try:
-            tool = self._direct[name]
-            given = tool.input.from_text(text)
+            _, from_text, _, run = self._direct[name]
+            given = from_text(text)
         except NOT_DIRECT:
             given = None
-        return self._run(name, text, is_text=True) if given is None else self._run_direct(tool, given)
+        return self._run(name, text, is_text=True) if given is None else run(self, given)
 
     def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
@@ -176,18 +148,15 @@ class Runner(View, Closeable):
         text = call.unread_text
         try:
             try:
-                tool = self._direct[call.name]
-                if text is not None:
-                    given = tool.input.from_text(text)
-                else:
-                    given = tool.from_wire(call.arguments) if len(call.arguments) < MANY_ARGUMENTS else None
+                from_dict, from_text, _, run = self._direct[call.name]
+                given = from_dict(call.arguments) if text is None else from_text(text)
             except NOT_DIRECT:
                 given = None
             if given is None:
                 arguments = call.arguments if text is None else text
                 message = self._run(call.name, arguments, call.id, is_text=text is not None)
             else:
-                message = self._run_direct(tool, given, call.id)
+                message = run(self, given, call.id)
             return message.to_result(call.id)
         except Exception as error:  # also of the tool's own text form
             return steps.error_result(error, call.id, call.name)

@@ -180,18 +180,12 @@ def not_approved(request: ApprovalRequest, error: Exception) -> ToolkitError:
     return denial(request, Deny(f"the approver failed; the cause is in the log under {mark}"))
 
 
-def answer(tool: Tool, value: BaseModel) -> ToolMessage[Any, Any]:
-    """The message of a call whose handler returned the tool's own output model and reported nothing else: ``conclude``
-    for most calls."""
+def check_output(tool: Tool, value: BaseModel) -> None:
+    """Raises INVALID_OUTPUT for an instance of the output model that does not hold what it must."""
     try:
         tool.output.check(value)
     except ValidationError as error:
         _refuse_output(tool, error)
-    message = ToolMessage.__new__(ToolMessage)
-    message.name = tool.name
-    message.content = value
-    message._form = tool.form
-    return message
 
 
 def conclude(

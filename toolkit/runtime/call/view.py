@@ -11,9 +11,9 @@ from toolkit.runtime.context.toolkit_context import ToolkitContext, check_deadli
 
 if TYPE_CHECKING:
     from toolkit.runtime.audit.log import Record
+    from toolkit.runtime.call.direct import DirectTool
     from toolkit.runtime.catalog.catalog import Catalog
     from toolkit.runtime.catalog.pack import PackSource
-    from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.profile import Profile
     from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.context.signals import CancelSignal
@@ -72,7 +72,7 @@ class View:
         self._on_result = on_result
         self._direct = self._find_direct()
 
-    def _find_direct(self) -> dict[str, Tool]:
+    def _find_direct(self) -> dict[str, DirectTool[Any]]:
         """The tools whose handlers can be called at once: none if calls are reported, recorded or limited."""
         options, core = self._options, self._core
         free = options.deadline is None and options.signal is None and options.notify is None

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel
-
 from toolkit.runtime.output.message import MessageForm, NewMessage, ToolMessage
 from toolkit.runtime.workers import is_async
 
@@ -52,10 +50,6 @@ class Tool:
     """Set if arguments may be repaired."""
     other_form: MessageForm = field(init=False)
     """The same for other values."""
-    from_wire: Callable[[Any], Any] = field(init=False)
-    """Reads its arguments from a dict."""
-    checked_model: type[BaseModel] | None = field(init=False)
-    """Its output model, if outputs must be of it."""
     name: str = field(init=False)
     is_async: bool = field(init=False)
 
@@ -63,8 +57,6 @@ class Tool:
         self.name = self.info.name
         self.is_async = self.handler is not None and is_async(self.handler)
         self.other_form = replace(self.form, to_json=None)
-        self.from_wire = self.input.from_wire
-        self.checked_model = self.output.model if self.output_check == "enforce" else None
 
 
 NO_SANDBOX: Final = "none (sandbox=false)"
