@@ -6,6 +6,7 @@ network.
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 import urllib.parse
@@ -28,6 +29,8 @@ _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _PORTS: Final = {"http": 80, "https": 443}
 # Allowed unchanged in a path and query; everything else is percent-encoded.
 _TARGET_SAFE: Final = "!$%&'()*+,-./:;=?@[]_~"
+_ENCODED: Final = re.compile(rf"[A-Za-z0-9{re.escape(_TARGET_SAFE)}]*", re.ASCII)
+_END_OF_HOST: Final = re.compile("[/?]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Host:
     address: Address | None = None
 
     @classmethod
+    @functools.lru_cache(256)  # most hosts occur again
     def parse(cls, text: str) -> Host:
         """Read a host as it is written in a URL.
 
@@ -114,8 +118,12 @@ class HostPattern:
     def matches(self, host: Host) -> bool:
         if not self.below:
             return host == self.host
-        own, labels = self.host.text.split("."), host.text.split(".")
-        return host.address is None and len(labels) > len(own) and labels[-len(own) :] == own
+        return host.address is None and host.text.endswith(self.suffix)
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names below the host; the dot keeps labels whole."""
+        return f".{self.host.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +196,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
 
 
 def _split_authority(text: str) -> tuple[str, str]:
-    found = re.search("[/?]", text)
+    found = _END_OF_HOST.search(text)
     end = found.start() if found else len(text)
     return text[:end], text[end:]
 
@@ -208,7 +216,7 @@ def _split_port(authority: str) -> tuple[str, int | None]:
 def _encode_target(text: str) -> str:
     if "\0" in text:
         raise InvalidArguments("a URL must not contain a NUL character")
-    quoted = urllib.parse.quote(text, safe=_TARGET_SAFE)
+    quoted = text if _ENCODED.fullmatch(text) else urllib.parse.quote(text, safe=_TARGET_SAFE)
     return quoted if quoted.startswith("/") else f"/{quoted}"
 
 

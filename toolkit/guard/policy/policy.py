@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from toolkit.guard.fs.consent import Allows, AskRule, LocatedPath
     from toolkit.guard.permission import Permission
     from toolkit.guard.policy.preview import Preview
+    from toolkit.guard.policy.tool_rules import ToolRules
 
 NameT = TypeVar("NameT", bound=str)
 
@@ -80,6 +81,7 @@ class SecurityPolicy(Generic[NameT]):
         self._explain: Explain | None = None
         self._known: Mapping[str, Collection[str]] = {}
         self._find_hints: FindHints | None = None
+        self._sorted_rules: dict[tuple[str, tuple[Permission, ...]], ToolRules] = {}
         for tool in self.tools:
             if not isinstance(tool, str):
                 raise PolicyError(f"'tools' maps tool names to decisions; {tool!r} is not a name")
@@ -139,21 +141,31 @@ class SecurityPolicy(Generic[NameT]):
         places: tuple[LocatedPath, ...] | None = None,
     ) -> Verdict:
         """The verdict on one call, by everything that it touches. Without ``places``, paths are judged by their text."""
-        rules = self._covering_rules(name, permissions)
-        need_commands = any(rule.command is not None for rule in rules)
+        rules = self._rules_of(name, tuple(permissions))
         from toolkit.guard.policy.touched import Touched
 
-        touched = Touched.from_preview(preview, need_commands=need_commands, places=places)
-        for decision in ("deny", "ask"):
-            for rule in rules:
-                if rule.decision == decision and rule.touches(touched):
-                    return Verdict(decision, rule.because + touched.why_matched(rule))
-        allowing = [rule for rule in rules if rule.decision == "allow"]
-        covering = next((rule for rule in allowing if not rule.is_conditional), None) or touched.covered_by(allowing)
+        touched = Touched.from_preview(preview, need_commands=rules.need_commands, places=places)
+        found = rules.denying.find(touched) or rules.asking.find(touched)
+        if found is not None:
+            return Verdict(found.decision, found.because + touched.why_matched(found))
+        allowing = rules.allowing
+        if not allowing and touched.commands is None:
+            return self._fallback(name)
+        covering = rules.any_allowing or touched.covered_by(allowing)
         if covering is not None:
             return _verdict(covering)
         fallback, reason = self._fallback(name), touched.why_uncovered(allowing)
         return Verdict(fallback.decision, f"{fallback.because} ({reason})") if reason else fallback
+
+    def _rules_of(self, name: str, permissions: tuple[Permission, ...]) -> ToolRules:
+        """The rules that cover a tool, sorted at the first call of it."""
+        found = self._sorted_rules.get((name, permissions))
+        if found is None:
+            from toolkit.guard.policy.tool_rules import ToolRules
+
+            found = ToolRules(self._covering_rules(name, permissions))
+            self._sorted_rules[name, permissions] = found
+        return found
 
     def judge_command_request(self, name: str, permissions: Collection[Permission], url: str) -> Verdict | None:
         """The deny or ask rule that a request of a running command meets, by its host; None if it meets none.
@@ -218,9 +230,9 @@ class SecurityPolicy(Generic[NameT]):
         return rule.condition is None or name not in self._known or rule.condition in self._known[name]
 
     def _fallback(self, name: str) -> Verdict:
-        for tool, own in self.tools.items():
-            if tool == name:
-                return Verdict(own, f"the policy says {own} for this tool")
+        own = cast("Mapping[str, Decision]", self.tools).get(name)
+        if own is not None:
+            return Verdict(own, f"the policy says {own} for this tool")
         return Verdict(self.default, f"the policy's default is {self.default}")
 
     # -- use by a toolkit --------------------------------------------------------------------------------------------
@@ -252,6 +264,7 @@ class SecurityPolicy(Generic[NameT]):
         if problems:
             raise PolicyError("\n".join(problems))
         self._explain, self._known, self._find_hints = explain, known, find_hints
+        self._sorted_rules = {}  # which tools a rule covers may depend on their hints
 
 
 def _verdict(rule: Rule[Any]) -> Verdict:

@@ -71,7 +71,7 @@ class Rule(Generic[NameT]):
         self.condition: Final[Condition | None] = given[0] if given else None
         self._matches_path: Final = None if path is None else _path_matcher(path, decision)
         self._words: Final = () if command is None else _command_words(command, decision)
-        self._host: Final = None if host is None else _host_pattern(host)
+        self.host_pattern: Final = None if host is None else _host_pattern(host)
         self.ask_rule: Final = _ask_rule(path, self.because) if path is not None and decision == "ask" else None
         """The rule as the sandbox enforces it, if it asks about paths."""
         self._check_examples(match, not_match)
@@ -99,8 +99,8 @@ class Rule(Generic[NameT]):
             return found or any(map(self._matches_path, touched.paths))
         if self._words:
             return touched.commands is not None and touched.commands.match(self._words)
-        if self._host is not None:
-            return touched.opaque_url or any(map(self._host.matches, touched.hosts))
+        if self.host_pattern is not None:
+            return touched.opaque_url or any(map(self.host_pattern.matches, touched.hosts))
         return True
 
     def allows_path(self, path: str) -> bool:
@@ -122,7 +122,7 @@ class Rule(Generic[NameT]):
         return self._words
 
     def allows_host(self, host: Host) -> bool:
-        return self._host is not None and self._host.matches(host)
+        return self.host_pattern is not None and self.host_pattern.matches(host)
 
     def _check_examples(self, match: Sequence[str], not_match: Sequence[str]) -> None:
         if (match or not_match) and self.condition is None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import ToolkitError
 from toolkit.guard.net.hosts import Host, Url
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.rule import Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(NamedTuple):
     """A preview in the form that rules compare: paths by the places they lead to, commands as words, URLs as hosts."""
 
     paths: tuple[str, ...]

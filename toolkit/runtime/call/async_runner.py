@@ -50,14 +50,15 @@ class AsyncRunner(View):
         core, options = self._core, self._options
         call = core.prepare(name, arguments, call_id, is_text=is_text)
         tool, record = call.tool, call.record
-        if not call.repairs and tool.name in self._direct:
-            message: ToolMessage[Any, Any] = await self._direct[tool.name].run(self, call.arguments, call_id)
+        run = self._runs.get(tool.name)
+        if run is not None and call.request is None and not call.repairs:
+            message: ToolMessage[Any, Any] = await run(self, call.arguments, call_id)
             return message
         free = options.deadline is None and options.signal is None
         threaded = not tool.is_async and (tool.info.blocking or not free)
         # Only a signal can inform a thread that the task was cancelled.
         signal = NEVER if free and not threaded else CallSignal(options.signal, options.deadline)
-        ctx = ToolContext(tool, core, call_id, signal, options.notify)
+        ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None:
                 answer = None if call.request is None else await self._ask(call.request)

@@ -16,7 +16,7 @@ from toolkit.inject.plan import Given, Planner
 from toolkit.inject.scope import DependencyScope
 from toolkit.models.base import ToolModel
 from toolkit.runtime.call import steps
-from toolkit.runtime.call.direct import DirectTool, Run, RunAsync, direct_async_tool, direct_tool
+from toolkit.runtime.call.direct import DirectTool, Run, RunAsync, direct_tool, make_run, make_run_async
 from toolkit.runtime.call.handler_scope import GIVEN_PARAMETERS, inject
 from toolkit.runtime.call.touches import (
     as_approved,
@@ -109,6 +109,9 @@ class Core:
         """The tools about whose calls nothing is left to decide: allowed whatever they touch, and with a sync handler."""
         self.direct_async: Final[dict[str, DirectTool[RunAsync]]] = {}
         """The same with handlers that an event loop may run."""
+        self.runs: Final[dict[str, Run]] = {}
+        """How to run a call that nothing limits or records, once it is allowed: of every tool with a sync handler."""
+        self.runs_async: Final[dict[str, RunAsync]] = {}
         self.workers: Final = Workers()
         self._guests: Final[dict[object, Core]] = {}
         self._check_injection()
@@ -138,7 +141,7 @@ class Core:
                 tool = self._first_use(name)
             if tool.refusal is not None:
                 raise steps.not_admitted(tool)
-            args, repairs = steps.validate(tool, steps.as_object(tool, arguments, is_text=is_text))
+            args, repairs = steps.read_arguments(tool, arguments, is_text=is_text)
             verdict, request, places = tool.always, None, None
             if verdict is None:
                 verdict, request, places = self._authorize(tool, args, call_id)
@@ -175,7 +178,7 @@ class Core:
     ) -> tuple[Verdict, ApprovalRequest | None, tuple[LocatedPath, ...] | None]:
         """Applies the rules on what the call touches; returns the request that must be approved before it runs."""
         try:
-            preview = preview_call(tool, args, ToolContext(before_approval(tool), self, call_id))
+            preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, call_id))
         except (Exception, SystemExit) as error:
             raise steps.as_toolkit_error(error, tool.name) from error.__cause__
         places = locate_paths(tool.preview_fs, preview)
@@ -204,8 +207,7 @@ class Core:
         return verdict, request, places
 
     def _judge(self, tool: Tool, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Verdict:
-        policy, required = self.context.policy, tool.info.required
-        verdict = policy.admit(tool.name, required) or policy.judge(tool.name, required, preview, places)
+        verdict = tool.by_name or self.context.policy.judge(tool.name, tool.info.required, preview, places)
         return judge_writes(verdict, tool.consent, places or ())
 
     def _approved_arguments(
@@ -223,7 +225,7 @@ class Core:
             return request.arguments, call.places
         if isinstance(answer, Edit):
             args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
-            preview = preview_call(tool, args, ToolContext(before_approval(tool), self, request.call_id))
+            preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, request.call_id))
             places = locate_paths(tool.preview_fs, preview)
             verdict = self.context.policy.judge(tool.name, tool.info.required, preview, places)
             if verdict.decision == "deny":
@@ -251,7 +253,7 @@ class Core:
         """The verdict on a call, for ``policy.explain``."""
         tool = self.resolve(name)
         args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
-        preview = preview_call(tool, args, ToolContext(before_approval(tool), self))
+        preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self))
         return self._judge(tool, preview, locate_paths(tool.preview_fs, preview))
 
     def _first_use(self, name: str) -> Tool:
@@ -272,6 +274,7 @@ class Core:
         tool = Tool(
             info=info,
             refusal=refusal,
+            by_name=self.context.policy.admit(name, info.required),
             always=always,
             handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
             preview=parts and parts.preview,
@@ -287,16 +290,21 @@ class Core:
             output=output,
         )
         self.tools[name] = tool
-        if refusal is None and always is not None and parts is not None:
-            self._add_direct(tool)
+        if refusal is None and parts is not None:
+            self._prepare_runs(tool)
         return tool
 
-    def _add_direct(self, tool: Tool) -> None:
-        """Notes that nothing is left to decide about the calls of a tool, for the runner that can call its handler itself."""
+    def _prepare_runs(self, tool: Tool) -> None:
+        """Prepares the calls of a tool, for the runner that can call its handler itself."""
+        is_direct = tool.always is not None
         if not tool.is_async:
-            self.direct[tool.name] = direct_tool(tool, self.resources)
+            self.runs[tool.name] = run = make_run(tool, self.resources)
+            if is_direct:
+                self.direct[tool.name] = direct_tool(tool, run)
         if tool.is_async or not tool.info.blocking:
-            self.direct_async[tool.name] = direct_async_tool(tool, self.resources)
+            self.runs_async[tool.name] = run_async = make_run_async(tool, self.resources)
+            if is_direct:
+                self.direct_async[tool.name] = direct_tool(tool, run_async)
 
     def files_for(
         self, name: str, required: Collection[Permission], granted: frozenset[Permission], kinds: Collection[str]
@@ -354,7 +362,7 @@ class Core:
             catalog, handlers = join_packs(Catalog(self.catalog.package, ()), [tool.as_pack()], lambda _: tool)
             context = self.context.narrow(granted, session_id=self.context.session_id, agent=self.context.agent)
             vars(guest).update(catalog=catalog, handlers=handlers, context=context, tools={}, _guests={})
-            vars(guest).update(direct={}, direct_async={})
+            vars(guest).update(direct={}, direct_async={}, runs={}, runs_async={})
             guest._check_injection()
             self._guests[key] = guest
         return guest

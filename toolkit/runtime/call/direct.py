@@ -1,4 +1,4 @@
-"""Calls about which nothing is left to decide: what is known before a call is looked up once, at the first use of its tool.
+"""Calls that are allowed and not limited: what is known before a call is looked up once, at the first use of its tool.
 
 The functions made here get the view of the toolkit as an argument. If they held it, a toolkit that nobody uses any more
 would stay open until the garbage collector finds the cycle.
@@ -39,12 +39,6 @@ class RunAsync(Protocol):
     ) -> Coroutine[Any, Any, ToolMessage[Any, Any]]: ...
 
 
-class _DirectContext(ToolContext):
-    """The context of a call, made without a constructor: that takes half the time."""
-
-    __init__ = object.__init__
-
-
 class DirectTool(NamedTuple, Generic[RunT_co]):
     """How a tool reads its arguments, and how it runs. The first three return None, or raise, for arguments that are not
     plainly right; the whole call path then decides. Unpacking a tuple is faster than reading attributes."""
@@ -55,26 +49,21 @@ class DirectTool(NamedTuple, Generic[RunT_co]):
     run: RunT_co
 
 
-def direct_tool(tool: Tool, resources: Resources) -> DirectTool[Run]:
-    """The tool for a ``Runner``; its handler is sync."""
+def direct_tool(tool: Tool, run: RunT_co) -> DirectTool[RunT_co]:  # type: ignore[misc]  # it is only passed on
+    """A tool about whose calls nothing is left to decide."""
     given = tool.input
-    return DirectTool(given.from_dict, given.from_text, given.from_instance, _make_run(tool, resources))
+    return DirectTool(given.from_dict, given.from_text, given.from_instance, run)
 
 
-def direct_async_tool(tool: Tool, resources: Resources) -> DirectTool[RunAsync]:
-    """The tool for an ``AsyncRunner``; its handler is async, or does not block."""
-    given = tool.input
-    return DirectTool(given.from_dict, given.from_text, given.from_instance, _make_run_async(tool, resources))
-
-
-def _make_run(tool: Tool, resources: Resources) -> Run:
+def make_run(tool: Tool, resources: Resources) -> Run:
+    """Runs calls of a tool with a sync handler."""
     name, form, handler, model, holds_plain = _parts(tool)
     new = object.__new__
 
     def run(view: Runner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
         if resources.is_closed:
             raise steps.closed(tool.name)
-        ctx = _DirectContext()
+        ctx = ToolContext()
         ctx._tool = tool
         ctx._core = view._core
         if call_id is not None:
@@ -104,7 +93,8 @@ def _make_run(tool: Tool, resources: Resources) -> Run:
     return run
 
 
-def _make_run_async(tool: Tool, resources: Resources) -> RunAsync:
+def make_run_async(tool: Tool, resources: Resources) -> RunAsync:
+    """Runs calls of a tool whose handler is async, or does not block."""
     name, form, handler, model, holds_plain = _parts(tool)
     new = object.__new__
     is_async = tool.is_async
@@ -112,7 +102,7 @@ def _make_run_async(tool: Tool, resources: Resources) -> RunAsync:
     async def run(view: AsyncRunner, args: BaseModel, call_id: str | None = None, /) -> ToolMessage[Any, Any]:
         if resources.is_closed:
             raise steps.closed(tool.name)
-        ctx = _DirectContext()
+        ctx = ToolContext()
         ctx._tool = tool
         ctx._core = view._core
         if call_id is not None:

@@ -50,13 +50,14 @@ class Runner(View, Closeable):
         core, options = self._core, self._options
         call = core.prepare(name, arguments, call_id, is_text=is_text)
         tool, record = call.tool, call.record
-        if not call.repairs and tool.name in self._direct:
-            message: ToolMessage[Any, Any] = self._direct[tool.name].run(self, call.arguments, call_id)
+        run = self._runs.get(tool.name)
+        if run is not None and call.request is None and not call.repairs:
+            message: ToolMessage[Any, Any] = run(self, call.arguments, call_id)
             return message
         # Inline and with the shared signal, unless the call can be ended from outside.
         inline = options.deadline is None and options.signal is None and not tool.is_async
         signal = NEVER if inline else CallSignal(options.signal, options.deadline)
-        ctx = ToolContext(tool, core, call_id, signal, options.notify)
+        ctx = ToolContext()._open(tool, core, call_id, signal, options.notify)
         try:
             if call.request is not None or record is not None:
                 answer = None if call.request is None else self._ask(call.request)

@@ -70,6 +70,18 @@ def not_allowed(name: str, verdict: Verdict) -> ToolNotAllowed:
     return ToolNotAllowed(f"{name!r} is not allowed: {verdict.because}{asked}", tool_name=name, details=details)
 
 
+def read_arguments(tool: Tool, arguments: object, *, is_text: bool) -> tuple[BaseModel, Sequence[Repair]]:
+    """``as_object`` and ``validate``; text that is plainly right is read at once."""
+    if is_text:
+        try:
+            args = tool.input.from_text(arguments)  # type: ignore[arg-type]  # anything else raises
+        except (TypeError, ValueError):
+            args = None
+        if args is not None:
+            return args, _NO_REPAIRS
+    return validate(tool, as_object(tool, arguments, is_text=is_text))
+
+
 def as_object(tool: Tool, arguments: object, *, is_text: bool) -> dict[str, Any] | BaseModel:
     """The arguments as an object: a dict, the tool's own input model, or JSON text of an object."""
     if is_text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
@@ -70,15 +70,17 @@ class View:
             on_result = on_result and make_harmless(on_result, "on_result")
         self._options = Options(context.deadline, None, notify)
         self._on_result = on_result
-        self._direct = self._find_direct()
+        self._find_prepared()
 
-    def _find_direct(self) -> dict[str, DirectTool[Any]]:
-        """The tools whose handlers can be called at once: none if calls are reported, recorded or limited."""
+    def _find_prepared(self) -> None:
+        """Finds the tools whose calls are prepared: none if calls are reported, recorded or limited."""
         options, core = self._options, self._core
         free = options.deadline is None and options.signal is None and options.notify is None
-        if not free or self._on_result is not None or core.audit is not None:
-            return {}
-        return core.direct if self._own_loop else core.direct_async
+        self._direct: Mapping[str, DirectTool[Any]] = {}
+        self._runs: Mapping[str, Any] = {}
+        if free and self._on_result is None and core.audit is None:
+            self._direct = core.direct if self._own_loop else core.direct_async
+            self._runs = core.runs if self._own_loop else core.runs_async
 
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
@@ -106,13 +108,13 @@ class View:
         view = copy(self)
         view._tools = None
         view._options = options
-        view._direct = view._find_direct()
+        view._find_prepared()
         return view
 
     def _tell(self, on_result: Callable[[ToolMessage[Any, Any]], None]) -> None:
         """Passes every message to this function from now on."""
         self._on_result = on_result
-        self._direct = self._find_direct()
+        self._find_prepared()
         self._tools = None
 
     def _deliver(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:

@@ -28,6 +28,8 @@ class Tool:
     output: Reader
     refusal: str | None = None
     """Why every call is refused, or None."""
+    by_name: Verdict | None = None
+    """The policy's verdict by the name alone; None if it depends on what a call touches."""
     always: Verdict | None = None
     """The verdict that allows every call, so that no call needs a preview; None if there is none."""
     handler: Callable[..., Any] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from toolkit.errors import SetupError, ToolNotAllowed
 from toolkit.inject.scope import Dependencies, DependencyScope
@@ -56,14 +56,16 @@ class ToolContext:
     _scope: DependencyScope | None = None
     _writer: OutputWriter | None = None
 
-    def __init__(
+    # There is no constructor, because it would take longer than everything else that makes a context.
+    def _open(
         self,
         tool: Tool,
         core: Core,
         call_id: str | None = None,
         signal: CallSignal = NEVER,
         notify: OnProgress | None = None,
-    ) -> None:
+    ) -> Self:
+        """Sets what the call has; returns the context."""
         self._tool = tool
         self._core = core
         if call_id is not None:
@@ -72,6 +74,7 @@ class ToolContext:
             self.signal = signal
         if notify is not None:
             self._notify = notify
+        return self
 
     @staticmethod
     def standalone(

@@ -54,7 +54,7 @@ class StandaloneContext(ToolContext, AsyncCloseable):
         tool = Tool(ToolInfo(_NAME, "", "", ""), no_reader, no_reader, granted=granted, fs=fs)
         called = call_id if call_id is not None else new_call_id()
         notify = Runner.over(core)._options.notify
-        super().__init__(tool, core, called, NEVER if signal is None else CallSignal(signal, None), notify)
+        self._open(tool, core, called, NEVER if signal is None else CallSignal(signal, None), notify)
 
     # -- what tools reported -------------------------------------------------------------------------------------------
 
