@@ -82,7 +82,7 @@ def _by_outputs(context: ToolkitContext, sizes: tuple[int, ...], rounds: int) ->
             limit = _limit(text, partial(_say, said))
             contenders: dict[str, Callable[[], object]] = {LIMIT: limit, RAW: partial(_raw, toolkit, text)}
             rows += compared(least_cpu(contenders, rounds=rounds), LIMIT, "ns", at=size)
-    notes = ("We also keep longer outputs in the output cache and cut their text; the limit does neither.",)
+    notes = ("We also keep outputs above 50 KiB in the output cache and cut their text; the limit does neither.",)
     return Table("outputs", "Growth by the size of the output", by_curve(rows), axis="characters", notes=notes)
 
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.runtime.conftest import Door, MakeDoor
-from toolkit import OUTPUT_CACHE, ContentBlock, FileOutputCache, Pack, ToolCall, ToolContext, ToolFailed
+from toolkit import (
+    OUTPUT_CACHE,
+    ContentBlock,
+    Conversation,
+    FileOutputCache,
+    Pack,
+    ToolCall,
+    ToolContext,
+    ToolFailed,
+    ToolResult,
+    ToolResultMessage,
+)
 from toolkit.builtin import BUILTIN
 
 LINES = "".join(f"line {number}\n" for number in range(1, 20_001))
@@ -58,6 +72,73 @@ def test_an_answer_of_some_length_is_kept_and_shown_whole(make_door: MakeDoor) -
     assert result.kind == "data"
     assert result.output_ref == message.output_ref
     assert "word word" in read(door, message.output_ref, 1)
+
+
+WHOLE = "word " * 200
+"""Long enough to be kept, short enough to be shown whole."""
+
+
+def test_an_answer_that_is_shown_whole_is_kept_when_its_ref_is_read(make_door: MakeDoor, tmp_path: Path) -> None:
+    door = door_with(make_door, shouting(WHOLE), state_dir=tmp_path / "state")
+    message, result = door.invoke("shout", {"text": "x"}), door.call(ToolCall("1", "shout", {"text": "x"}))
+    assert WHOLE in message.text() and message.to_result("1").value == result.value == {"text": WHOLE}
+    kept = [path for path in tmp_path.rglob("*") if path.is_file() and b"word word" in path.read_bytes()]
+    assert kept == []
+
+    assert "word word" in read(door, result.output_ref, 1)
+    assert "word word" in read(door, message.output_ref, 1)
+    assert message.output_ref == message.to_result("2").output_ref != result.output_ref
+
+
+WAYS_TO_PASS_ON: dict[str, Callable[[ToolResult], ToolResult]] = {
+    "as it is": lambda result: result,
+    "copied": copy.copy,
+    "copied deeply": copy.deepcopy,
+    "pickled": lambda result: pickle.loads(pickle.dumps(result)),
+    "changed": lambda result: replace(result, value="another"),
+    "as fields": lambda result: ToolResult(**{each.name: getattr(result, each.name) for each in fields(result)}),
+    "stored": lambda result: _stored(result),
+}
+
+
+def _stored(result: ToolResult) -> ToolResult:
+    message = ToolResultMessage(result)
+    again = Conversation.from_json(Conversation([message]).to_json()).messages[0]
+    assert isinstance(again, ToolResultMessage)
+    return again.result
+
+
+@pytest.mark.parametrize("way", WAYS_TO_PASS_ON)
+def test_the_ref_of_a_result_that_was_passed_on_is_valid(make_door: MakeDoor, way: str) -> None:
+    door = door_with(make_door, shouting(WHOLE), session_id="on")
+    result = door.call(ToolCall("1", "shout", {"text": "x"}))
+    passed = WAYS_TO_PASS_ON[way](result)
+    door.close()
+
+    assert passed.output_ref == result.output_ref
+    assert repr(result.output_ref) in repr(passed)
+    assert "word word" in read(door_with(make_door, shouting(""), session_id="on"), passed.output_ref, 1)
+
+
+def test_a_result_can_still_be_compared_and_is_frozen(make_door: MakeDoor) -> None:
+    result = door_with(make_door, shouting(WHOLE)).call(ToolCall("1", "shout", {"text": "x"}))
+    assert result == replace(result) != replace(result, output_ref=None)
+    with pytest.raises(FrozenInstanceError):
+        result.output_ref = "another"
+
+
+class Broken(FileOutputCache):
+    def put(self, *args: Any, **options: Any) -> str | None:
+        raise RuntimeError("broken")
+
+
+def test_a_cache_that_fails_costs_the_ref_and_not_the_answer(
+    make_door: MakeDoor, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    door = door_with(make_door, shouting(WHOLE), overrides={OUTPUT_CACHE.id: lambda: Broken(str(tmp_path))})
+    result = door.call(ToolCall("1", "shout", {"text": "x"}))
+    assert (result.kind, result.output_ref) == ("data", None)
+    assert "an output of 'shout' could not be stored" in caplog.text
 
 
 def test_a_long_answer_is_cut_and_what_is_missing_can_be_read(make_door: MakeDoor) -> None:

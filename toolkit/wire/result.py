@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+_FIND: Final = "_find_ref"
 
 ResultKind: TypeAlias = Literal["text", "data", "error", "multimodal"]
 
@@ -13,8 +16,9 @@ class ToolResult:
     """The result of the call with this id; ``value`` is kept as it is, and adapters serialise it.
 
     ``text`` holds a str, ``data`` a JSON value, ``error`` the text ``CODE: message``, ``multimodal`` a tuple of
-    content blocks. ``output_ref`` refers to the whole output in the output cache, if it is kept there. ``output`` is the
-    tool's typed output if a toolkit ran the call: it is for the program, is not sent and not stored as JSON.
+    content blocks. ``output_ref`` refers to the whole output in the output cache, if it is kept there; an output that
+    ``value`` holds whole is kept when its ref is first read. ``output`` is the tool's typed output if a toolkit ran the
+    call: it is for the program, is not sent and not stored as JSON.
     """
 
     tool_call_id: str
@@ -41,3 +45,29 @@ class ToolResult:
         fields["value"] = value
         fields["output_ref"] = output_ref
         fields["output"] = output
+
+    def _find_ref_with(self, find: Callable[[], str | None]) -> None:
+        """Lets ``output_ref`` be found at its first use; for the toolkit that makes the result."""
+        fields = self.__dict__
+        del fields["output_ref"]
+        fields[_FIND] = find
+
+    def __getstate__(self) -> dict[str, object]:
+        self.output_ref  # noqa: B018  # what finds it stays here
+        return {name: value for name, value in self.__dict__.items() if name != _FIND}
+
+
+class _OutputRef:
+    """Finds the ref of a result that has none yet. Instances that have one are read without this."""
+
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> str | None:
+        if result is None:
+            return None  # the default of the field
+        fields = result.__dict__
+        find: Callable[[], str | None] | None = fields.get(_FIND)
+        found = fields["output_ref"] = None if find is None else find()
+        return found
+
+
+# Type checkers see a plain field.
+setattr(ToolResult, "output_ref", _OutputRef())  # noqa: B010

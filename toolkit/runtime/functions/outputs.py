@@ -153,9 +153,7 @@ class ValueMessage(ToolMessage[NameT_co, ContentT_co]):
         blocks = self._blocks()
         if blocks is None or self._show().is_cut:
             return super().to_result(tool_call_id)
-        return ToolResult(
-            tool_call_id, self.name, "multimodal", (*blocks, *self.attachments), self.output_ref, self.content
-        )
+        return self._result(tool_call_id, "multimodal", (*blocks, *self.attachments))
 
     def _blocks(self) -> tuple[ContentBlock, ...] | None:
         return blocks_of(self.content) if self.render is None else None

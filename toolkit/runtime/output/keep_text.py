@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 WORTH_KEEPING: Final = 512
 """Characters below which a text is not kept: the note that could replace it is hardly shorter."""
 
+_MAX_BYTES: Final = 4
+"""How many bytes a character may take."""
+
 
 class ShownText(NamedTuple):
     """A text as the model reads it, the ref of the whole, and whether anything is missing."""
@@ -19,6 +22,9 @@ class ShownText(NamedTuple):
     text: str
     ref: str | None
     is_cut: bool
+    is_pending: bool = False
+    """Whether the text is shown whole and is not kept yet: it is when somebody asks for its ref. Most are never asked for,
+    and keeping one takes ten times as long as a call."""
 
 
 class StreamedOutput(NamedTuple):
@@ -50,23 +56,47 @@ class TextKeeper:
         self._cache = cache
         self._session_id = session_id
         self._tool_name = tool_name
+        self._opened: OutputCache | None = None
 
     def show(self, text: str, streamed: StreamedOutput | None, media: tuple[ContentBlock, ...]) -> ShownText:
-        """Keeps the whole text, and returns it as the model should read it."""
+        """Returns the text as the model should read it; keeps the whole text if that is only a part of it."""
         if streamed is None and not media and len(text) < WORTH_KEEPING:
             return ShownText(text, None, False)
+        cache = self._opened or self._open()
+        limit = cache.text_limit
+        if streamed is None and len(text) <= limit // _MAX_BYTES:
+            return ShownText(text, None, False, True)
         from toolkit.runtime.output.cache.budget import fit_text, shorten
 
-        cache = self._cache()
-        limit = cache.text_limit
         if streamed is not None:
             # The answer is only a part of what was streamed; its line numbers mean nothing in the whole.
             fitted = fit_text(text, limit)
             gap = "\n[omitted here]\n" if fitted.cut_bytes else ""
             return ShownText(f"{fitted.head}{gap}{fitted.tail}\n{streamed.note()}", streamed.ref, True)
+        if not fit_text(text, limit).cut_bytes:
+            return ShownText(text, None, False, True)
         ref = self._put(cache, text, media)
-        shown = shorten(text, limit, ref)
-        return ShownText(shown, ref, shown is not text)
+        return ShownText(shorten(text, limit, ref), ref, True)
+
+    def keep(self, shown: ShownText, media: tuple[ContentBlock, ...]) -> ShownText:
+        """Keeps a text that was shown whole, if it is not kept yet. Never fails: without a place there is no ref."""
+        if not shown.is_pending:
+            return shown
+        try:
+            ref = self._put(self._opened or self._open(), shown.text, media)
+        except Exception:
+            # The caller has read the answer already, and asks only for a ref.
+            import logging
+
+            logging.getLogger("toolkit.cache").warning(
+                "an output of %r could not be stored", self._tool_name, exc_info=True
+            )
+            ref = None
+        return ShownText(shown.text, ref, False)
+
+    def _open(self) -> OutputCache:
+        self._opened = cache = self._cache()
+        return cache
 
     def _put(self, cache: OutputCache, text: str, media: tuple[ContentBlock, ...]) -> str | None:
         if media:

@@ -23,7 +23,7 @@ from typing_extensions import TypeIs
 from toolkit.models.base import ToolModel
 from toolkit.models.scalars import holds_scalars
 from toolkit.runtime.output.keep_text import WORTH_KEEPING, ShownText, StreamedOutput, TextKeeper
-from toolkit.wire.result import ToolResult
+from toolkit.wire.result import ResultKind, ToolResult
 
 if TYPE_CHECKING:
     from toolkit.wire.content import ContentBlock, ContentOutput
@@ -107,8 +107,11 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
     @property
     def output_ref(self) -> str | None:
         """The ref under which the output cache keeps the whole answer, for ``tool_output_cache``; None if it is too short
-        to be kept, or could not be kept."""
-        return self._show().ref
+        to be kept, or could not be kept. An answer that is shown whole is kept when its ref is first read."""
+        shown = self._show()
+        if shown.is_pending and self._form.keeper is not None:
+            self._shown = shown = self._form.keeper.keep(shown, self._media())
+        return shown.ref
 
     def text(self) -> str:
         """What the model reads: the tool's own text form, or its content as JSON. A long text keeps its head and tail."""
@@ -166,14 +169,20 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
 
             words = self.text()
             lead = (ContentBlock("text", text=words),) if words else ()
-            return ToolResult(tool_call_id, self.name, "multimodal", (*lead, *media), self.output_ref, self.content)
+            return self._result(tool_call_id, "multimodal", (*lead, *media))
         if self.render is not None or self._is_text():
-            return ToolResult(tool_call_id, self.name, "text", self.text(), self.output_ref, self.content)
+            return self._result(tool_call_id, "text", self.text())
         shown = None if self._form.keeper is None else self._show()
         if shown is not None and shown.is_cut:
-            return ToolResult(tool_call_id, self.name, "text", shown.text, shown.ref, self.content)
-        ref = None if shown is None else shown.ref
-        return ToolResult(tool_call_id, self.name, "data", self._data(), ref, self.content)
+            return self._result(tool_call_id, "text", shown.text)
+        return self._result(tool_call_id, "data", self._data())
+
+    def _result(self, tool_call_id: str, kind: ResultKind, value: object) -> ToolResult:
+        """A result that has the ref of this message."""
+        result = ToolResult(tool_call_id, self.name, kind, value, None, self.content)
+        if self._form.keeper is not None or self._reported is not None:
+            result._find_ref_with(lambda: self.output_ref)
+        return result
 
     def _data(self) -> object:
         # Unset means absent: an optional field must not become null where the schema forbids null.
