@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -18,7 +19,7 @@ from acme.generated import (
     ShapesSearchOutput,
 )
 from tests.runtime.conftest import Door, MakeDoor
-from toolkit import Pack, ToolCall, ToolContext, ToolkitError
+from toolkit import Pack, ToolCall, ToolContext, ToolkitError, tool
 from toolkit.models import Omissible, ToolModel
 from toolkit.runtime.call.reader import Reader
 
@@ -272,3 +273,17 @@ def test_a_closed_toolkit_runs_nothing_more(make_door: MakeDoor) -> None:
     door.close()
     with pytest.raises(ToolkitError, match="TOOL_CANCELLED: this toolkit has been closed"):
         door.invoke("add", {"a": 1, "b": 1})
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+def test_parallel_calls_of_tools_that_do_not_block_need_no_threads(make_door: MakeDoor, blocking: bool) -> None:
+    @tool(parallel=True, blocking=blocking)
+    def where(number: int) -> str:
+        """The thread that runs the call."""
+        return f"{number} in {threading.current_thread().name}"
+
+    door = make_door(packs=[where.as_pack()])
+    calls = [ToolCall(str(number), "where", {"number": number}) for number in range(3)]
+    door.call(calls[0])  # prepares the tool
+    here = [f"{number} in {threading.current_thread().name}" for number in range(3)]
+    assert ([result.value for result in door.call_all(calls)] == here) is not blocking

@@ -142,7 +142,11 @@ class Runner(View, Closeable):
 
     def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""
-        return self._invoke(name, {key: value for key, value in arguments.items() if value is not OMIT}).content
+        given = {}
+        for key, value in arguments.items():  # faster than a comprehension, which is a call of its own
+            if value is not OMIT:
+                given[key] = value
+        return self._invoke(name, given).content
 
     def call(self, call: ToolCall) -> ToolResult:
         """Runs a model's call and never raises: what fails becomes ``kind="error"`` with the text ``CODE: message``."""
@@ -163,11 +167,14 @@ class Runner(View, Closeable):
             return steps.error_result(error, call.id, call.name)
 
     def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """Runs calls in order; adjacent parallel ones run at the same time. A failure does not affect other results."""
+        """Runs calls in order; adjacent parallel ones run at the same time. A failure does not affect other results.
+
+        Threads cost more than calls that only compute: those of tools with ``blocking: false`` alone run one by one.
+        """
         results: list[ToolResult] = []
         for parallel, group in groupby(calls, key=self._is_parallel):
             some = list(group)
-            if parallel and len(some) > 1:
+            if parallel and len(some) > 1 and any(map(self._may_block, some)):
                 results += self._core.workers.map(self.call, some)
             else:
                 results += map(self.call, some)

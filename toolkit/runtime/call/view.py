@@ -125,6 +125,10 @@ class View:
             record.end_succeeded(message)
         return message
 
+    def _may_block(self, call: ToolCall) -> bool:
+        """Whether a call may wait for something: its tool does not declare otherwise, or more than the handler runs."""
+        return call.name not in self._direct or self._core.catalog.tools[call.name].blocking
+
     def _is_parallel(self, call: ToolCall) -> bool:
         info = self._core.catalog.tools.get(call.name) if isinstance(call.name, str) else None
         return info is not None and info.parallel

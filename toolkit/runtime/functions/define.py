@@ -239,7 +239,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     :param name: the name for models; by default the function's name.
     :param permissions: what it needs: ``ctx.fs``, ``ctx.process`` and ``ctx.net`` depend on them.
     :param parallel: whether it may run at the same time as other calls; by default if it needs at most ``read``.
-    :param blocking: whether a sync function runs in a thread under an async toolkit.
+    :param blocking: whether a sync function runs in a thread under an async toolkit, and in ``call_all``.
     :param preview: returns what a call would touch, for rules on paths, commands and hosts, and for approvers.
     :param text: turns the function's result into the text that the model reads.
 
