@@ -428,6 +428,19 @@ class Core:
             if info.name in self.handlers and self._admission(info)[0] is None and not self._cannot_write(info)
         ]
 
+    def describe(self) -> str:
+        """How many tools the policy may allow, and where they work. Starts nothing: tools that need a sandbox count."""
+        tools = self.catalog.tools.values()
+        allowed = sum(info.name in self.handlers and self._may_be_allowed(info) for info in tools)
+        closed = ", closed" if self.resources.is_closed else ""
+        return f"{allowed} of {len(tools)} tools allowed, workspace {self.context.workspace!r}{closed}"
+
+    def _may_be_allowed(self, info: ToolInfo) -> bool:
+        if self._cannot_write(info) or not self.context.permissions.issuperset(info.required):
+            return False
+        verdict = self.context.policy.admit(info.name, info.required)
+        return verdict is None or verdict.decision in ("allow", "ask" if self.context.approver else "allow")
+
     def _cannot_write(self, info: ToolInfo) -> bool:
         """Whether a tool must write in a context that is read-only."""
         return self.context.mode == "read-only" and "write" in info.required

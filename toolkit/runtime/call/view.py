@@ -81,6 +81,9 @@ class View:
             return {}
         return core.direct if self._own_loop else core.direct_async
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._core.describe()}>"
+
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
         return self._core.allowed_tools()

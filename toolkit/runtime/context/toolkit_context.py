@@ -172,6 +172,12 @@ class ToolkitContext(Generic[NameT]):
         # The lazy tools that were made for this context; they live as long as it does.
         self._lazy_tools: dict[object, DependencyScope] = {}
 
+    def __repr__(self) -> str:
+        # No values of settings that may be secret: only what decides where tools work and what they may do.
+        words = ", ".join(word for word in PERMISSIONS if word in self.permissions) or "none"
+        mode = "" if self.mode == "workspace-write" else f", {self.mode}"
+        return f"<ToolkitContext: workspace {self.workspace!r}{mode}, permissions {words}, {self.policy!r}>"
+
     def narrow(self, permissions: Collection[Permission], *, session_id: str, agent: str) -> ToolkitContext[NameT]:
         """A copy for another agent, with those of these permissions that this context has."""
         made = copy(self)
