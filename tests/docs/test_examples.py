@@ -20,6 +20,7 @@ README = (REPOSITORY / "README.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 ABOUT_THE_LOOP = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/loop.md").read_text(), re.DOTALL)
 ABOUT_SERVERS = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/mcp.md").read_text(), re.DOTALL)
+ABOUT_TRACING = re.findall(r"```python\n(.*?)```", (REPOSITORY / "docs/tracing.md").read_text(), re.DOTALL)
 
 
 def modules() -> list[str]:
@@ -38,7 +39,9 @@ def test_docstrings_run(name: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("program", [program for program in PROGRAMS + ABOUT_SERVERS if "acme" not in program])
+@pytest.mark.parametrize(
+    "program", [program for program in PROGRAMS + ABOUT_SERVERS + ABOUT_TRACING if "acme" not in program]
+)
 def test_readme_programs_run(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
@@ -54,7 +57,10 @@ def test_the_programs_of_the_page_about_the_loop_run_one_after_the_other_in_an_e
 
 @pytest.mark.slow
 def test_the_programs_of_the_pages_are_clean_under_mypy(tmp_path: Path) -> None:
-    pages = [*(program for program in PROGRAMS + ABOUT_SERVERS if "acme" not in program), "\n".join(ABOUT_THE_LOOP)]
+    pages = [
+        *(program for program in PROGRAMS + ABOUT_SERVERS + ABOUT_TRACING if "acme" not in program),
+        "\n".join(ABOUT_THE_LOOP),
+    ]
     files = [tmp_path / f"program_{number}.py" for number in range(len(pages))]
     for file, program in zip(files, pages, strict=True):
         file.write_text(program)

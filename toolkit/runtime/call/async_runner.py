@@ -94,7 +94,7 @@ class AsyncRunner(View):
             shown = steps.as_toolkit_error(error, tool.name)
             if record is not None:
                 record.end_failed(shown, call.arguments)
-            raise shown from error.__cause__
+            raise shown from steps.cause_of(error)
 
     async def _ask(self, request: ApprovalRequest) -> Answer:
         """Asks the approver; in a thread, because a sync one may wait for a person."""
@@ -122,6 +122,7 @@ class AsyncRunner(View):
     # -- the entry points --------------------------------------------------------------------------------------------
 
     async def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
+        """Runs a tool by name with a dict or its input model, and returns its message; raises ``ToolkitError``."""
         try:
             from_dict, _, from_instance, run = self._direct[name]
             given = from_dict(args) if type(args) is dict else from_instance(args)
@@ -130,6 +131,7 @@ class AsyncRunner(View):
         return await (self._run(name, args) if given is None else run(self, given))
 
     async def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
+        """The same with the JSON text that a model wrote."""
         try:
             _, from_text, _, run = self._direct[name]
             given = from_text(text)

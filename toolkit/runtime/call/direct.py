@@ -88,7 +88,7 @@ def make_run(tool: Tool, resources: Resources) -> Run:
             ctx._release(error)
             if isinstance(error, KeyboardInterrupt):
                 raise
-            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
+            raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
 
     return run
 
@@ -133,7 +133,7 @@ def make_run_async(tool: Tool, resources: Resources) -> RunAsync:
                 await ctx._scope.close_async(error)
             if view._is_cancelled(error):
                 raise
-            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
+            raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
 
     return run
 

@@ -86,7 +86,7 @@ class Runner(View, Closeable):
                 record.end_failed(shown, call.arguments)
             if interrupted:
                 raise
-            raise shown from error.__cause__
+            raise shown from steps.cause_of(error)
 
     def _ask(self, request: ApprovalRequest) -> Answer:
         """Asks the approver; waits for an async one."""
@@ -125,6 +125,7 @@ class Runner(View, Closeable):
     # -- the entry points --------------------------------------------------------------------------------------------
 
     def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
+        """Runs a tool by name with a dict or its input model, and returns its message; raises ``ToolkitError``."""
         try:
             from_dict, _, from_instance, run = self._direct[name]
             given = from_dict(args) if type(args) is dict else from_instance(args)
@@ -133,6 +134,7 @@ class Runner(View, Closeable):
         return self._run(name, args) if given is None else run(self, given)
 
     def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
+        """The same with the JSON text that a model wrote."""
         try:
             _, from_text, _, run = self._direct[name]
             given = from_text(text)

@@ -103,6 +103,11 @@ class ToolContext:
 
         return standalone(context, packs, call_id, signal)
 
+    def __repr__(self) -> str:
+        words = ", ".join(sorted(self.granted)) or "none"
+        call = "" if self.call_id is None else f", call {self.call_id!r}"
+        return f"<{type(self).__name__} of {self.tool_name!r}: permissions {words}{call}>"
+
     @property
     def tool_name(self) -> str:
         return self._tool.name
@@ -184,7 +189,8 @@ class ToolContext:
         if not any(word in self._tool.info.optional for word in permissions):
             words = " or ".join(map(repr, permissions))
             raise SetupError(
-                f"the spec of {self.tool_name!r} does not request the permission {words}, so its handler does not have it"
+                f"{self.tool_name!r} does not declare the permission {words}, so its handler does not have it: write "
+                f"`permissions: [{permissions[0]}]` in its spec, or `@tool(permissions=[{permissions[0]!r}])`"
             )
 
     @property
