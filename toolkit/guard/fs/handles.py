@@ -109,6 +109,7 @@ class OpenFile(Handle[Descriptor]):
         self.path = path
         self.size = info.st_size
         self.mtime_ns = info.st_mtime_ns
+        self.ctime_ns = info.st_ctime_ns
         self.mode = stat.S_IMODE(info.st_mode)
         self.identity = (info.st_dev, info.st_ino)
 
