@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolkit import CancelSignal, SecurityPolicy, ToolkitContext, create_agent_toolkit
-from toolkit.builtin.files.line_index import LineIndexes
+from toolkit.builtin.files.line_positions import LinePositionStore
 from toolkit.generated import Toolkit
 
 MINUTE = 61 * 1_000_000_000
@@ -33,7 +33,7 @@ class Reads(CancelSignal):
 
 
 def toolkit_at(folder: Path, clock: Callable[[], int]) -> Toolkit:
-    overrides = {"line_indexes": lambda: LineIndexes(clock)}
+    overrides = {"line_positions": lambda: LinePositionStore(clock)}
     return create_agent_toolkit(ToolkitContext(folder, SecurityPolicy(default="allow"), overrides=overrides))
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from toolkit.builtin.files.line_index import CHUNK, LINE_INDEXES, LineIndex
+from toolkit.builtin.files.line_positions import CHUNK, LINE_POSITIONS, LinePositions
 from toolkit.builtin.files.media import Media, recognise_media
 from toolkit.builtin.files.open_with_hint import open_file
 from toolkit.builtin.text.counts import format_count
@@ -51,27 +51,29 @@ def run(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
         return _read_hashed(file, first, args)
 
 
-def _read_hashed(file: OpenFile, first: bytes, args: ReadFileInput, index: LineIndex | None = None) -> ReadFileOutput:
+def _read_hashed(
+    file: OpenFile, first: bytes, args: ReadFileInput, known: LinePositions | None = None
+) -> ReadFileOutput:
     source = _FileChunks(file, first, sha256())
-    lines = _Lines(source.chunks(), index=index)
+    lines = _Lines(source.chunks(), known=known)
     return _output(file, source, lines, _collect(source, lines, args), args)
 
 
 def _read_large(file: OpenFile, first: bytes, args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
     """The requested lines, from what is known about the file. If they reach its end, the hash needs another pass."""
-    indexes = ctx.resolve(LINE_INDEXES)
-    index = indexes.of(file)
-    if index.is_empty and _is_probably_near_end(file, first, args):
-        output = _read_hashed(file, first, args, index)
+    store = ctx.resolve(LINE_POSITIONS)
+    known = store.of(file)
+    if known.is_empty and _is_probably_near_end(file, first, args):
+        output = _read_hashed(file, first, args, known)
     else:
         source = _FileChunks(file, first)
-        position, line_ends = index.before(args.start_line)
-        lines = _Lines(source.chunks(position), position, line_ends, index)
+        position, line_ends = known.before(args.start_line)
+        lines = _Lines(source.chunks(position), position, line_ends, known)
         output = _output(file, source, lines, _collect(source, lines, args), args)
         if source.ended:
             file.seek(0)
-            output = _read_hashed(file, file.read(CHUNK), args, index)
-    indexes.keep(file, index)
+            output = _read_hashed(file, file.read(CHUNK), args, known)
+    store.keep(file, known)
     return output
 
 
@@ -181,15 +183,15 @@ class _Line(NamedTuple):
 class _Lines:
     """Splits chunks into lines; a long line is never held in memory as a whole.
 
-    The chunks start at ``position``, before which ``line_ends`` lines end. ``index`` gets to know where lines are.
+    The chunks start at ``position``, before which ``line_ends`` lines end. ``known`` takes up where lines are.
     """
 
     def __init__(
-        self, chunks: Iterator[bytes], position: int = 0, line_ends: int = 0, index: LineIndex | None = None
+        self, chunks: Iterator[bytes], position: int = 0, line_ends: int = 0, known: LinePositions | None = None
     ) -> None:
         self._chunks = chunks
         self._position = position
-        self._index = index
+        self._known = known
         self._buffer = b""
         self._at = 0
         self._line_ends = line_ends
@@ -207,8 +209,8 @@ class _Lines:
             chunk = next(self._chunks, None)
             if chunk is None:
                 return False
-            if self._index is not None:
-                self._index.add(self._position, self._line_ends)
+            if self._known is not None:
+                self._known.add(self._position, self._line_ends)
                 self._position += len(chunk)
             self._buffer, self._at = chunk, 0
         return True
