@@ -1,7 +1,9 @@
 """``read_file``: lines of a text file, in constant memory whatever its size; media files are attached.
 
-The file is read once, front to back. Lines before the requested ones are only counted and hashed, and so are those after
-them, unless the file is large.
+The file is read front to back. Lines before the requested ones are only counted and hashed, and so are those after them.
+
+A large file is not read further than the requested lines, and not hashed unless they reach its end. Everything in a result
+comes from one pass, so a file whose end was not expected is read once more for its hash.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from toolkit.builtin.files.line_positions import CHUNK, LINE_POSITIONS, LinePositions
 from toolkit.builtin.files.media import Media, recognise_media
 from toolkit.builtin.files.open_with_hint import open_file
 from toolkit.builtin.text.counts import format_count
@@ -23,39 +26,78 @@ from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.visible import escape_hidden
 
 if TYPE_CHECKING:
+    from hashlib import _Hash as Digest
+
     from toolkit.guard.fs.handles import OpenFile
 
 MAX_LINE_CHARACTERS: Final = 2000
 MAX_ATTACHED_BYTES: Final = 10 * 1024 * 1024
 LARGE_FILE_BYTES: Final = 32 * 1024 * 1024
 
-_CHUNK: Final = 256 * 1024
 _HEAD: Final = 8 * 1024
+# The part of a large file, in estimated lines, after which the end is expected to be reached.
+_NEAR_END: Final = 0.97
 
 
 def run(args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
     with open_file(ctx.fs, args.path) as file:
-        first = file.read(min(_CHUNK, file.size))
+        first = file.read(min(CHUNK, file.size))
         media = recognise_media(first[:_HEAD])
         if media is not None:
             return _attach(file, first, media, args, ctx)
+        # In a file with a mark, positions are not those of the text it is converted to.
+        if file.size > LARGE_FILE_BYTES and marked_encoding(first) is None:
+            return _read_large(file, first, args, ctx)
+        return _read_hashed(file, first, args)
+
+
+def _read_hashed(
+    file: OpenFile, first: bytes, args: ReadFileInput, known: LinePositions | None = None
+) -> ReadFileOutput:
+    source = _FileChunks(file, first, sha256())
+    lines = _Lines(source.chunks(), known=known)
+    return _output(file, source, lines, _collect(source, lines, args), args)
+
+
+def _read_large(file: OpenFile, first: bytes, args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
+    """The requested lines, from what is known about the file. If they reach its end, the hash needs another pass."""
+    store = ctx.resolve(LINE_POSITIONS)
+    known = store.of(file)
+    if known.is_empty and _is_probably_near_end(file, first, args):
+        output = _read_hashed(file, first, args, known)
+    else:
         source = _FileChunks(file, first)
-        lines = _Lines(source.chunks())
-        part = _collect(source, lines, args)
-        return ReadFileOutput(
-            path=file.path,
-            content="".join(part.pieces),
-            start_line=args.start_line,
-            line_count=part.line_count,
-            total_lines=lines.passed if source.ended else None,
-            truncated=part.next_line is not None or bool(part.clipped),
-            next_start_line=part.next_line,
-            size=file.size,
-            mtime_ns=file.mtime_ns,
-            sha256=source.digest.hexdigest() if source.ended else None,
-            bom=source.has_bom,
-            clipped_lines=part.clipped,
-        )
+        position, line_ends = known.before(args.start_line)
+        lines = _Lines(source.chunks(position), position, line_ends, known)
+        output = _output(file, source, lines, _collect(source, lines, args), args)
+        if source.ended:
+            file.seek(0)
+            output = _read_hashed(file, file.read(CHUNK), args, known)
+    store.keep(file, known)
+    return output
+
+
+def _is_probably_near_end(file: OpenFile, first: bytes, args: ReadFileInput) -> bool:
+    """Judged by the length of the first lines. A wrong guess costs time and changes no result."""
+    total = file.size / len(first) * (first.count(b"\n") + 1)
+    return args.start_line + args.max_lines > _NEAR_END * total
+
+
+def _output(file: OpenFile, source: _FileChunks, lines: _Lines, part: _Part, args: ReadFileInput) -> ReadFileOutput:
+    return ReadFileOutput(
+        path=file.path,
+        content="".join(part.pieces),
+        start_line=args.start_line,
+        line_count=part.line_count,
+        total_lines=lines.passed if source.ended else None,
+        truncated=part.next_line is not None or bool(part.clipped),
+        next_start_line=part.next_line,
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        sha256=source.digest.hexdigest() if source.digest is not None and source.ended else None,
+        bom=source.has_bom,
+        clipped_lines=part.clipped,
+    )
 
 
 def _attach(file: OpenFile, first: bytes, media: Media, args: ReadFileInput, ctx: ToolContext) -> ReadFileOutput:
@@ -84,18 +126,18 @@ def _attach(file: OpenFile, first: bytes, media: Media, args: ReadFileInput, ctx
 
 
 class _FileChunks:
-    """Reads the file as chunks of UTF-8 without a byte order mark, and hashes the bytes it reads.
+    """Reads the file as chunks of UTF-8 without a byte order mark, and hashes the bytes it reads if it has a ``digest``.
 
     Reads no more bytes than the file had when it was opened, so that reading a growing file ends.
     """
 
-    def __init__(self, file: OpenFile, first: bytes) -> None:
+    def __init__(self, file: OpenFile, first: bytes, digest: Digest | None = None) -> None:
         self._file = file
         self._first = first
         self._encoding = marked_encoding(first)
         self.has_bom: Final = self._encoding is not None
         self.is_large: Final = file.size > LARGE_FILE_BYTES
-        self.digest: Final = sha256()
+        self.digest: Final = digest
         self.taken = 0
         self.ended = False
         self._refuse_binary()
@@ -107,16 +149,25 @@ class _FileChunks:
             message = f"'{path}' is not a text file: it has NUL bytes near its start ({size} bytes in all)"
             raise ToolFailed("BINARY_NOT_SUPPORTED", message, path=path, size=size)
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self, position: int = 0) -> Iterator[bytes]:
+        """The chunks from ``position`` on; if it is not 0, only of a file without a mark and without a digest."""
         decoder = codecs.getincrementaldecoder(self._encoding)("replace") if self._encoding else None
         chunk = self._first
+        if position:
+            self._file.seek(position)
+            self.taken = position
+            chunk = self._read_next()
         while chunk:
             self.taken += len(chunk)
-            self.digest.update(chunk)
+            if self.digest is not None:
+                self.digest.update(chunk)
             yield decoder.decode(chunk).encode() if decoder else chunk
-            chunk = self._file.read(min(_CHUNK, self._file.size - self.taken))
+            chunk = self._read_next()
         self.ended = True
         yield decoder.decode(b"", True).encode() if decoder else b""
+
+    def _read_next(self) -> bytes:
+        return self._file.read(min(CHUNK, self._file.size - self.taken))
 
 
 class _Line(NamedTuple):
@@ -130,13 +181,20 @@ class _Line(NamedTuple):
 
 
 class _Lines:
-    """Splits chunks into lines; a long line is never held in memory as a whole."""
+    """Splits chunks into lines; a long line is never held in memory as a whole.
 
-    def __init__(self, chunks: Iterator[bytes]) -> None:
+    The chunks start at ``position``, before which ``line_ends`` lines end. ``known`` takes up where lines are.
+    """
+
+    def __init__(
+        self, chunks: Iterator[bytes], position: int = 0, line_ends: int = 0, known: LinePositions | None = None
+    ) -> None:
         self._chunks = chunks
+        self._position = position
+        self._known = known
         self._buffer = b""
         self._at = 0
-        self._line_ends = 0
+        self._line_ends = line_ends
         self._is_inside_line = False
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
@@ -151,6 +209,9 @@ class _Lines:
             chunk = next(self._chunks, None)
             if chunk is None:
                 return False
+            if self._known is not None:
+                self._known.add(self._position, self._line_ends)
+                self._position += len(chunk)
             self._buffer, self._at = chunk, 0
         return True
 
@@ -204,7 +265,7 @@ class _Part:
 
 def _collect(source: _FileChunks, lines: _Lines, args: ReadFileInput) -> _Part:
     """The requested lines. After them a large file is not read further; any other is counted to its end."""
-    lines.skip(args.start_line - 1)
+    lines.skip(args.start_line - 1 - lines.passed)
     give_up_at = source.taken + LARGE_FILE_BYTES
     part = _fill_part(lines, args, lambda: source.taken < give_up_at)
     if part.next_line is None and lines.has_more():

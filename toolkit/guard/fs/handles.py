@@ -109,6 +109,7 @@ class OpenFile(Handle[Descriptor]):
         self.path = path
         self.size = info.st_size
         self.mtime_ns = info.st_mtime_ns
+        self.ctime_ns = info.st_ctime_ns
         self.mode = stat.S_IMODE(info.st_mode)
         self.identity = (info.st_dev, info.st_ino)
 
@@ -211,6 +212,8 @@ class SandboxDir(Handle[Descriptor]):
                             symlinks.append(found.name)
                         else:
                             others.append(found.name)
+                    if len(some) < _NAMES_BETWEEN_CHECKS:
+                        break
         except OSError as error:
             raise to_failure(error, self.path) from None
         return EntryNames(directories, files, symlinks, others)
@@ -270,7 +273,8 @@ class SandboxDir(Handle[Descriptor]):
         number = held.number
         times: dict[str, int] = {}
         for name in names:
-            self._refuse_name(name)
+            if "/" in name or name in _NO_NAMES or "\0" in name or self._filter is not None:
+                self._refuse_name(name)
             try:
                 times[name] = os.stat(name, dir_fd=number, follow_symlinks=False).st_mtime_ns
             except FileNotFoundError:
