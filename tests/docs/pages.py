@@ -94,7 +94,7 @@ class PageRun:
             if block.language == "toml":
                 check_toml(block.text, self.folder)
             else:
-                yaml.load(block.text, Loader=yaml.SafeLoader)
+                list(yaml.parse(block.text))
         except Exception as error:
             self._report(block, f"{type(error).__name__}: {error}")
 

@@ -30,7 +30,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "-m",
             "mkdocs",
             "build",
-            "--quiet",
             "--strict",
             f"--config-file={config}",
             f"--site-dir={folder}",
