@@ -191,7 +191,10 @@ class ToolCancelled(ToolkitError):
 
 
 class InternalError(ToolkitError):
-    """Anything else: the message has a short id, under which the log (logger ``toolkit``) has the traceback."""
+    """Anything else: the message has a short id, under which the log (logger ``toolkit``) has the traceback.
+
+    For programmers, ``__cause__`` is the error itself; models get only the message.
+    """
 
     code = "INTERNAL"
 

@@ -424,7 +424,7 @@ def test_a_standalone_context_has_what_its_context_grants(tmp_path: Path) -> Non
         assert first_line("a.txt", ctx) == "hello"
     with ToolContext.standalone(DynamicContext(tmp_path, DynamicPolicy(default="allow"), permissions=[])) as ctx:
         assert ctx.granted == frozenset()
-        with pytest.raises(SetupError, match="does not request the permission"):
+        with pytest.raises(SetupError, match="does not declare the permission"):
             first_line("a.txt", ctx)
         assert str(first_line.execute_raw('{"path": "a.txt"}', ctx).value).startswith("TOOL_NOT_ALLOWED: ")
 

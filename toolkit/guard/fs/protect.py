@@ -69,7 +69,17 @@ def journal_outside(path: str, roots: Sequence[Root]) -> str:
 class AccessRules:
     """The workspace, the extra roots, and the rules that hold below them."""
 
-    __slots__ = ("_consent", "_deny", "_extra", "_git", "_protected", "_read_only", "checks_reads", "workspace")
+    __slots__ = (
+        "_consent",
+        "_deny",
+        "_extra",
+        "_git",
+        "_protected",
+        "_read_only",
+        "checks_reads",
+        "may_write",
+        "workspace",
+    )
 
     def __init__(
         self,
@@ -88,6 +98,14 @@ class AccessRules:
         self._consent: Consent | None = None
         self.checks_reads = False
         """Whether anything may not be read."""
+        self.may_write = True
+        """Whether these are the rules of a tool that may write."""
+
+    def for_reading(self) -> AccessRules:
+        """The same for a tool that may only read."""
+        view = copy.copy(self)
+        view.may_write = False
+        return view
 
     def with_deny(self, globs: Sequence[str]) -> AccessRules:
         """The same with additional deny rules."""
@@ -134,6 +152,11 @@ class AccessRules:
     def check_write(self, path: SandboxPath, real: Names | None = None) -> Forms:
         """Refuse what may not be read, and what may not be written, moved or removed."""
         forms = self.check_denied(path, real)
+        if not self.may_write:
+            raise SandboxViolation(
+                f"'{path.shown}' may not be changed: this tool may only read files; a tool that writes must declare the "
+                f"permission 'write', and the context must grant it"
+            )
         if not self.workspace.writable:
             raise SandboxViolation("the workspace is read-only: nothing may be written, moved or removed")
         if not self.root(path).writable or (real is not None and not self._is_writable(real)):

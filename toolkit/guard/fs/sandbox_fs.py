@@ -38,6 +38,7 @@ from toolkit.guard.fs.handles import (
 )
 from toolkit.guard.fs.os_errors import to_failure, translate_os_errors
 from toolkit.guard.fs.path import SandboxPath, split_names
+from toolkit.guard.fs.pathlib_style.whole_files import MAX_WHOLE_FILE, check_size, decode, encode, paths_in, read_whole
 from toolkit.guard.fs.place import find_place
 from toolkit.guard.fs.protect import ALWAYS_PROTECTED, AccessRules, Root, journal_outside
 from toolkit.guard.fs.read_only import ReadOnlyPlaces
@@ -61,6 +62,20 @@ _MAX_COMPARED_DEPTH: Final = 64
 
 class SandboxFS(Handle[AccessRules]):
     """The files below the workspace and the extra roots, which are opened once and held open.
+
+    Handlers get it as ``ctx.fs``. Its methods have the names of ``pathlib`` where they do the same:
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, SandboxFS(folder) as fs:
+    ...     written = fs.write_text("notes/today.md", "- call Ada\\n")
+    ...     fs.read_text("notes/today.md"), list(fs.iterdir("notes")), fs.is_dir("notes"), fs.exists("x")
+    ('- call Ada\\n', ['notes/today.md'], True, False)
+
+    - whole files: ``read_text``, ``read_bytes``, ``write_text``, ``write_bytes``
+    - what is there: ``exists``, ``is_file``, ``is_dir``, ``stat``, ``iterdir``, ``glob``
+    - changes: ``write_file``, ``make_dir``, ``remove_file``, ``remove_dir``, ``rename``
+    - large files in parts, and walks: ``open_file``, ``open_dir``
+    - to read a file and write it again: ``lock``, ``fingerprint``; several changes or none: ``transaction``
 
     Every method takes a path relative to the workspace (or absolute and below the name of a root), follows relative
     links that stay inside, refuses all others with ``SandboxViolation`` and fails with ``ToolFailed``.
@@ -133,6 +148,12 @@ class SandboxFS(Handle[AccessRules]):
         view._held = None if self._held is None else self._held.with_consent(consent)
         return view
 
+    def for_reading(self) -> SandboxFS:
+        """A view of the same roots in which nothing can be changed: the files of a tool without the permission ``write``."""
+        view = copy.copy(self)
+        view._held = self._begin().for_reading()
+        return view
+
     def path(self, text: str) -> SandboxPath:
         """The checked form of ``text``. It may still not exist, or lead out of the root."""
         return SandboxPath.parse(text, self._name, self._extra_names)
@@ -153,6 +174,95 @@ class SandboxFS(Handle[AccessRules]):
             return locate(self.path(text), text, self._begin(), self._resolver, is_written=is_written)
         except (InvalidArguments, SandboxViolation):
             return LocatedPath(text, Forms([fold_all(split_names(text))], []), is_written)
+
+    def read_text(self, path: str, encoding: str = "utf-8", *, max_bytes: int = MAX_WHOLE_FILE) -> str:
+        """The text of a file. Line ends stay as they are, so that a text which is written again changes nothing else.
+
+        Fails with ``NOT_FOUND``, ``NOT_FILE``, ``TOO_LARGE`` (more than ``max_bytes``), or ``BINARY_NOT_SUPPORTED`` if the
+        file is not in this encoding.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, SandboxFS(folder) as fs:
+        ...     written = fs.write_bytes("a.txt", b"caf\\xe9\\r\\n")
+        ...     fs.read_text("a.txt", encoding="latin-1")
+        'café\\r\\n'
+        >>> with tempfile.TemporaryDirectory() as folder, SandboxFS(folder) as fs:
+        ...     written = fs.write_bytes("a.txt", b"caf\\xe9")
+        ...     fs.read_text("a.txt")
+        Traceback (most recent call last):
+        toolkit.errors.ToolFailed: TOOL_FAILED: BINARY_NOT_SUPPORTED: 'a.txt' is not utf-8 text: ...
+        """
+        return decode(self.read_bytes(path, max_bytes=max_bytes), encoding, self.path(path).shown)
+
+    def read_bytes(self, path: str, *, max_bytes: int = MAX_WHOLE_FILE) -> bytes:
+        """The content of a file; ``TOO_LARGE`` for more than ``max_bytes``, which ``open_file`` reads in parts."""
+        with self.open_file(path) as file:
+            return read_whole(file, max_bytes)
+
+    def write_text(
+        self, path: str, text: str, encoding: str = "utf-8", *, max_bytes: int = MAX_WHOLE_FILE
+    ) -> WrittenFile:
+        """Write a text file: all of it, or after any failure nothing. Makes missing directories, as ``write_file`` does.
+
+        Line ends are written as they are in ``text``.
+        """
+        return self.write_bytes(path, encode(text, encoding, self.path(path).shown), max_bytes=max_bytes)
+
+    def write_bytes(self, path: str, data: bytes, *, max_bytes: int = MAX_WHOLE_FILE) -> WrittenFile:
+        """Write a file of at most ``max_bytes``. See ``write_file``, which has no limit and can refuse a changed file.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, SandboxFS(folder) as fs:
+        ...     fs.write_bytes("new/a.bin", b"abc").created, fs.write_bytes("new/a.bin", b"abcd").size
+        (True, 4)
+        """
+        check_size(data, self.path(path).shown, max_bytes)
+        return self.write_file(path, data)
+
+    def iterdir(self, path: str = ".") -> Iterator[str]:
+        """The paths in a directory, sorted, to be used with the other methods.
+
+        Leaves out what the policy hides from this tool, and names that are not valid UTF-8. ``open_dir`` also has kinds
+        and sizes, and the number of hidden names.
+        """
+        where = self.path(path)
+        with self._open_dir(where) as folder:
+            return iter(paths_in(where, folder.names()))
+
+    def glob(self, pattern: str) -> Iterator[str]:
+        """The paths that match a pattern, to be used with the other methods. ``**`` stands for any number of directories.
+
+        Links are found, but not followed. Directories that cannot be read are left out, as is what the policy hides.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, SandboxFS(folder) as fs:
+        ...     made = [fs.write_text(name, "") for name in ("a.py", "src/b.py", "src/deep/c.py", "src/d.txt")]
+        ...     list(fs.glob("**/*.py")), list(fs.glob("src/*.txt"))
+        (['a.py', 'src/b.py', 'src/deep/c.py'], ['src/d.txt'])
+        """
+        from toolkit.guard.fs.pathlib_style.glob import glob
+
+        return glob(self.path(pattern), self._open_dir)
+
+    def exists(self, path: str) -> bool:
+        """Whether the path leads to anything, following links. What may not be used is still an error, not ``False``."""
+        return self._kind(path) is not None
+
+    def is_file(self, path: str) -> bool:
+        """Whether the path leads to a regular file, following links."""
+        return self._kind(path) == "file"
+
+    def is_dir(self, path: str) -> bool:
+        """Whether the path leads to a directory, following links."""
+        return self._kind(path) == "directory"
+
+    def _kind(self, path: str) -> str | None:
+        try:
+            return self.stat(path).kind
+        except ToolFailed as error:
+            if error.reason in ("NOT_FOUND", "NOT_DIRECTORY"):
+                return None
+            raise
 
     def open_file(self, text: str) -> OpenFile:
         """Open a regular file for reading; anything else is ``NOT_FILE``."""

@@ -78,7 +78,7 @@ class AsyncRunner(View):
                 await ctx._scope.close_async(error)
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
-            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
+            raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
 
     async def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
@@ -128,7 +128,7 @@ class AsyncRunner(View):
             shown = steps.as_toolkit_error(error, tool.name)
             if record is not None:
                 record.end_failed(shown, call.arguments)
-            raise shown from error.__cause__
+            raise shown from steps.cause_of(error)
 
     async def _ask(self, request: ApprovalRequest) -> Answer:
         """Asks the approver; in a thread, because a sync one may wait for a person."""

@@ -176,7 +176,7 @@ class Core:
         try:
             preview = preview_call(tool, args, ToolContext(before_approval(tool), self, call_id))
         except (Exception, SystemExit) as error:
-            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
+            raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
         places = locate_paths(tool.preview_fs, preview)
         verdict = self._judge(tool, preview, places)
         if verdict.decision == "allow":
@@ -186,7 +186,7 @@ class Core:
         try:
             preview = preview.with_diff()
         except (Exception, SystemExit) as error:
-            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
+            raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
         from toolkit.runtime.call.approval import request_approval
 
         request = request_approval(
@@ -303,7 +303,7 @@ class Core:
         """The files of a tool without what the policy denies it, and what its calls may touch there without approval."""
         if _FILE_PERMISSIONS.isdisjoint(granted):
             return None, None
-        fs = self.guards.fs
+        fs = self.guards.fs if "write" in granted else self.guards.fs.for_reading()
         denied = self.context.policy.denied_paths(name, required)
         if denied:
             fs = fs.with_deny(denied)

@@ -70,7 +70,7 @@ class Runner(View, Closeable):
             ctx._release(error)
             if isinstance(error, KeyboardInterrupt):
                 raise
-            raise steps.as_toolkit_error(error, tool.name) from error.__cause__
+            raise steps.as_toolkit_error(error, tool.name) from steps.cause_of(error)
 
     def _run(
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
@@ -112,7 +112,7 @@ class Runner(View, Closeable):
                 record.end_failed(shown, call.arguments)
             if interrupted:
                 raise
-            raise shown from error.__cause__
+            raise shown from steps.cause_of(error)
 
     def _ask(self, request: ApprovalRequest) -> Answer:
         """Asks the approver; waits for an async one."""

@@ -247,6 +247,11 @@ def as_toolkit_error(error: BaseException, tool_name: str) -> ToolkitError:
     )
 
 
+def cause_of(error: BaseException) -> BaseException | None:
+    """The cause of ``as_toolkit_error``: programmers see what an unexpected error was, models only get its id."""
+    return error.__cause__ if isinstance(error, ToolkitError) else error
+
+
 def error_result(error: Exception, call_id: str, tool_name: str) -> ToolResult:
     """A failed call as the model reads it: ``CODE: message``."""
     return ToolResult(call_id, tool_name, "error", str(as_toolkit_error(error, tool_name)))

@@ -181,7 +181,8 @@ class ToolContext:
         if not any(word in self._tool.info.optional for word in permissions):
             words = " or ".join(map(repr, permissions))
             raise SetupError(
-                f"the spec of {self.tool_name!r} does not request the permission {words}, so its handler does not have it"
+                f"{self.tool_name!r} does not declare the permission {words}, so its handler does not have it: write "
+                f"`permissions: [{permissions[0]}]` in its spec, or `@tool(permissions=[{permissions[0]!r}])`"
             )
 
     @property

@@ -123,6 +123,8 @@ class FunctionTool(Generic[P, R]):
 
         Policy, permissions, validation and output check apply as in a call of that toolkit. A failure becomes
         ``kind="error"`` with the text ``CODE: message``. An async function is awaited in the toolkit's loop.
+        With a ``ToolContext.standalone(...)``, a tool that is set up wrongly (an annotation that cannot be read, a parameter
+        that cannot be injected) raises ``SetupError``, and the result says which permission a handler lacks.
         """
         from toolkit.runtime.functions.standalone import execute
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from toolkit.errors import InvalidArguments
+from toolkit.errors import InternalError, InvalidArguments, SetupError
 from toolkit.guard.policy.policy import SecurityPolicy
 from toolkit.runtime.call import steps
 from toolkit.runtime.call.async_runner import AsyncRunner
@@ -27,9 +28,6 @@ from toolkit.runtime.output.message import ToolMessage
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.result import ToolResult
-
-if TYPE_CHECKING:
-    import os
 
 ViewT = TypeVar("ViewT", bound=View)
 
@@ -112,20 +110,33 @@ def standalone(
 ) -> StandaloneContext:
     """Implements ``ToolContext.standalone``."""
     if not isinstance(context, ToolkitContext):
+        if not isinstance(context, str | os.PathLike):
+            raise SetupError(
+                f"a standalone context is made from a ToolkitContext or the path of a workspace, not from "
+                f"{type(context).__name__}"
+            )
         context = ToolkitContext[str](context, SecurityPolicy(default="allow"))
+    if signal is not None and not isinstance(signal, CancelSignal):
+        raise SetupError(f"the signal of a standalone context must be a CancelSignal, not {type(signal).__name__}")
     return StandaloneContext(Core(_NO_CATALOG, context, packs), call_id, signal)
 
 
 def execute(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolContext) -> ToolResult:
-    """Runs one tool as the toolkit behind ``ctx`` would, on the same call path. Never raises."""
+    """Runs one tool as the toolkit behind ``ctx`` would, on the same call path.
+
+    Never raises, except for a tool that is set up wrongly, with a standalone context: that is for the programmer who made
+    them, and no model waits for an answer.
+    """
     id = call_id_of(ctx)
     try:
         call, ready = _make_call(id, tool, arguments), tool
         if isinstance(tool, LazyTool):
             ready = tool.load(ctx._core.context, Runner.over(ctx._core)._await_in_loop)
-        return _make_view(Runner, ready, ctx).call(call)
+        text = call.unread_text
+        view, given = _make_view(Runner, ready, ctx), call.arguments if text is None else text
+        return view._run(call.name, given, id, is_text=text is not None).to_result(id)
     except Exception as error:
-        return steps.error_result(error, id, tool.name)
+        return _error_result(error, id, tool.name, ctx)
 
 
 async def execute_async(tool: CodeTool, arguments: str | Mapping[str, object], ctx: ToolContext) -> ToolResult:
@@ -134,9 +145,22 @@ async def execute_async(tool: CodeTool, arguments: str | Mapping[str, object], c
     try:
         call = _make_call(id, tool, arguments)
         ready = await tool.load_async(ctx._core.context) if isinstance(tool, LazyTool) else tool
-        return await _make_view(AsyncRunner, ready, ctx).call(call)
+        text = call.unread_text
+        view, given = _make_view(AsyncRunner, ready, ctx), call.arguments if text is None else text
+        return (await view._run(call.name, given, id, is_text=text is not None)).to_result(id)
     except Exception as error:
-        return steps.error_result(error, id, tool.name)
+        return _error_result(error, id, tool.name, ctx)
+
+
+def _error_result(error: Exception, call_id: str, tool_name: str, ctx: ToolContext) -> ToolResult:
+    """A failed call as the model reads it. What is set up wrongly before the tool runs is raised, if its programmer made the
+    context; what its handler finds out is said in the result."""
+    if isinstance(ctx, StandaloneContext):
+        if isinstance(error, SetupError):
+            raise error
+        if isinstance(error, InternalError) and isinstance(error.__cause__, SetupError):
+            error.message = f"the tool is not set up correctly: {error.__cause__}"
+    return steps.error_result(error, call_id, tool_name)
 
 
 def _make_call(id: str, tool: CodeTool, arguments: str | Mapping[str, object]) -> ToolCall:
