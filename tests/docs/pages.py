@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import socket
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +24,11 @@ PAGES: Final = {
     for path in (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md")))
 }
 
+PORT: Final = "8765"
+"""The port of services in examples."""
 
-@dataclass(slots=True)
+
+@dataclass
 class PageRun:
     """One page in a folder of its own. ``problems`` are what went wrong, each with the line of the page."""
 
@@ -39,6 +44,12 @@ class PageRun:
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True)
         self.place = self.folder
+
+    @cached_property
+    def free_port(self) -> str:
+        """Used where a page writes ``PORT``, so that runs at the same time do not meet."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            return str(server.getsockname()[1])
 
     @property
     def program(self) -> str:
@@ -66,7 +77,7 @@ class PageRun:
         file = self.folder / block.file
         file.parent.mkdir(parents=True, exist_ok=True)
         before = file.read_text() + "\n" if block.continued else ""
-        file.write_text(before + block.text)
+        file.write_text(before + block.text.replace(PORT, self.free_port))
         if block.language == "python":
             self.checked.pop(block.file, None)
             if block.exemption != "not checked":
