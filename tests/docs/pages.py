@@ -85,7 +85,7 @@ class PageRun:
 
     def _run_commands(self, block: Block) -> None:
         for command, shown in read_commands(block):
-            done, printed = self._run_command(command)
+            done, printed = self._run_command(command if shown is not None else f"set -e\n{command}")
             if shown is None and done:
                 self._report(block, f"`{command}` ended with {done}:\n{printed}")
             if shown is not None and not is_like(shown, printed):
@@ -94,7 +94,7 @@ class PageRun:
     def _run_command(self, command: str) -> tuple[int, str]:
         """Runs a command where the one before it ended: ``cd`` holds for the rest of the page."""
         note = self.folder.parent / f"{self.folder.name}.place"
-        script = f'{command}\nended=$?; pwd > "{note}"; exit $ended'
+        script = f"trap 'pwd > \"{note}\"' EXIT\n{command}"
         done = self.environment.run(["bash", "-c", script], self.place)
         self.place = Path(note.read_text().strip()) if note.exists() else self.place
         return done.returncode, done.stdout
