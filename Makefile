@@ -70,7 +70,7 @@ bench: $(BENCH_READY) ## what calls, imports, generation, commands and searches 
 bench-check: $(BENCH_READY) ## measure, and fail if a ratio got worse than the committed one
 	$(BENCH) --json $(BENCH_RUN) --check
 
-bench-keep: $(BENCH_READY) ## commit to the last run of make bench: baseline.json, docs/speed.md, its plots
+bench-keep: $(BENCH_READY) ## commit to the last run of make bench: baseline.json, docs/speed.md, its plots, docs/comparison.md
 	$(BENCH) --from $(BENCH_RUN) --keep
 
 docs: $(READY) ## run every example in README, docs and docstrings, and build the site into build/site

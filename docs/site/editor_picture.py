@@ -53,14 +53,19 @@ def draw(title: str, program: str, mistakes: Sequence[Mistake]) -> str:
         for mistake in (one for one in mistakes if one.line == number):
             rows.append(_draw_squiggle(mistake, y + 5))
             y += ROW
-            rows.append(f'<rect x="{LEFT - 8}" y="{y - 16}" width="{WIDTH - LEFT - 16}" height="22" rx="3" fill="#4b2a32"/>')
+            rows.append(
+                f'<rect x="{LEFT - 8}" y="{y - 16}" width="{WIDTH - LEFT - 16}" height="22" rx="3" fill="#4b2a32"/>'
+            )
             rows.append(_text(f"error: {mistake.message}", LEFT, y, "#ff8f9c"))
         y += ROW
     return _frame(title, "\n".join(rows), y)
 
 
 def _frame(title: str, rows: str, height: int) -> str:
-    dots = "".join(f'<circle cx="{20 + 18 * n}" cy="17" r="5.5" fill="{c}"/>' for n, c in enumerate(("#ff5f57", "#febc2e", "#28c840")))
+    dots = "".join(
+        f'<circle cx="{20 + 18 * n}" cy="17" r="5.5" fill="{c}"/>'
+        for n, c in enumerate(("#ff5f57", "#febc2e", "#28c840"))
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         'font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14">\n'

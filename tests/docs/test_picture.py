@@ -14,7 +14,7 @@ from tests.projects import REPOSITORY
 pytestmark = pytest.mark.xdist_group("pages")
 
 PICTURE = REPOSITORY / "docs" / "images" / "editor.svg"
-PROGRAM = '''\
+PROGRAM = """\
 from acme.generated import AcmeToolkit
 
 
@@ -23,7 +23,7 @@ def read_plan(toolkit: AcmeToolkit) -> str:
     if now.weekday == "Monday":
         toolkit.invoke("read_flie", {"path": "plan.md"})
     return now.datetime
-'''
+"""
 
 
 @pytest.mark.slow
