@@ -9,22 +9,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
+from keyword import kwlist
 from typing import Final
-
-from pygments.lexers.python import PythonLexer
-from pygments.token import Token
 
 WIDTH: Final = 860
 ROW: Final = 24
 LETTER: Final = 8.4
 LEFT: Final = 56
 TOP: Final = 56
-COLOURS: Final = {
-    Token.Keyword: "#c678dd",
-    Token.Literal.String: "#98c379",
-    Token.Name.Function: "#61afef",
-    Token.Operator.Word: "#c678dd",
-}
+PIECE: Final = re.compile(
+    rf"""(?P<string>"[^"]*")|(?P<keyword>\b(?:{"|".join(kwlist)})\b)|(?P<function>(?<=def )\w+)|(?P<other>.)"""
+)
+COLOURS: Final = {"string": "#98c379", "keyword": "#c678dd", "function": "#61afef"}
 PLAIN: Final = "#d7dae0"
 
 
@@ -47,9 +44,9 @@ def read_mistakes(printed: str) -> list[Mistake]:
 def draw(title: str, program: str, mistakes: Sequence[Mistake]) -> str:
     rows: list[str] = []
     y = TOP
-    for number, tokens in enumerate(_lines_of_tokens(program), 1):
+    for number, line in enumerate(program.splitlines(), 1):
         rows.append(f'<text x="{LEFT - 20}" y="{y}" text-anchor="end" fill="#5c6370">{number}</text>')
-        rows += _draw_code(tokens, y)
+        rows += _draw_code(_split(line), y)
         for mistake in (one for one in mistakes if one.line == number):
             rows.append(_draw_squiggle(mistake, y + 5))
             y += ROW
@@ -71,25 +68,20 @@ def _frame(title: str, rows: str, height: int) -> str:
         'font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14">\n'
         f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#282c34"/>\n'
         f'<path d="M0 8a8 8 0 0 1 8-8h{WIDTH - 16}a8 8 0 0 1 8 8v26H0z" fill="#21252b"/>\n{dots}\n'
-        f'<text x="{WIDTH / 2}" y="22" text-anchor="middle" fill="#9da5b4" font-size="13">{escape(title)}</text>\n{rows}\n</svg>\n'
+        f'<text x="{WIDTH / 2}" y="22" text-anchor="middle" fill="#9da5b4" font-size="13">{escape(title)}</text>\n'
+        f"{rows}\n</svg>\n"
     )
 
 
-def _lines_of_tokens(program: str) -> Iterator[list[tuple[str, str]]]:
-    """Each line as pieces of one colour."""
-    line: list[tuple[str, str]] = []
-    for kind, text in PythonLexer().get_tokens(program):
-        colour = next((colour for parent, colour in COLOURS.items() if kind in parent), PLAIN)
-        for index, piece in enumerate(text.split("\n")):
-            if index:
-                yield line
-                line = []
-            line.append((piece, colour))
+def _split(line: str) -> Iterator[tuple[str, str]]:
+    """A line as pieces of one colour; enough for short programs without comments."""
+    for colour, found in groupby(PIECE.finditer(line), lambda one: COLOURS.get(one.lastgroup or "", PLAIN)):
+        yield "".join(one[0] for one in found), colour
 
 
-def _draw_code(tokens: Sequence[tuple[str, str]], y: int) -> Iterator[str]:
+def _draw_code(pieces: Iterator[tuple[str, str]], y: int) -> Iterator[str]:
     column = 0
-    for text, colour in tokens:
+    for text, colour in pieces:
         if text.strip():
             start = column + len(text) - len(text.lstrip())
             yield _text(text.strip(), LEFT + start * LETTER, y, colour)

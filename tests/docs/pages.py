@@ -120,7 +120,7 @@ class PageRun:
             # Without files of its own, a program imports nothing from the folder, which tools may change.
             safe = [] if any(block.file.endswith(".py") for block in self.blocks) else ["-P"]
             done = self.environment.run([str(self.environment.python), *safe, self.program], self.folder)
-            shown = re.findall(r"^ *#> (.*)$", "\n".join(block.text for block in run), re.MULTILINE)
+            shown = re.findall(r"^ *# prints: (.*)$", "\n".join(block.text for block in run), re.MULTILINE)
             if done.returncode or done.stdout.split() != "\n".join(shown).split():
                 said = "\n".join(shown)
                 self._report(run[0], f"the program ended with {done.returncode}:\n{done.stdout}\nIt shows:\n{said}")

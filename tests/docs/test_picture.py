@@ -9,6 +9,7 @@ import pytest
 from docs.site.editor_picture import draw, read_mistakes
 from tests.docs.environment import Environment
 from tests.docs.pages import PageRun
+from tests.guard.ways import needs
 from tests.projects import REPOSITORY
 
 pytestmark = pytest.mark.xdist_group("pages")
@@ -30,6 +31,7 @@ def read_plan(toolkit: AcmeToolkit) -> str:
 def test_the_picture_is_what_mypy_says_about_the_project_of_the_readme(
     run_page: Callable[[str], PageRun], environment: Environment, request: pytest.FixtureRequest
 ) -> None:
+    needs("full")
     project = run_page("README.md").folder
     (project / "plan.py").write_text(PROGRAM)
     (project / "plugin.ini").write_text("[mypy]\nplugins = toolkit.mypy\n")
