@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-CHECKED := toolkit tests examples benchmarks
+CHECKED := toolkit tests examples benchmarks docs
 BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 BENCH := $(BENCH_VENV)/bin/python -m benchmarks
@@ -70,11 +70,12 @@ bench: $(BENCH_READY) ## what calls, imports, generation, commands and searches 
 bench-check: $(BENCH_READY) ## measure, and fail if a ratio got worse than the committed one
 	$(BENCH) --json $(BENCH_RUN) --check
 
-bench-keep: $(BENCH_READY) ## commit to the last run of make bench: baseline.json, docs/speed.md, its plots
+bench-keep: $(BENCH_READY) ## commit to the last run of make bench: baseline.json, docs/speed.md, its plots, docs/comparison.md
 	$(BENCH) --from $(BENCH_RUN) --keep
 
-docs: $(READY) ## run every example in README and docstrings
+docs: $(READY) ## run every example in README, docs and docstrings, and build the site into build/site
 	$(BIN)/pytest --quiet tests/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file docs/site/mkdocs.yml
 
 lock: $(READY) ## choose versions again and write requirements.lock and benchmarks/requirements.lock
 	$(COMPILE) --group dev -o requirements.lock pyproject.toml

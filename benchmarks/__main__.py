@@ -17,6 +17,7 @@ from typing import Final
 
 from benchmarks import REPOSITORY
 from benchmarks.check import compare
+from benchmarks.comparison import put_comparison
 from benchmarks.goals import judge
 from benchmarks.parts import PARTS
 from benchmarks.results import Run
@@ -24,6 +25,7 @@ from benchmarks.show import show_about, show_differences, show_goals, show_table
 
 BASELINE: Final = REPOSITORY / "benchmarks" / "baseline.json"
 PAGE: Final = REPOSITORY / "docs" / "speed.md"
+COMPARISON: Final = REPOSITORY / "docs" / "comparison.md"
 PLOTS: Final = REPOSITORY / "docs" / "speed"
 PACKAGES: Final = (
     *("pydantic", "datamodel-code-generator", "ripgrep"),
@@ -48,7 +50,9 @@ def parse_options(words: Sequence[str]) -> argparse.Namespace:
         help="fail if something got worse than in this run",
     )
     parser.add_argument(
-        "--keep", action="store_true", help="commit to this run: baseline.json, docs/speed.md and its plots"
+        "--keep",
+        action="store_true",
+        help="commit to this run: baseline.json, docs/speed.md and its plots, docs/comparison.md",
     )
     options = parser.parse_args(words)
     if unknown := [name for name in options.parts if name not in PARTS]:
@@ -113,12 +117,13 @@ def draw(run: Run, folder: Path) -> None:
 
 
 def keep(run: Run) -> None:
-    """The committed run, the plots and the table of the page come from one run."""
+    """The committed run, the plots and the tables of both pages come from one run."""
     run.write(BASELINE)
     draw(run, PLOTS)
     head, _, rest = PAGE.read_text().partition("<!-- goals -->\n")
     _, _, foot = rest.partition("<!-- end of goals -->")
     PAGE.write_text(f"{head}<!-- goals -->\n{show_goals(judge(run))}\n<!-- end of goals -->{foot}")
+    COMPARISON.write_text(put_comparison(COMPARISON.read_text(), run))
 
 
 def _about() -> dict[str, str]:

@@ -15,7 +15,7 @@ def show_table(part: str, table: Table) -> str:
     head = ["", "measured", "ratio", *(["to"] if len(bases) > 1 else []), "goal"]
     rows = [_cells(part, table, row, with_base=len(bases) > 1) for row in table.rows]
     notes = [f"Ratio to: {base}." for base in bases if len(bases) == 1] + list(table.notes)
-    lines = [f"## {part}: {table.title}", "", *(_markdown(head, rows) if rows else ()), "", *notes, ""]
+    lines = [f"## {part}: {table.title}", "", *(markdown_table(head, rows) if rows else ()), "", *notes, ""]
     return "\n".join(lines)
 
 
@@ -46,7 +46,7 @@ def show_goals(reports: Sequence[GoalReport]) -> str:
         )
         for report in reports
     ]
-    return "\n".join(_markdown(("what", "before", "goal", "now", ""), rows))
+    return "\n".join(markdown_table(("what", "before", "goal", "now", ""), rows))
 
 
 def show_about(run: Run) -> str:
@@ -59,7 +59,7 @@ def show_differences(found: Sequence[Difference]) -> str:
     return "\n".join(map(str, found))
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     rows = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     for row in (head, ["-" * max(3, width) for width in widths], *rows):

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from benchmarks.comparison import put_comparison
 from benchmarks.goals import GOALS, judge
 from benchmarks.parts import PARTS
 from benchmarks.results import Run
@@ -52,3 +53,9 @@ def test_a_run_reads_as_it_was_written(committed: Run, tmp_path_factory: pytest.
     file = tmp_path_factory.mktemp("run") / "run.json"
     committed.write(file)
     assert Run.read(file) == committed
+
+
+def test_the_comparison_is_that_of_the_committed_run(committed: Run) -> None:
+    page = (REPOSITORY / "docs" / "comparison.md").read_text()
+    assert put_comparison(page, committed) == page
+    assert "**execute_raw(name, text).text()**" in page and "langchain-core" in page
