@@ -50,7 +50,7 @@ def write(plan: PackagePlan) -> list[str]:
         for path in surplus:
             _remove(folder / path)
     except OSError as error:
-        raise GenerationError(f"the package could not be written: {error.strerror or error} @ {folder.name}") from error
+        raise GenerationError(f"{folder.name}: the package could not be written: {error.strerror or error}") from error
     return sorted([*changed, *surplus])
 
 
@@ -105,7 +105,7 @@ def _refuse_foreign_file(folder: Path, path: str) -> None:
 
 
 def _taken_error(file: Path, place: str, why: str) -> GenerationError:
-    return GenerationError(f"{file.name}: {why}; move it, or choose another 'package' @ {place}")
+    return GenerationError(f"{place}: {why}: {file.name}; move it, or choose another 'package'")
 
 
 def _read_current(file: Path) -> bytes | None:
