@@ -134,7 +134,7 @@ def test_a_reference_to_arguments_without_a_type_takes_what_their_schema_takes()
         assert model.model_validate(value).model_dump() == value
     with pytest.raises(ValidationError):
         model.model_validate({"inner": {"n": "x"}})
-    document, _ = flatten(schema, "XInput", "x", is_input=True)
+    document, _ = flatten(schema, "XInput", is_input=True)
     assert document.losses == [(Loss.NO_TYPE, "/properties/inner")]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.findings import short_forms
 from tests.projects import REPOSITORY, Project, many_tools, run, tool
 from toolkit.codegen import check, find_settings, generate
 from toolkit.errors import GenerationError, SetupError, SpecError
@@ -473,7 +474,7 @@ def test_mistakes_of_loading_and_of_schemas_are_told_together(tmp_path: Path) ->
     project = Project(tmp_path, [broken])
     with pytest.raises(SpecError) as failure:
         project.generate()
-    assert [problem.rpartition(":")[2] for problem in failure.value.problems] == [
+    assert [problem.rpartition(":")[2] for problem in short_forms(failure.value)] == [
         "/tools/0/more",
         "/tools/0/inputSchema/properties/query/type",
         "/tools/0/outputSchema/allOf",

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from tests.codegen.openapi_documents import OK, Json, answering, document, imported, one, taking
+from tests.findings import short_forms
 from toolkit.errors import SpecError
 
 
 def mistakes(folder: Path, content: Json | str, **options: Any) -> tuple[str, ...]:
     with pytest.raises(SpecError) as caught:
         imported(folder, content, **options)
-    return caught.value.problems
+    return short_forms(caught.value)
 
 
 WAY_OUT = 'set url = "https://..." in the import\'s settings'

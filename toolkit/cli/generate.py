@@ -182,8 +182,7 @@ def lint(
     Reports misspelt keywords, missing or long descriptions, properties without a description, and schemas that cannot be used
     or contradict themselves. With --target: what happens to each tool's name, description and parameters at that provider.
     """
-    from toolkit.cli import lint_findings
-    from toolkit.codegen import find_settings, read_functions
+    from toolkit.codegen import find_settings, lint_rows, read_functions
     from toolkit.spec import estimate_tokens, load_specs
     from toolkit.spec.places.locate import located_errors
 
@@ -194,21 +193,27 @@ def lint(
         with located_errors(base):
             specs = load_specs(settings.spec_paths if settings else paths or [], base=base)
             specs += [spec for some in read_functions(settings).values() for spec in some] if settings else []
-        foreign = {} if target else lint_findings.find_in_imported(specs, count_tokens)
-        rows = lint_findings.find_for(specs, target) if target else lint_findings.find_in_own(specs, count_tokens)
+        foreign = {} if target else lint_rows.find_in_imported(specs, count_tokens)
+        rows = lint_rows.find_for(specs, target) if target else lint_rows.find_in_own(specs, count_tokens)
         if imported:
             rows += [row for some in foreign.values() for row in some]
-        rows = lint_findings.locate_rows(rows, base)
+        rows = lint_rows.locate_rows(rows, base)
     if as_json:
         print_json([row.as_json() for row in rows])
     else:
         for row in rows:
             print_line(str(row))
         print_line(f"{count(len(specs), 'spec')}, {count(len(rows), 'finding')}")
-        for line in () if imported else lint_findings.summarize_imported(specs, foreign):
-            print_line(line)
+        if not imported:
+            _print_imported({name: len(found) for name, found in foreign.items() if found})
     if rows:
         raise typer.Exit(1)
+
+
+def _print_imported(findings: dict[str, int]) -> None:
+    """Says that there are findings in imported tools, of which the reader can change nothing but whether to import them."""
+    for name, number in findings.items():
+        print_line(f"imported from {name!r}: {count(number, 'finding')} for its author; --imported lists them")
 
 
 def _load_tokenizer(name: str) -> Callable[[str], int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from toolkit.spec.problems import ODD_KEY, below
 
 
-class Places:
+class PlaceTable:
     """The places of some pointers and of everything above them; a pointer that leads nowhere has the place above it."""
 
     def __init__(self, pointers: Collection[str]) -> None:
@@ -22,7 +22,9 @@ class Places:
         self._found: dict[str, tuple[int, int]] = {}
 
     def find(self, pointer: str) -> tuple[int, int]:
-        """Line and column; (1, 1) if nothing of the text could be read."""
+        """Line and column; (1, 1) for the whole text, and if nothing of it could be read."""
+        if not pointer:
+            return 1, 1
         return next((self._found[above] for above in _list_above(pointer) if above in self._found), (1, 1))
 
     def enter(self, pointer: str | None, key: str | int) -> str | None:
@@ -57,7 +59,7 @@ class _Container:
 class Cursor:
     """Follows the values of a text in their order: keys and scalars, and where lists and objects start and end."""
 
-    def __init__(self, places: Places, pointer: str | None = "") -> None:
+    def __init__(self, places: PlaceTable, pointer: str | None = "") -> None:
         self._places = places
         self._root = pointer
         self._stack: list[_Container] = []

@@ -7,13 +7,13 @@ import re
 from functools import partial
 from typing import Final
 
-from toolkit.spec.places.cursor import Cursor, Lines, Places
+from toolkit.spec.places.cursor import Cursor, Lines, PlaceTable
 from toolkit.spec.problems import ODD_KEY
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]|[^\s{}\[\],:"]++', re.DOTALL)
 
 
-def find_in_json(text: str, places: Places) -> None:
+def find_in_json(text: str, places: PlaceTable) -> None:
     cursor, lines = Cursor(places), Lines(text)
     for match in _TOKEN.finditer(text):
         token, place = match.group(), lines.place(match.start())

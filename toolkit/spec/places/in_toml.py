@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from toolkit.spec.places.cursor import Cursor, Lines, Places
+from toolkit.spec.places.cursor import Cursor, Lines, PlaceTable
 
 _TOKEN: Final = re.compile(
     r'"""(?:[^"\\]++|\\.|"(?!""))*+"{3,5}'
@@ -23,7 +23,7 @@ _DEPTHS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 _KEY_PART: Final = re.compile(r'"((?:[^"\\]|\\.)*)"' r"|'([^']*)'" r"|([^\s.\"']+)")
 
 
-def find_in_toml(text: str, places: Places) -> None:
+def find_in_toml(text: str, places: PlaceTable) -> None:
     """Records tables at their headers, and keys where they are set, also inside inline tables."""
     reader = _Reader(places, Lines(text))
     for tokens in _list_statements(text):
@@ -46,7 +46,7 @@ def _list_statements(text: str) -> Iterator[list[re.Match[str]]]:
 
 
 class _Reader:
-    def __init__(self, places: Places, lines: Lines) -> None:
+    def __init__(self, places: PlaceTable, lines: Lines) -> None:
         self._places = places
         self._lines = lines
         self._table: str | None = ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from toolkit.spec.places.cursor import Cursor, Places
+from toolkit.spec.places.cursor import Cursor, PlaceTable
 from toolkit.spec.problems import ODD_KEY
 from toolkit.spec.yaml_text import shield_line_ends
 
 
-def find_in_yaml(text: str, places: Places) -> None:
+def find_in_yaml(text: str, places: PlaceTable) -> None:
     import yaml
 
     cursor = Cursor(places)

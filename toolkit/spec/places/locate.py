@@ -11,13 +11,13 @@ from typing import Final
 
 from toolkit.errors import SetupError
 from toolkit.spec.files import read_plain_file
-from toolkit.spec.places.cursor import Places
+from toolkit.spec.places.cursor import PlaceTable
 from toolkit.spec.places.in_json import find_in_json
 from toolkit.spec.places.in_toml import find_in_toml
 from toolkit.spec.places.in_yaml import find_in_yaml
 from toolkit.spec.problems import Finding, Unreadable
 
-_FINDERS: Final[dict[str, Callable[[str, Places], None]]] = {
+_FINDERS: Final[dict[str, Callable[[str, PlaceTable], None]]] = {
     ".json": find_in_json,
     ".toml": find_in_toml,
     ".yaml": find_in_yaml,
@@ -56,7 +56,7 @@ def locate_in_text(findings: Iterable[Finding], text: str, suffix: str) -> list[
     missing = [finding.pointer for finding in found if not finding.line]
     if not missing or suffix not in _FINDERS:
         return found
-    places = Places(missing)
+    places = PlaceTable(missing)
     _FINDERS[suffix](text, places)
     return [finding if finding.line else _at(finding, *places.find(finding.pointer)) for finding in found]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.cli.import_report import count
 from toolkit.codegen.lint import imported_findings, schema_findings, schema_mistakes
+from toolkit.jsonschema.pointer import split_pointer
 from toolkit.spec.lint import lint_spec
 from toolkit.spec.places.locate import locate
 from toolkit.spec.problems import Finding, below
@@ -55,17 +55,6 @@ def find_in_imported(specs: Sequence[ToolSpec], count_tokens: Callable[[str], in
     return found
 
 
-def summarize_imported(specs: Sequence[ToolSpec], found: Mapping[str, Sequence[LintRow]]) -> Iterator[str]:
-    """A line for each import that has findings."""
-    for name, rows in found.items():
-        if rows:
-            tools = sum(spec.origin is not None and spec.origin.name == name for spec in specs)
-            yield (
-                f"{count(tools, 'tool')} imported as {name!r}: {count(len(rows), 'finding')} that only their author can fix;"
-                " --imported lists them"
-            )
-
-
 def find_for(specs: Sequence[ToolSpec], target: Target) -> list[LintRow]:
     """What a provider does to the tools."""
     return [row for spec in specs for row in _find_for_tool(spec, target)]
@@ -79,7 +68,6 @@ def locate_rows(rows: Sequence[LintRow], base: Path) -> list[LintRow]:
 
 def _find_for_tool(spec: ToolSpec, target: Target) -> Iterator[LintRow]:
     from toolkit.adapters.lint import lint_for
-    from toolkit.jsonschema.pointer import split_pointer
     from toolkit.wire.definition import ToolDefinition
     from toolkit.wire.json_types import JsonObject
 
