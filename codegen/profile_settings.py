@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
-from toolkit.spec.problems import Finding, below, unknown_key
+from toolkit.spec.problems import Finding, below, is_misspelt, unknown_key
 
 _POINTER: Final = "/tool/toolkit/profiles"
 _KEYS: Final = ("tools", "policy")
@@ -85,7 +85,8 @@ def _mistakes(name: str, table: dict[str, Any]) -> list[Finding]:
     if not _NAME.fullmatch(name):
         message = f"a profile's name is lower-case words joined by underscores, such as code_reviewer, not {name!r}"
         mistakes.append(at(message))
-    if ("tools" in table) == ("policy" in table):
+    misspelt = any(is_misspelt(key, table, _KEYS) for key in _KEYS)
+    if ("tools" in table) == ("policy" in table) and not misspelt:
         mistakes.append(at("a profile needs either 'tools', a list of names, or 'policy', a policy file"))
     if table.get("tools") == []:
         mistakes.append(at("'tools' names no tool; name at least one, or remove the profile", "tools"))

@@ -15,7 +15,7 @@ from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
 from toolkit.codegen.profile_settings import ProfileSettings, read_profiles
 from toolkit.errors import SetupError
 from toolkit.spec.files import SUFFIXES
-from toolkit.spec.problems import Finding, below, unknown_key
+from toolkit.spec.problems import Finding, below, is_misspelt, unknown_key
 
 _KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports", "formats", "profiles")
 _FORMATS: Final = ("text", "rich")
@@ -111,7 +111,10 @@ def _read_table(file: Path) -> dict[str, Any] | None:
         raise SetupError([_unreadable(file, error)]) from None
     tool = data.get("tool", {})
     if not isinstance(tool, dict) or not isinstance(tool.get("toolkit", {}), dict):
-        raise SetupError([_mistake("'tool' and 'tool.toolkit' must be tables", pointer="/tool")])
+        from toolkit.spec.places.locate import locate
+
+        message = "'tool' and 'tool.toolkit' must be tables: write [tool.toolkit]"
+        raise SetupError(locate([_mistake(message, pointer="/tool/toolkit")], file.parent))
     return tool.get("toolkit")
 
 
@@ -132,9 +135,13 @@ def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     problems = [_mistake(unknown_key(key, _KEYS), key) for key in table if key not in _KEYS]
     specs = _read_strings(table, "specs", problems)
     package = table.get("package", "")
+    if "package" not in table:
+        if not is_misspelt("package", table, _KEYS):
+            problems.append(_mistake("'package' is missing; add, for example, package = \"acme.generated\""))
+        package = "acme.generated"  # replaced, so that reading continues
     class_name = table.get("class", "Toolkit")
     functions = _read_strings(table, "functions", problems)
-    if not specs and not functions:
+    if not specs and not functions and table.get("specs", []) in ([], "") and not is_misspelt("specs", table, _KEYS):
         problems.append(_mistake("'specs' must name at least one file or folder", "specs"))
     problems += [
         _mistake(f"'functions' entries have the form 'acme.math' or 'acme.math:REGISTRY', not {entry!r}", "functions")

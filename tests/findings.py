@@ -13,6 +13,8 @@ def short_forms(error: SetupError) -> tuple[str, ...]:
     return tuple(map(short_form, error.findings))
 
 
-def short_form(found: Finding) -> str:
+def short_form(found: Finding | str) -> str:
+    if isinstance(found, str):
+        return found
     place = f"{found.line}:{found.column}" if found.line + found.column > 2 else ""
     return f"{found.message} @ {found.source}:{found.pointer or place}"

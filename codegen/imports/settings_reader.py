@@ -16,7 +16,7 @@ from toolkit.codegen.imports.settings import (
     placeholders,
     url_mistake,
 )
-from toolkit.spec.problems import Finding, below, quote, unknown_key
+from toolkit.spec.problems import Finding, below, is_misspelt, quote, unknown_key
 from toolkit.spec.tool_names import is_wire_name
 
 _OF_COMMANDS: Final = (
@@ -117,6 +117,8 @@ class _ImportTable:
         for key in self._table:
             if key not in _ALL_KEYS:
                 self.add(unknown_key(key, _ALL_KEYS), key)
+        if not found and any(is_misspelt(key, self._table, _ALL_KEYS) for key in _KEYS):
+            return None
         if len(found) != 1:
             message = (
                 f"{' and '.join(map(repr, found))} are set together" if found else "the source of the tools is missing"
@@ -125,7 +127,7 @@ class _ImportTable:
             return None
         for key in self._table:
             if key in _ALL_KEYS and key not in (found[0], *_KEYS[found[0]]):
-                self.add(f"{key!r} has no effect with {found[0]!r}", key)
+                self.add(f"{key!r} has no effect with {found[0]!r}; remove it", key)
         return found[0]
 
     def text(self, key: str) -> str:
@@ -249,7 +251,7 @@ class _ImportTable:
 
     def _check_oauth(self, read: OAuthSettings) -> None:
         if read.client_secret and not placeholders(read.client_secret):
-            self.add("'client_secret' must be written '${NAME}': a secret does not belong into this file", "oauth")
+            self.add("'client_secret' must be written '${NAME}': a secret does not belong in this file", "oauth")
         self._check_placeholders(read.client_secret, "'client_secret'", "oauth", "client_secret")
         if read.client_secret and not (read.client_id and read.issuer):
             self.add("'client_secret' needs 'client_id' and 'issuer': it is sent to that issuer only", "oauth")

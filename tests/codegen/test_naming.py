@@ -43,7 +43,7 @@ def test_one_python_form_for_two_names_is_refused_naming_both() -> None:
         named("read-file", "done", "read_file")
     assert short_forms(failure.value) == (
         "tools 'read-file' (read-file.yaml) and 'read_file' both become 'tools.read_file' in Python; rename one of them"
-        " with 'rename' @ read_file.yaml",
+        " with 'rename' @ read_file.yaml:",
     )
 
 

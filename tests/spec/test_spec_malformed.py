@@ -41,7 +41,7 @@ KEYS: list[tuple[str, dict[str, object], str]] = [
     ("misspells_a_key", {"inputschema": {}}, "unknown key 'inputschema'. Did you mean 'inputSchema'? @ t.json:/inputschema"),
     ("invents_a_key", {"zzz": 1}, "unknown key 'zzz'; keys of your own start with 'x-' @ t.json:/zzz"),
     ("hides_a_line_in_a_key", {"z\nz/~": 1}, "unknown key 'z\\nz/~'; keys of your own start with 'x-' @ t.json:/z\\nz~1~0"),
-    ("leaves_the_name_out", {"name": ...}, f"'name' is missing: {NAME_RULE} @ t.json:"),
+    ("leaves_the_name_out", {"name": ...}, "'name' is missing: it is what models call the tool by @ t.json:"),
     ("numbers_the_name", {"name": 5}, "'name' must be a string, not a number @ t.json:/name"),
     ("empties_the_name", {"name": ""}, f"'' is not a tool name: {NAME_RULE} @ t.json:/name"),
     ("ends_the_name_with_a_line", {"name": "a\n"}, f"'a\\n' is not a tool name: {NAME_RULE} @ t.json:/name"),
@@ -129,7 +129,7 @@ def test_refuses_json(text: str, problem: str) -> None:
 Y = "name: t\ninputSchema: {}\n"
 
 YAML: list[tuple[str, str, str]] = [
-    ("says_nothing", "# later\n", 'a spec file must be one tool (an object) or {"tools": [...]}, not null @ t.yaml:'),
+    ("says_nothing", "# later\n", "the file is empty; it must be one tool, with 'name' and 'inputSchema' @ t.yaml:"),
     ("holds_two_documents", f"{Y}---\n{Y}", "a second YAML document starts here @ t.yaml:3:1"),
     ("starts_with_a_bom", f"\ufeff{Y}", "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ t.yaml:"),
     ("holds_a_raw_nul", f"{Y}title: a\0", "not YAML: the character U+0000 must be escaped @ t.yaml:3:9"),

@@ -21,7 +21,6 @@ from toolkit.spec.checks.own_keys import check_examples, check_permissions
 from toolkit.spec.description import placeholder_problems, read_description
 from toolkit.spec.model import Json, ToolSpec
 from toolkit.spec.problems import Problems, Unreadable, below, kind
-from toolkit.spec.tool_names import NAME_RULE
 
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SCHEMA_NODES: Final = 20_000
@@ -44,6 +43,9 @@ _LIST_KEYS = ("tools", "nextCursor", "_meta", "origin", "prefix")
 
 def check_document(value: Json, problems: Problems, directory: Path | None) -> list[ToolSpec]:
     """The tools of one file: one definition, or the list that a server returns for ``tools/list``."""
+    if value is None:
+        problems.add("the file is empty; it must be one tool, with 'name' and 'inputSchema'", "")
+        return []
     if not isinstance(value, dict):
         problems.add(f'a spec file must be one tool (an object) or {{"tools": [...]}}, not {kind(value)}', "")
         return []
@@ -64,7 +66,7 @@ def check_document(value: Json, problems: Problems, directory: Path | None) -> l
 
 def _check_tool(fields: Fields, directory: Path | None, file_origin: FileOrigin) -> ToolSpec:
     fields.refuse_unknown(_KEYS)
-    fields.require("name", NAME_RULE)
+    fields.require("name", "it is what models call the tool by", _KEYS)
     check_origin_keys(fields, file_origin.origin)
     name, rename = check_names(fields, file_origin)
     title = fields.string("title")
@@ -104,7 +106,7 @@ def _check_tool(fields: Fields, directory: Path | None, file_origin: FileOrigin)
 
 def _check_input_schema(fields: Fields) -> dict[str, Json]:
     advice = 'write {"type": "object"} for a tool without parameters'
-    fields.require("inputSchema", advice)
+    fields.require("inputSchema", advice, _KEYS)
     schema = _check_schema(fields, "inputSchema")
     if schema is None:
         return {}

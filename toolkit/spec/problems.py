@@ -110,6 +110,11 @@ def quote(text: str) -> str:
     return repr(clip(text))
 
 
+def is_misspelt(key: str, table: Iterable[str], known: Iterable[str]) -> bool:
+    """Whether an unknown key of a table was meant to be ``key``: then it need not be reported as missing."""
+    return any(nearest(other, [key]) for other in table if other not in known)
+
+
 def unknown_key(key: str, known: Iterable[str], more: str = "") -> str:
     """The message for a key that is not one of ``known``; ``more`` is said if none of them resembles it.
 

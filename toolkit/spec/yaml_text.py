@@ -18,6 +18,11 @@ from toolkit.spec.text_limits import MAX_DEPTH, MAX_YAML_VALUES, NOT_UNICODE, TO
 if TYPE_CHECKING:
     import yaml
 
+_HINTS: Final = {
+    "mapping values are not allowed": "; quote a text that contains ': '",
+    "tab character": "; indent with spaces",
+    "'\\t'": "; indent with spaces",
+}
 _WRITE_IT_OUT = "write it out, or use '$defs' and '$ref'"
 
 _WORDS: Final[dict[str, bool | None]] = {
@@ -49,7 +54,8 @@ def read_yaml(text: str, problems: Problems, *, keys_as_text: bool = False) -> J
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        raise Unreadable(f"not YAML: {error.problem}", line, column) from None
+        hint = next((text for sign, text in _HINTS.items() if sign in (error.problem or "")), "")
+        raise Unreadable(f"not YAML: {error.problem}{hint}", line, column) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # The pure-Python scanner lets int() and chr() fail on absurd version numbers and escapes.
         raise Unreadable(f"not YAML: {quote(str(error))}") from None

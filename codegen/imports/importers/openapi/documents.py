@@ -173,7 +173,8 @@ class Documents:
             elif key in found.mapping:
                 found = found.at(key)
             else:
-                self.add(f"{quote(reference)} does not exist.{nearest(key, found.mapping)}", at)
+                near = nearest(key, found.mapping)
+                self.add(f"{quote(reference)} does not exist{near and f'.{near}'}", at)
                 return None
         return found
 
