@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from toolkit.codegen.imports.drift import DefinitionChange as DefinitionChange
     from toolkit.codegen.imports.drift import find_changes as find_changes
     from toolkit.codegen.imports.importers.functions import read_functions as read_functions
+    from toolkit.codegen.imports.run import FileReport as FileReport
+    from toolkit.codegen.imports.run import ImportObserver as ImportObserver
+    from toolkit.codegen.imports.run import ImportsFailed as ImportsFailed
     from toolkit.codegen.imports.run import find_live_changes as find_live_changes
     from toolkit.codegen.imports.run import run_imports as run_imports
     from toolkit.codegen.imports.settings import ImportSettings as ImportSettings
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
     from toolkit.codegen.imports.trust import UntrustedImport as UntrustedImport
     from toolkit.codegen.imports.trust import accept_configured as accept_configured
     from toolkit.codegen.imports.trust import refuse_untrusted as refuse_untrusted
+    from toolkit.codegen.lint import imported_findings as imported_findings
     from toolkit.codegen.lint import schema_findings as schema_findings
+    from toolkit.codegen.lint import schema_mistakes as schema_mistakes
     from toolkit.codegen.package.manifest import FORM as FORM
     from toolkit.codegen.package.manifest import read_form as read_form
     from toolkit.codegen.run import check as check
@@ -36,10 +41,10 @@ else:
         {
             ".imports.drift": "CHANGE_KINDS DefinitionChange find_changes",
             ".imports.importers.functions": "read_functions",
-            ".imports.run": "find_live_changes run_imports",
+            ".imports.run": "FileReport ImportObserver ImportsFailed find_live_changes run_imports",
             ".imports.settings": "ImportSettings OAuthSettings",
             ".imports.trust": "TrustDecision UntrustedImport accept_configured refuse_untrusted",
-            ".lint": "schema_findings",
+            ".lint": "imported_findings schema_findings schema_mistakes",
             ".package.manifest": "FORM read_form",
             ".run": "check generate",
             ".settings": "Settings find_settings list_missing_imports read_settings",

@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
+from toolkit.spec.checks.keywords import find_misspelt_hints, find_misspelt_keywords
+from toolkit.spec.lint import estimate_tokens, lint_spec
 from toolkit.spec.model import ToolSpec
 from toolkit.spec.problems import Finding
 
 
-def schema_mistakes(spec: ToolSpec) -> list[str]:
-    """Why a tool's schemas cannot become types, each as ``message @ file:pointer``."""
-    return [text for _, _, mistakes in _flatten_schemas(spec) for text in mistakes]
+def schema_mistakes(spec: ToolSpec) -> list[Finding]:
+    """Why a tool's schemas cannot become types."""
+    return [
+        Finding(message, spec.source, place + pointer)
+        for place, _, mistakes in _flatten_schemas(spec)
+        for message, pointer in mistakes
+    ]
 
 
 def schema_findings(spec: ToolSpec) -> Iterator[Finding]:
     """Mistakes and other findings with their pointers, in the order of the schemas."""
     for place, document, mistakes in _flatten_schemas(spec):
-        for problem in mistakes:
-            message, _, pointer = problem.rpartition(f" @ {spec.source}:")
-            yield Finding(message, spec.source, pointer)
-        for message, pointer in document.findings:
+        for message, pointer in (*mistakes, *document.findings):
             yield Finding(message, spec.source, place + pointer)
 
 
-def _flatten_schemas(spec: ToolSpec) -> Iterator[tuple[str, Document, list[str]]]:
+def imported_findings(spec: ToolSpec, count_tokens: Callable[[str], int] = estimate_tokens) -> list[Finding]:
+    """What the author of an imported tool can improve: the reader of the project cannot."""
+    found = [
+        Finding(message, spec.source, place + pointer)
+        for place, document, _ in _flatten_schemas(spec)
+        for message, pointer in document.findings
+    ]
+    for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema)):
+        for message, pointer in find_misspelt_keywords(schema, in_yaml=False):
+            found.append(Finding(message, spec.source, f"{spec.pointer}/{key}{pointer}"))
+    found += [
+        Finding(message, spec.source, f"{spec.pointer}/annotations{pointer}")
+        for message, pointer in find_misspelt_hints(spec.annotations)
+    ]
+    return [*found, *lint_spec(spec, count_tokens)]
+
+
+def _flatten_schemas(spec: ToolSpec) -> Iterator[tuple[str, Document, list[tuple[str, str]]]]:
     """Each schema of a tool: its pointer, its document, and its mistakes."""
     for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema)):
         if schema is not None:
-            place = f"{spec.pointer}/{key}"
-            yield place, *flatten(schema, "X", f"{spec.source}:{place}", is_input=key == "inputSchema")
+            yield f"{spec.pointer}/{key}", *flatten(schema, "X", is_input=key == "inputSchema")

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
-from toolkit.errors import nearest
+from toolkit.spec.problems import Finding, below, is_misspelt, unknown_key
 
+_POINTER: Final = "/tool/toolkit/profiles"
 _KEYS: Final = ("tools", "policy")
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
@@ -34,6 +35,11 @@ class ProfileSettings:
     def constant(self) -> str:
         return f"{self.name.upper()}_PROFILE"
 
+    def finding(self, message: str, key: str | None = None) -> Finding:
+        """A mistake in its table, or at a key of it."""
+        pointer = below(_POINTER, self.name)
+        return Finding(message, "pyproject.toml", pointer if key is None else below(pointer, key))
+
     @property
     def exports(self) -> dict[str, tuple[str, ...]]:
         """What the package exports for it, by module."""
@@ -47,11 +53,11 @@ class ProfileSettings:
         }  # fmt: skip
 
 
-def read_profiles(tables: object, class_name: object, problems: list[str]) -> tuple[ProfileSettings, ...]:
+def read_profiles(tables: object, class_name: object, problems: list[Finding]) -> tuple[ProfileSettings, ...]:
     """The profiles of the settings; adds what is wrong with them to ``problems``."""
-    place = "pyproject.toml:/tool/toolkit/profiles"
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
-        problems.append(f"'profiles' must be tables: write [tool.toolkit.profiles.reviewer] @ {place}")
+        message = "'profiles' must be tables: write [tool.toolkit.profiles.reviewer]"
+        problems.append(Finding(message, "pyproject.toml", _POINTER))
         return ()
     found: list[ProfileSettings] = []
     owners = dict.fromkeys(TAKEN_CLASSES, "generated code") | {
@@ -65,31 +71,30 @@ def read_profiles(tables: object, class_name: object, problems: list[str]) -> tu
             made = [word for names in profile.exports.values() for word in names]
             taken = next((word for word in made if word in owners), None)
             if taken is not None:
-                mistakes.append(
-                    f"the profile {name!r} makes {taken!r}, a name that {owners[taken]} has; choose another name"
-                )
+                message = f"the profile {name!r} makes {taken!r}, a name that {owners[taken]} has; choose another name"
+                mistakes.append(profile.finding(message))
             owners |= dict.fromkeys(made, f"the profile {name!r}")
             found.append(profile)
-        problems += [text if " @ " in text else f"{text} @ {place}/{name}" for text in mistakes]
+        problems += mistakes
     return tuple(found)
 
 
-def _mistakes(name: str, table: dict[str, Any]) -> list[str]:
-    place = f"pyproject.toml:/tool/toolkit/profiles/{name}"
-    mistakes = [f"unknown key {key!r}.{nearest(key, _KEYS)} @ {place}/{key}" for key in table if key not in _KEYS]
+def _mistakes(name: str, table: dict[str, Any]) -> list[Finding]:
+    at = ProfileSettings(name).finding
+    mistakes = [at(unknown_key(key, _KEYS), key) for key in table if key not in _KEYS]
     if not _NAME.fullmatch(name):
-        mistakes.append(
-            f"a profile's name is lower-case words joined by underscores, such as code_reviewer, not {name!r}"
-        )
-    if ("tools" in table) == ("policy" in table):
-        mistakes.append("a profile needs either 'tools', a list of names, or 'policy', a policy file")
+        message = f"a profile's name is lower-case words joined by underscores, such as code_reviewer, not {name!r}"
+        mistakes.append(at(message))
+    misspelt = any(is_misspelt(key, table, _KEYS) for key in _KEYS)
+    if ("tools" in table) == ("policy" in table) and not misspelt:
+        mistakes.append(at("a profile needs either 'tools', a list of names, or 'policy', a policy file"))
     if table.get("tools") == []:
-        mistakes.append(f"'tools' names no tool; name at least one, or remove the profile @ {place}/tools")
+        mistakes.append(at("'tools' names no tool; name at least one, or remove the profile", "tools"))
     elif "tools" in table and not _read_names(table):
-        mistakes.append(f"'tools' must be a list of tool names, each one once @ {place}/tools")
+        mistakes.append(at("'tools' must be a list of tool names, each one once", "tools"))
     policy = table.get("policy", "x.toml")
     if not isinstance(policy, str) or not policy.endswith(".toml"):
-        mistakes.append(f"'policy' must be the path of a TOML file, relative to the project @ {place}/policy")
+        mistakes.append(at("'policy' must be the path of a TOML file, relative to the project", "policy"))
     return mistakes
 
 

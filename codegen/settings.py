@@ -13,8 +13,9 @@ from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.codegen.imports.settings_reader import read_imports
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
 from toolkit.codegen.profile_settings import ProfileSettings, read_profiles
-from toolkit.errors import SetupError, nearest
+from toolkit.errors import SetupError
 from toolkit.spec.files import SUFFIXES
+from toolkit.spec.problems import Finding, below, is_misspelt, unknown_key
 
 _KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports", "formats", "profiles")
 _FORMATS: Final = ("text", "rich")
@@ -107,51 +108,65 @@ def _read_table(file: Path) -> dict[str, Any] | None:
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SetupError(f"cannot be read as TOML: {error} @ {file.name}") from None
+        raise SetupError([_unreadable(file, error)]) from None
     tool = data.get("tool", {})
     if not isinstance(tool, dict) or not isinstance(tool.get("toolkit", {}), dict):
-        raise SetupError(f"'tool' and 'tool.toolkit' must be tables @ {file.name}:/tool")
+        from toolkit.spec.places.locate import locate
+
+        message = "'tool' and 'tool.toolkit' must be tables: write [tool.toolkit]"
+        raise SetupError(locate([_mistake(message, pointer="/tool/toolkit")], file.parent))
     return tool.get("toolkit")
+
+
+def _unreadable(file: Path, error: Exception) -> Finding:
+    from toolkit.spec.places.locate import show_path
+
+    message, at, place = str(error).rpartition(" (at line ")
+    line, column = map(int, re.findall(r"\d+", place)[:2]) if at else (0, 0)
+    return Finding(f"cannot be read as TOML: {message if at else error}", file.name, "", line, column, show_path(file))
+
+
+def _mistake(message: str, key: str = "", *, pointer: str = "/tool/toolkit") -> Finding:
+    return Finding(message, "pyproject.toml", below(pointer, key) if key else pointer)
 
 
 def read_settings(root: Path, table: dict[str, Any]) -> Settings:
     """The table as settings; all mistakes are reported at once."""
-    problems = [
-        f"unknown key {key!r}.{nearest(key, _KEYS)} @ pyproject.toml:/tool/toolkit/{key}"
-        for key in table
-        if key not in _KEYS
-    ]
+    problems = [_mistake(unknown_key(key, _KEYS), key) for key in table if key not in _KEYS]
     specs = _read_strings(table, "specs", problems)
     package = table.get("package", "")
+    if "package" not in table:
+        if not is_misspelt("package", table, _KEYS):
+            problems.append(_mistake("'package' is missing; add, for example, package = \"acme.generated\""))
+        package = "acme.generated"  # replaced, so that reading continues
     class_name = table.get("class", "Toolkit")
     functions = _read_strings(table, "functions", problems)
-    if not specs and not functions:
-        problems.append("'specs' must name at least one file or folder @ pyproject.toml:/tool/toolkit/specs")
+    if not specs and not functions and table.get("specs", []) in ([], "") and not is_misspelt("specs", table, _KEYS):
+        problems.append(_mistake("'specs' must name at least one file or folder", "specs"))
     problems += [
-        f"'functions' entries have the form 'acme.math' or 'acme.math:REGISTRY', not {entry!r}"
-        " @ pyproject.toml:/tool/toolkit/functions"
+        _mistake(f"'functions' entries have the form 'acme.math' or 'acme.math:REGISTRY', not {entry!r}", "functions")
         for entry in functions
         if not _FUNCTIONS.fullmatch(entry)
     ]
-    problems += [f"{text} @ pyproject.toml:/tool/toolkit/package" for text in _mistakes_in_package(package, specs)]
-    problems += [f"{text} @ pyproject.toml:/tool/toolkit/class" for text in _mistakes_in_class(class_name)]
+    problems += [_mistake(text, "package") for text in _mistakes_in_package(package, specs)]
+    problems += [_mistake(text, "class") for text in _mistakes_in_class(class_name)]
     include, packs = _read_strings(table, "include", problems), _read_strings(table, "packs", problems)
     problems += [
-        f"'packs' entries have the form 'module:name', not {pack!r} @ pyproject.toml:/tool/toolkit/packs"
+        _mistake(f"'packs' entries have the form 'module:name', not {pack!r}", "packs")
         for pack in packs
         if pack.count(":") != 1
     ]
     formats = table.get("formats", "text")
     if formats not in _FORMATS:
-        problems.append("'formats' must be 'text' or 'rich' @ pyproject.toml:/tool/toolkit/formats")
+        problems.append(_mistake("'formats' must be 'text' or 'rich'", "formats"))
     imports = read_imports(table.get("imports", {}), problems)
     if imports and all(spec.endswith(SUFFIXES) for spec in specs):
-        problems.append(
-            "'specs' must name a folder, because imported specs are stored there @ pyproject.toml:/tool/toolkit/specs"
-        )
+        problems.append(_mistake("'specs' must name a folder, because imported specs are stored there", "specs"))
     profiles = read_profiles(table.get("profiles", {}), class_name, problems)
     if problems:
-        raise SetupError("\n".join(problems))
+        from toolkit.spec.places.locate import locate
+
+        raise SetupError(locate(problems, root))
     return Settings(root, specs, package, class_name, include, packs, functions, imports, formats == "rich", profiles)
 
 
@@ -177,14 +192,14 @@ def _is_name(text: str) -> bool:
     return text.isidentifier() and not keyword.iskeyword(text)
 
 
-def _read_strings(table: dict[str, Any], key: str, problems: list[str]) -> tuple[str, ...]:
+def _read_strings(table: dict[str, Any], key: str, problems: list[Finding]) -> tuple[str, ...]:
     value = table.get(key, [])
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(item, str) and item for item in values):
-        problems.append(f"{key!r} must be a string or a list of strings @ pyproject.toml:/tool/toolkit/{key}")
+        problems.append(_mistake(f"{key!r} must be a string or a list of strings", key))
         return ()
     problems += [
-        f"{key!r} contains {value!r} more than once; remove one @ pyproject.toml:/tool/toolkit/{key}"
+        _mistake(f"{key!r} contains {value!r} more than once; remove one", key)
         for value in dict.fromkeys(values)
         if values.count(value) > 1
     ]

@@ -12,19 +12,21 @@ from toolkit.codegen.package.models import render_models
 from toolkit.codegen.schema.document import Document
 from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import SpecError
+from toolkit.spec import Finding
 
 
 def documents(
     inputs: dict[str, Any], outputs: dict[str, Any] | None = None, *, rich_formats: bool = False
 ) -> tuple[Document, Document | None]:
     """The flat documents of a tool ``X``; its mistakes raise."""
-    flat, problems = flatten(inputs, "XInput", "x.json:/inputSchema", is_input=True, rich_formats=rich_formats)
+    flat, problems = flatten(inputs, "XInput", is_input=True, rich_formats=rich_formats)
+    findings = [Finding(text, "x.json", f"/inputSchema{pointer}") for text, pointer in problems]
     answer = None
     if outputs is not None:
-        answer, more = flatten(outputs, "XOutput", "x.json:/outputSchema", rich_formats=rich_formats)
-        problems += more
-    if problems:
-        raise SpecError(problems)
+        answer, problems = flatten(outputs, "XOutput", rich_formats=rich_formats)
+        findings += [Finding(text, "x.json", f"/outputSchema{pointer}") for text, pointer in problems]
+    if findings:
+        raise SpecError(findings)
     return flat, answer
 
 

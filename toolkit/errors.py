@@ -37,6 +37,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
+    from toolkit.spec.problems import Finding
     from toolkit.wire.conversation import Conversation
     from toolkit.wire.query import QueryResult
 
@@ -261,15 +262,27 @@ class OutputError(Exception):
 
 
 class SetupError(ValueError):
-    """The setup is wrong: raised before any tool is called."""
+    """The setup is wrong: raised before any tool is called.
+
+    ``findings`` holds every mistake with its place, if the mistakes are in files; the text has one on each line.
+    """
+
+    def __init__(self, problem: str | Iterable[Finding]) -> None:
+        self.findings: tuple[Finding, ...] = () if isinstance(problem, str) else tuple(problem)
+        super().__init__(problem if isinstance(problem, str) else "\n".join(map(str, self.findings)))
+
+    def replace_findings(self, findings: Iterable[Finding]) -> None:
+        """Puts findings that say more, such as a line and a column, in the place of the old ones."""
+        self.findings = tuple(findings)
+        self.args = ("\n".join(map(str, self.findings)),)
 
 
 class SpecError(SetupError):
-    """Mistakes in tool specs; ``problems`` holds every one as ``message @ file:pointer``."""
+    """Mistakes in tool specs; ``problems`` holds every one as ``file:line:column: message (pointer)``."""
 
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems: tuple[str, ...] = tuple(problems)
-        super().__init__("\n".join(self.problems))
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(map(str, self.findings))
 
 
 class PolicyError(SetupError):

@@ -13,9 +13,9 @@ from toolkit.codegen.imports.importers.result import ImportResult
 from toolkit.codegen.imports.settings import ImportKind, ImportSettings
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.errors import SetupError, SpecError, nearest
-from toolkit.spec.load import load_spec_text
+from toolkit.spec.load import read_spec_text
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import quote
+from toolkit.spec.problems import Finding, quote
 
 _MAX_NAMED: Final = 20
 _MAX_NAME: Final = 200
@@ -33,7 +33,7 @@ def exclude_unwanted(item: ImportSettings, imported: ImportResult) -> ImportResu
     names = [tool["name"] for tool in imported.tools]
     unknown = [
         # Not an error: the server may have removed the tool itself.
-        f"'without' names the tool {quote(name)}, which does not exist.{nearest(name, names)} @ {item.pointer}/without"
+        item.finding(f"'without' names the tool {quote(name)}, which does not exist.{nearest(name, names)}", "without")
         for name in item.without
         if name not in names
     ]
@@ -51,34 +51,47 @@ def _refuse_duplicates(item: ImportSettings, names: Iterable[str]) -> None:
         }
         way = ways.get(item.kind) or f"they cannot be told apart; {suggest_way_out(item, duplicates)}"
         named = ", ".join(map(quote, duplicates[:_MAX_NAMED]))
-        raise SetupError(f"{_DUPLICATES[item.kind]} more than one tool named {named}: {way} @ {item.pointer}")
+        raise SetupError([item.finding(f"{_DUPLICATES[item.kind]} more than one tool named {named}: {way}")])
 
 
 def load_imported(item: ImportSettings, text: str, source: str, tools: Sequence[dict[str, Any]]) -> list[ToolSpec]:
-    """The specs of an imported text. If some have mistakes, the error also says how to leave those tools out."""
-    try:
-        return load_spec_text(text, source, None)
-    except SpecError as error:
-        places = [re.match(r"/tools/(\d+)", problem.rpartition(f" @ {source}:")[2]) for problem in error.problems]
-        names = dict.fromkeys(tools[int(place[1])]["name"] for place in places if place)
-        if not names:
-            raise
-        advice = f"nothing was imported: {suggest_way_out(item, list(names))} @ {item.pointer}"
-        raise SpecError([*error.problems, advice]) from None
+    """The specs of an imported text. If some have mistakes, the error also says how to leave those tools out.
+
+    The text is in no file yet, so the error is about the import's table in the settings.
+    """
+    specs, findings = read_spec_text(text, source, None)
+    if not findings:
+        return specs
+    places = [re.match(r"/tools/(\d+)", finding.pointer) for finding in findings]
+    names = [tools[int(place[1])]["name"] if place else None for place in places]
+    mistakes = [_name_tool(item, *pair) for pair in zip(findings, names, strict=True)]
+    bad = list(dict.fromkeys(name for name in names if name is not None))
+    advice = [item.finding(f"nothing was imported: {suggest_way_out(item, bad)}")] if bad else []
+    raise SpecError([*mistakes, *advice])
 
 
-def note_refused_tools(item: ImportSettings, specs: Iterable[ToolSpec]) -> tuple[str, ...]:
+def _name_tool(item: ImportSettings, finding: Finding, name: str | None) -> Finding:
+    if name is None:
+        return item.finding(finding.message)
+    place = re.sub(r"^/tools/\d+", "", finding.pointer)
+    return item.finding(f"the tool {quote(name)}: {finding.message}" + (f" (at {place})" if place else ""))
+
+
+def note_refused_tools(item: ImportSettings, specs: Iterable[ToolSpec]) -> tuple[Finding, ...]:
     """Notes on tools that ``toolkit generate`` will refuse, and how to use the others."""
     refused = {spec.name: mistakes for spec in specs if (mistakes := schema_mistakes(spec))}
     if not refused:
         return ()
     notes = (
-        f"`toolkit generate` will refuse {quote(name)}: {mistakes[0]}"
-        + (f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else "")
+        replace(
+            mistakes[0],
+            message=f"`toolkit generate` will refuse {quote(name)}: {mistakes[0].message}"
+            + (f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""),
+        )
         for name, mistakes in refused.items()
     )
     # First, so that it is shown even if there are too many notes.
-    return (f"some tools cannot be generated: {suggest_way_out(item, list(refused))} @ {item.pointer}", *notes)
+    return (item.finding(f"some tools cannot be generated: {suggest_way_out(item, list(refused))}"), *notes)
 
 
 def suggest_way_out(item: ImportSettings, names: Sequence[str]) -> str:

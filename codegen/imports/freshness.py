@@ -9,61 +9,60 @@ from toolkit.codegen.package.rows import Row
 from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError, ToolkitError
 from toolkit.spec.model import Origin, ToolSpec
+from toolkit.spec.problems import Finding
 
 
 def refuse_stale_imports(settings: Settings, specs: Iterable[ToolSpec]) -> None:
     """Refuses files that were imported by settings that were removed or changed since."""
-    mistakes = (text for spec in specs if spec.origin for text in _find_mistakes(settings, spec, spec.origin))
+    mistakes = (found for spec in specs if spec.origin for found in _find_mistakes(settings, spec, spec.origin))
     problems = list(dict.fromkeys(mistakes))
     if problems:
         raise SpecError(problems)
 
 
-def _find_mistakes(settings: Settings, spec: ToolSpec, origin: Origin) -> Iterator[str]:
+def _find_mistakes(settings: Settings, spec: ToolSpec, origin: Origin) -> Iterator[Finding]:
     kind, name = origin.kind, origin.name
     item = settings.find_import(name)
     if item is None:
-        yield (
+        message = (
             f"this file was imported as {name!r}, but the settings no longer have [tool.toolkit.imports.{name}];"
-            f" restore the table, or delete the file @ {spec.source}:/origin/name"
+            " restore the table, or delete the file"
         )
+        yield Finding(message, spec.source, "/origin/name")
         return
     if item.kind != kind:
-        yield (
-            f"[tool.toolkit.imports.{name}] is now of the kind {item.kind!r}, not {kind!r}{_import_again(name)}"
-            f" @ {spec.source}:/origin/kind"
-        )
+        message = f"[tool.toolkit.imports.{name}] is now of the kind {item.kind!r}, not {kind!r}{_import_again(name)}"
+        yield Finding(message, spec.source, "/origin/kind")
         return
     if spec.prefix != item.prefix and not spec.rename:
-        yield (
-            f"[tool.toolkit.imports.{name}] now has the prefix {item.prefix!r}{_import_again(name)}"
-            f" @ {spec.source}:/prefix"
-        )
+        message = f"[tool.toolkit.imports.{name}] now has the prefix {item.prefix!r}{_import_again(name)}"
+        yield Finding(message, spec.source, "/prefix")
     if spec.name in item.without:
         message = f"[tool.toolkit.imports.{name}] now leaves out {spec.name!r}"
-        yield f"{message}{_import_again(name)} @ {spec.source}:{spec.pointer}"
+        yield Finding(f"{message}{_import_again(name)}", spec.source, spec.pointer)
     # Policies decide by permissions: nothing may be started or called without them.
     for permission in item.permissions:
         if permission not in spec.required:
             message = f"{spec.wire_name!r} must require the permission {permission!r}"
-            yield f"{message}{_import_again(name)} @ {spec.source}:/tools"
+            yield Finding(f"{message}{_import_again(name)}", spec.source, "/tools")
     if kind == "openapi":
         yield from _find_address_mistakes(item, spec, origin)
 
 
-def _find_address_mistakes(item: ImportSettings, spec: ToolSpec, origin: Origin) -> Iterator[str]:
+def _find_address_mistakes(item: ImportSettings, spec: ToolSpec, origin: Origin) -> Iterator[Finding]:
     if spec.request is None:
-        yield f"an operation of an OpenAPI document needs 'request'{_import_again(item.name)} @ {spec.source}:/tools"
+        message = f"an operation of an OpenAPI document needs 'request'{_import_again(item.name)}"
+        yield Finding(message, spec.source, "/tools")
     url = item.url or origin.details.get("url")
     if not isinstance(url, str) or not url or url_mistake(url):
-        yield (
-            f"the document names no server that can be called; set 'url' to the address of the service @ {item.pointer}/url"
-        )
+        message = "the document names no server that can be called; set 'url' to the address of the service"
+        yield item.finding(message, "url")
     elif not item.url and not _is_public(url):
-        yield (
-            f"the document names the server {url!r}, which is not a public address; if it is the right one, set it as 'url'"
-            f" @ {item.pointer}/url"
+        message = (
+            f"the document names the server {url!r}, which is not a public address;"
+            " if it is the right one, set it as 'url'"
         )
+        yield item.finding(message, "url")
 
 
 def _is_public(url: str) -> bool:

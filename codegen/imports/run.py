@@ -1,6 +1,7 @@
 """``toolkit import``: reads the tools of servers, documents and modules, and writes them as spec files.
 
-Everything is read before anything is written: if one import fails, no file changes.
+Each import has a file of its own, which is replaced at once when its tools are known. One import that fails does not cost
+the others.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from toolkit.codegen.imports.drift import DefinitionChange, find_changes
 from toolkit.codegen.imports.exclude import exclude_unwanted, load_imported, note_refused_tools
@@ -21,8 +23,10 @@ from toolkit.codegen.imports.settings import ImportSettings
 from toolkit.codegen.imports.trust import TrustDecision, describe_effect, reads_files_only, require_trust
 from toolkit.codegen.package.python_names import digest
 from toolkit.codegen.settings import Settings
-from toolkit.errors import GenerationError, SetupError, SpecError, nearest
+from toolkit.errors import GenerationError, SetupError, nearest
 from toolkit.spec.model import ToolSpec
+from toolkit.spec.places.locate import locate, located_errors, show_path
+from toolkit.spec.problems import Finding
 from toolkit.spec.tool_names import is_wire_name
 
 _MAX_NAME: Final = 128
@@ -48,7 +52,7 @@ class CurrentImport:
 
     document: dict[str, Any]
     specs: list[ToolSpec]
-    notes: tuple[str, ...]
+    notes: tuple[Finding | str, ...]
 
 
 def choose_imports(settings: Settings, names: Sequence[str]) -> list[ImportSettings]:
@@ -56,38 +60,76 @@ def choose_imports(settings: Settings, names: Sequence[str]) -> list[ImportSetti
     known = [item.name for item in settings.imports]
     if not known:
         raise SetupError(
-            "the settings have no imports: add a table such as\n\n    [tool.toolkit.imports.time]\n"
-            '    command = ["mcp-server-time"]\n\n'
-            "@ pyproject.toml:/tool/toolkit/imports"
+            "the settings have no imports; add a table to pyproject.toml, such as\n\n    [tool.toolkit.imports.time]\n"
+            '    command = ["mcp-server-time"]'
         )
     for name in names:
         if name not in known:
+            near = nearest(name, known)
             raise SetupError(
-                f"there is no import named {name!r}.{nearest(name, known)} @ pyproject.toml:/tool/toolkit/imports"
+                f"there is no import named {name!r}" + (f".{near}" if near else f"; the imports are {', '.join(known)}")
             )
     return [item for item in settings.imports if not names or item.name in names]
+
+
+class ImportsFailed(SetupError):
+    """Some imports failed. The files of the others were written: ``reports`` is about those, ``failures`` has the errors."""
+
+    def __init__(self, failures: Mapping[str, SetupError], reports: Sequence[FileReport] = ()) -> None:
+        self.failures = dict(failures)
+        self.reports = list(reports)
+        super().__init__("\n".join(map(str, failures.values())))
+
+
+class ImportObserver(Protocol):
+    """Is told how an import goes on. ``tools`` is None if it failed."""
+
+    def start(self, item: ImportSettings, /) -> object: ...
+
+    def finish(self, item: ImportSettings, tools: int | None, /) -> object: ...
 
 
 def run_imports(
     settings: Settings,
     names: Sequence[str] = (),
-    progress: Callable[[int, int], None] | None = None,
+    observer: ImportObserver | None = None,
     *,
     trust: TrustDecision,
     open_url: OpenUrl | None = None,
 ) -> list[FileReport]:
-    """Reads the imports again, writes their files, and returns a report on each.
+    """Reads the imports again, writes their files, and returns a report on each; ``ImportsFailed`` if some fail.
 
     ``trust`` decides about imports that nobody confirmed yet, before anything is run, reached or written. ``open_url``
     shows the page of a login to a person; without it, a server that needs a login uses the stored token.
     """
-    chosen = choose_imports(settings, names)
-    before = {item.name: read_committed(settings, item) for item in chosen}
-    now = read_current_imports(settings, chosen, before, progress, trust=trust, open_url=open_url)
-    texts = {name: _text(found.document) for name, found in now.items()}
-    reports = [_report_file(settings, item, before[item.name], now[item.name], texts[item.name]) for item in chosen]
-    _write_files({settings.import_file(r.name): texts[r.name] for r in reports if r.state != "unchanged"})
-    return reports
+    reports: dict[str, FileReport] = {}
+    with located_errors(settings.root):
+        chosen = choose_imports(settings, names)
+        before = {item.name: read_committed(settings, item) for item in chosen}
+
+        def write(item: ImportSettings, now: CurrentImport) -> None:
+            reports[item.name] = _write_import(settings, item, before[item.name], now)
+
+        failures = _read_imports(settings, chosen, before, write, observer, trust=trust, open_url=open_url)
+    done = [reports[item.name] for item in chosen if item.name in reports]
+    if failures:
+        raise ImportsFailed(failures, done)
+    return done
+
+
+def _write_import(
+    settings: Settings, item: ImportSettings, before: dict[str, Any] | None, now: CurrentImport
+) -> FileReport:
+    text = _text(now.document)
+    report = _report_file(settings, item, before, now, text)
+    if report.state != "unchanged":
+        _write_file(settings.import_file(item.name), text)
+    notes = [*now.notes, *note_refused_tools(item, now.specs)]
+    return replace(report, notes=tuple(_show_note(note, settings.root) for note in notes))
+
+
+def _show_note(note: Finding | str, root: Path) -> str:
+    return note if isinstance(note, str) else str(locate([note], root)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +144,7 @@ class LiveChange:
 def find_live_changes(
     settings: Settings,
     names: Sequence[str] = (),
-    progress: Callable[[int, int], None] | None = None,
+    observer: ImportObserver | None = None,
     *,
     trust: TrustDecision,
     open_url: OpenUrl | None = None,
@@ -112,12 +154,20 @@ def find_live_changes(
     ``trust`` decides about imports that nobody confirmed yet, before anything is run or reached. ``open_url`` is as in
     ``run_imports``.
     """
-    chosen = choose_imports(settings, names)
-    before = {item.name: read_committed(settings, item) for item in chosen}
-    missing = [name for name, document in before.items() if document is None]
-    if missing:
-        raise SetupError(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`")
-    now = read_current_imports(settings, chosen, before, progress, trust=trust, open_url=open_url)
+    now: dict[str, CurrentImport] = {}
+    with located_errors(settings.root):
+        chosen = choose_imports(settings, names)
+        before = {item.name: read_committed(settings, item) for item in chosen}
+        missing = [name for name, document in before.items() if document is None]
+        if missing:
+            raise SetupError(f"not imported yet: {', '.join(missing)}; run `toolkit import {' '.join(missing)}`")
+
+        def keep(item: ImportSettings, current: CurrentImport) -> None:
+            now[item.name] = current
+
+        failures = _read_imports(settings, chosen, before, keep, observer, trust=trust, open_url=open_url)
+    if failures:
+        raise ImportsFailed(failures)
     return [
         LiveChange(item.name, change)
         for item in chosen
@@ -134,44 +184,46 @@ def _find_import_changes(before: dict[str, Any], now: dict[str, Any]) -> list[De
     return [*found, *find_changes(before["tools"], now["tools"])]
 
 
-def read_current_imports(
+def _read_imports(
     settings: Settings,
     chosen: Sequence[ImportSettings],
-    before: dict[str, dict[str, Any] | None],
-    progress: Callable[[int, int], None] | None = None,
+    before: Mapping[str, dict[str, Any] | None],
+    take: Callable[[ImportSettings, CurrentImport], None],
+    observer: ImportObserver | None,
     *,
     trust: TrustDecision,
-    open_url: OpenUrl | None = None,
-) -> dict[str, CurrentImport]:
-    """The current state of the chosen imports; all failures are raised at once.
+    open_url: OpenUrl | None,
+) -> dict[str, SetupError]:
+    """Hands the current state of each import to ``take`` as soon as it is known; returns the errors of those that failed.
 
     Files are read first: the address in an OpenAPI document is part of what must be trusted, and the one that was judged is
     the one that is stored.
     """
-    found: dict[str, CurrentImport] = {}
-    failures: list[SetupError] = []
+    failures: dict[str, SetupError] = {}
 
-    def read(items: Sequence[ImportSettings]) -> None:
-        for item in items:
-            try:
-                found[item.name] = _read_current(settings, item, before[item.name], open_url)
-            except SetupError as error:
-                failures.append(error)
-            if progress is not None:
-                progress(len(found) + len(failures), len(chosen))
+    def read(item: ImportSettings) -> CurrentImport | None:
+        if observer is not None:
+            observer.start(item)
+        found = None
+        try:
+            with located_errors(settings.root):
+                found = _read_current(settings, item, before[item.name], open_url)
+        except SetupError as error:
+            failures[item.name] = error
+        if observer is not None:
+            observer.finish(item, None if found is None else len(found.specs))
+        return found
 
-    read([item for item in chosen if reads_files_only(item)])
-    running = [item for item in chosen if not reads_files_only(item)]
-    judged = [item for item in chosen if item in running or item.name in found]
-    urls = {name: str(current.document["origin"].get("url", "")) for name, current in found.items()}
+    files = {item.name: found for item in chosen if reads_files_only(item) and (found := read(item)) is not None}
+    judged = [item for item in chosen if not reads_files_only(item) or item.name in files]
+    urls = {name: str(current.document["origin"].get("url", "")) for name, current in files.items()}
     effects = [describe_effect(item, settings.root, urls.get(item.name, "")) for item in judged]
     require_trust(settings.root, [effect for effect in effects if effect is not None], trust)
-    read(running)
-    if failures and all(isinstance(error, SpecError | GenerationError) for error in failures):
-        raise SpecError(line for error in failures for line in getattr(error, "problems", [str(error)]))
-    if failures:
-        raise SetupError("\n".join(map(str, failures)))
-    return found
+    for item in judged:
+        found = files[item.name] if item.name in files else read(item)
+        if found is not None:
+            take(item, found)
+    return failures
 
 
 def _read_current(
@@ -191,21 +243,28 @@ def read_committed(settings: Settings, item: ImportSettings) -> dict[str, Any] |
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SetupError(f"the file cannot be read: {error.strerror or error} @ {_file_name(settings, item)}") from None
+        message = f"the file cannot be read: {error.strerror or error}"
+        raise SetupError([Finding(message, _file_name(settings, item))]) from None
     except (ValueError, RecursionError) as error:
-        reason = f"{error.msg} (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else "it is not text"
-        raise SetupError(
+        reason, line, column = (
+            (error.msg, error.lineno, error.colno)
+            if isinstance(error, json.JSONDecodeError)
+            else ("it is not text", 0, 0)
+        )
+        message = (
             f"the file of [tool.toolkit.imports.{item.name}] is no longer valid JSON: {reason}; resolve a merge conflict in"
-            f" it, or delete it and run `toolkit import {item.name}` again @ {_file_name(settings, item)}"
-        ) from None
+            f" it, or delete it and run `toolkit import {item.name}` again"
+        )
+        raise SetupError([Finding(message, _file_name(settings, item), "", line, column)]) from None
     origin = found.get("origin") if isinstance(found, dict) else None
     tools = found.get("tools") if isinstance(found, dict) else None
     ours = isinstance(origin, dict) and origin.get("name") == item.name
     if not ours or not isinstance(tools, list) or not all(isinstance(tool, dict) and "name" in tool for tool in tools):
-        raise SetupError(
+        message = (
             f"[tool.toolkit.imports.{item.name}] stores its specs in this file, but did not import it;"
-            f" move the file, or rename the import @ {_file_name(settings, item)}"
+            " move the file, or rename the import"
         )
+        raise SetupError([Finding(message, _file_name(settings, item))])
     assert isinstance(found, dict)
     return found
 
@@ -254,7 +313,7 @@ def _report_file(
         added=tuple(wire[name] for name in new if name not in old),
         removed=tuple(wire[name] for name in old if name not in new),
         changed=tuple(wire[name] for name in new if name in old and new[name] != old[name]),
-        notes=(*now.notes, *note_refused_tools(item, now.specs)),
+        notes=(),
     )
 
 
@@ -274,19 +333,17 @@ def _file_name(settings: Settings, item: ImportSettings) -> str:
     return settings.import_file(item.name).relative_to(settings.root).as_posix()
 
 
-def _write_files(texts: dict[Path, str]) -> None:
-    """Stages all files next to their places, then renames them."""
-    staged: dict[Path, Path] = {}
+def _write_file(file: Path, text: str) -> None:
+    """Stages the file next to its place, without a suffix of spec files, then renames it."""
+    stage = file.with_name(f".{file.name}.toolkit-staging")
     try:
-        for file, text in texts.items():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            # Without a suffix of spec files.
-            staged[file] = file.with_name(f".{file.name}.toolkit-staging")
-            staged[file].write_text(text, encoding="utf-8", newline="\n")
-        for file, stage in staged.items():
-            os.replace(stage, file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        stage.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(stage, file)
     except OSError as error:
-        raise GenerationError(f"the imported specs could not be written: {error.strerror or error}") from error
+        raise GenerationError(
+            f"{show_path(file)}: the imported specs could not be written: {error.strerror}"
+        ) from error
     finally:
-        for stage in staged.values():
+        with suppress(OSError):
             stage.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from toolkit.spec.problems import below
+from toolkit.spec.problems import Finding, below
 
 ImportKind: TypeAlias = Literal["mcp", "openapi", "tools", "functions", "models"]
 ServerNetwork: TypeAlias = bool | Literal["guarded"]
@@ -105,9 +105,10 @@ class ImportSettings:
         """The Python name of its pack."""
         return self.name.upper().replace("-", "_")
 
-    @property
-    def pointer(self) -> str:
-        return f"pyproject.toml:{below(POINTER, self.name)}"
+    def finding(self, message: str, key: str | None = None) -> Finding:
+        """A mistake in its table of the settings, or at a key of it."""
+        pointer = below(POINTER, self.name)
+        return Finding(message, "pyproject.toml", pointer if key is None else below(pointer, key))
 
 
 def url_mistake(url: str) -> str | None:

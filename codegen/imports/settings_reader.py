@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import Any, Final
 
 from toolkit.codegen.imports.settings import (
@@ -15,8 +16,7 @@ from toolkit.codegen.imports.settings import (
     placeholders,
     url_mistake,
 )
-from toolkit.errors import nearest
-from toolkit.spec.problems import below, quote
+from toolkit.spec.problems import Finding, below, is_misspelt, quote, unknown_key
 from toolkit.spec.tool_names import is_wire_name
 
 _OF_COMMANDS: Final = (
@@ -45,16 +45,17 @@ _FUNCTIONS: Final = re.compile(rf"{_MODULE}(?::[^\W\d]\w*)?")
 _MODELS: Final = re.compile(rf"{_MODULE}:{_MODULE}(?:\s*->\s*{_MODULE}:{_MODULE})?")
 
 
-def read_imports(value: object, problems: list[str]) -> tuple[ImportSettings, ...]:
-    """The table of imports; every mistake in it goes to ``problems`` as ``message @ file:pointer``."""
+def read_imports(value: object, problems: list[Finding]) -> tuple[ImportSettings, ...]:
+    """The table of imports; every mistake in it goes to ``problems``."""
     if not isinstance(value, dict):
-        problems.append(f"'imports' must be a table of tables @ pyproject.toml:{POINTER}")
+        message = "'imports' must be tables: write, for example, [tool.toolkit.imports.time]"
+        problems.append(Finding(message, "pyproject.toml", POINTER))
         return ()
     found = [_read_import(name, table, problems) for name, table in value.items()]
     return tuple(item for item in found if item is not None and not _clashes(item, found, problems))
 
 
-def _read_import(name: str, value: object, problems: list[str]) -> ImportSettings | None:
+def _read_import(name: str, value: object, problems: list[Finding]) -> ImportSettings | None:
     reader = _ImportTable(name, value if isinstance(value, dict) else {}, problems)
     if not _NAME.fullmatch(name):
         reader.add(f"an import's name must be a letter followed by letters, digits, '_' or '-', not {quote(name)}")
@@ -88,29 +89,25 @@ def _read_import(name: str, value: object, problems: list[str]) -> ImportSetting
     )
 
 
-def _clashes(item: ImportSettings, found: Iterable[ImportSettings | None], problems: list[str]) -> bool:
+def _clashes(item: ImportSettings, found: Iterable[ImportSettings | None], problems: list[Finding]) -> bool:
     """Whether an earlier import has the same name in Python, or in a file system that ignores case."""
     first = next(other for other in found if other is not None and other.identifier == item.identifier)
     if first is not item:
-        problems.append(
-            f"imports {first.name!r} and {item.name!r} both become {item.identifier} in Python; rename one @ {item.pointer}"
-        )
+        message = f"imports {first.name!r} and {item.name!r} both become {item.identifier} in Python; rename one"
+        problems.append(item.finding(message))
     return first is not item
 
 
 class _ImportTable:
     """Reads the keys of one import. A wrong value is reported and replaced, so that reading continues."""
 
-    def __init__(self, name: str, table: Mapping[str, Any], problems: list[str]) -> None:
+    def __init__(self, name: str, table: Mapping[str, Any], problems: list[Finding]) -> None:
         self._table = table
         self._problems = problems
         self._pointer = below(POINTER, name)
 
     def add(self, message: str, *keys: str) -> None:
-        pointer = self._pointer
-        for key in keys:
-            pointer = below(pointer, key)
-        self._problems.append(f"{message} @ pyproject.toml:{pointer}")
+        self._problems.append(Finding(message, "pyproject.toml", reduce(below, keys, self._pointer)))
 
     def deciding_key(self) -> str | None:
         """The key that names the source of the tools. Unknown keys, and keys that do not go with it, are mistakes."""
@@ -119,7 +116,9 @@ class _ImportTable:
         ]
         for key in self._table:
             if key not in _ALL_KEYS:
-                self.add(f"unknown key {quote(key)}.{nearest(key, _ALL_KEYS)}", key)
+                self.add(unknown_key(key, _ALL_KEYS), key)
+        if not found and any(is_misspelt(key, self._table, _ALL_KEYS) for key in _KEYS):
+            return None
         if len(found) != 1:
             message = (
                 f"{' and '.join(map(repr, found))} are set together" if found else "the source of the tools is missing"
@@ -128,7 +127,7 @@ class _ImportTable:
             return None
         for key in self._table:
             if key in _ALL_KEYS and key not in (found[0], *_KEYS[found[0]]):
-                self.add(f"{key!r} has no effect with {found[0]!r}", key)
+                self.add(f"{key!r} has no effect with {found[0]!r}; remove it", key)
         return found[0]
 
     def text(self, key: str) -> str:
@@ -240,7 +239,7 @@ class _ImportTable:
         kinds: dict[str, type] = {name: int if name == "redirect_port" else str for name in OAuthSettings.__slots__}
         for key, found in value.items():
             if key not in kinds:
-                self.add(f"unknown key {quote(key)}.{nearest(key, kinds)}", "oauth", key)
+                self.add(unknown_key(key, kinds), "oauth", key)
             elif type(found) is not kinds[key] or not found:
                 self.add(
                     f"{key!r} of 'oauth' must be a {'port' if kinds[key] is int else 'non-empty string'}", "oauth", key
@@ -252,7 +251,7 @@ class _ImportTable:
 
     def _check_oauth(self, read: OAuthSettings) -> None:
         if read.client_secret and not placeholders(read.client_secret):
-            self.add("'client_secret' must be written '${NAME}': a secret does not belong into this file", "oauth")
+            self.add("'client_secret' must be written '${NAME}': a secret does not belong in this file", "oauth")
         self._check_placeholders(read.client_secret, "'client_secret'", "oauth", "client_secret")
         if read.client_secret and not (read.client_id and read.issuer):
             self.add("'client_secret' needs 'client_id' and 'issuer': it is sent to that issuer only", "oauth")

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
-from toolkit.codegen.imports.settings import POINTER, ImportSettings, OAuthSettings, ServerNetwork, placeholders
+from toolkit.codegen.imports.settings import ImportSettings, OAuthSettings, ServerNetwork, placeholders
 from toolkit.codegen.imports.trust_records import RecordError, TrustRecords
 from toolkit.errors import SetupError
 from toolkit.visible import escape_hidden
@@ -90,7 +90,7 @@ def refuse_untrusted(untrusted: Sequence[UntrustedImport]) -> None:
     raise SetupError(
         "nobody has confirmed what these imports run or reach:\n"
         + "\n".join(lines)
-        + f"\nrun the command on a terminal to be asked, or with --trust if this is right @ pyproject.toml:{POINTER}"
+        + "\nrun the command on a terminal to be asked, or with --trust if this is what pyproject.toml should say"
     )
 
 
@@ -167,13 +167,13 @@ def _facts(item: ImportSettings, document_url: str) -> dict[str, str]:
         return {f"imports the Python {what}": names, "where": "WITHOUT a sandbox"}
     if item.openapi:
         chosen_by = "set by 'url'" if item.url else "named by the document"
-        address = f"{_show_address(item.url or document_url)} ({chosen_by})"
+        address = f"{show_address(item.url or document_url)} ({chosen_by})"
         return {"reads": item.openapi, "its tools call": address, "headers": _show_headers(item.headers)}
-    facts = {"reaches": _show_address(item.url), "headers": _show_headers(item.headers)}
+    facts = {"reaches": show_address(item.url), "headers": _show_headers(item.headers)}
     return facts | ({"logs in": _show_login(item.oauth)} if item.oauth is not None else {})
 
 
-def _show_address(url: str) -> str:
+def show_address(url: str) -> str:
     """The address without its query, which may be secret."""
     try:
         parts = urlsplit(url)
@@ -196,7 +196,7 @@ def _show_named(texts: Mapping[str, str]) -> str:
 
 
 def _show_login(oauth: OAuthSettings) -> str:
-    place = f"at {_show_address(oauth.issuer)}" if oauth.issuer else "where the server says"
+    place = f"at {show_address(oauth.issuer)}" if oauth.issuer else "where the server says"
     return "; ".join([place, *(f"{name} {value}" for name, value in oauth.given().items() if name != "issuer")])
 
 

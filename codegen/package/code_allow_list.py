@@ -32,12 +32,12 @@ def check_module(source: str, path: str) -> ast.Module:
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError) as error:
-        raise GenerationError(f"the generated module is not valid Python: {error} @ {path}") from None
+        raise GenerationError(f"{path}: the generated module is not valid Python: {error}") from None
     for statement in module.body:
         if not _is_allowed(statement):
             raise GenerationError(
-                f"the generated module contains a statement that models do not need (line {statement.lineno}:"
-                f" {type(statement).__name__}), so the spec is refused @ {path}"
+                f"{path}: the generated module contains a statement that models do not need (line {statement.lineno}:"
+                f" {type(statement).__name__}), so the spec is refused"
             )
     return module
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.codegen.package.render.indented_json import indented_json
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
+from toolkit.spec.problems import Finding
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row
@@ -97,7 +98,8 @@ def read_included_rows(packages: Iterable[str]) -> list[Row]:
         folder = package_folder(package)
         found = read_rows(folder) if folder is not None else None
         if found is None:
-            raise GenerationError(f"{_explain_missing(package, folder)} @ pyproject.toml:/tool/toolkit/include")
+            message = _explain_missing(package, folder)
+            raise GenerationError([Finding(message, "pyproject.toml", "/tool/toolkit/include")])
         rows += found
     return rows
 

@@ -19,6 +19,7 @@ from toolkit.codegen.package.render.literal import docstring
 from toolkit.codegen.package.render.typed_dicts import render_args
 from toolkit.codegen.schema.document import Document
 from toolkit.errors import GenerationError
+from toolkit.spec.problems import Finding
 
 _IMPORTED: Final = {
     "typing": ("TYPE_CHECKING", "Annotated", "Any", "ClassVar", "Literal", "Optional", "TypeAlias", "Union"),
@@ -66,7 +67,7 @@ def render_many(jobs: Sequence[RenderJob]) -> list[str]:
             return [text for job in jobs for text in render_many([job])]
         if isinstance(error, RecursionError):
             raise GenerationError(
-                f"the types of {jobs[0].prefix!r} are nested too deeply for Python @ {jobs[0].source}"
+                [Finding(f"the types of {jobs[0].prefix!r} are nested too deeply for Python", jobs[0].source)]
             ) from None
         raise
 

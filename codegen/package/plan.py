@@ -6,7 +6,6 @@ An unchanged spec is not read again: its row comes from the manifest and its mod
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +30,7 @@ from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError
 from toolkit.spec.load import load_specs, read_specs
 from toolkit.spec.model import ToolSpec
+from toolkit.spec.problems import Finding
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.profiles import PlannedProfile
@@ -64,7 +64,7 @@ class _ModelPlan:
     reused: set[str] = field(default_factory=set)
     """The names of their tools."""
     jobs: dict[str, RenderJob] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    problems: list[Finding] = field(default_factory=list)
 
 
 def make_plan(
@@ -114,19 +114,19 @@ def _read_changed_specs(
     # First, because other mistakes in a stale file may disappear when it is imported again.
     refuse_stale_imports(settings, specs)
     if findings:
-        raise SpecError(_add_schema_mistakes(list(map(str, findings)), specs))
+        raise SpecError(_add_schema_mistakes(findings, specs))
     found: dict[str, list[ToolSpec]] = {}
     for spec in specs:
         found.setdefault(spec.source, []).append(spec)
     return found | {source: specs for source, specs in inputs.functions.items() if source not in reusable}
 
 
-def _add_schema_mistakes(problems: list[str], specs: list[ToolSpec]) -> list[str]:
+def _add_schema_mistakes(findings: list[Finding], specs: list[ToolSpec]) -> list[Finding]:
     """The loader's findings and the mistakes in schemas, so that one run reports everything."""
-    places = [f"{problem.rpartition(' @ ')[2]}/" for problem in problems if re.search("/(in|out)putSchema", problem)]
-    more = [text for spec in specs for text in schema_mistakes(spec)]
+    places = tuple(f"{found.source}:{found.pointer}/" for found in findings if "putSchema" in found.pointer)
+    more = [mistake for spec in specs for mistake in schema_mistakes(spec)]
     # Mistakes at or below a place that the loader reported would only be repetitions.
-    return problems + [text for text in more if not f"{text.rpartition(' @ ')[2]}/".startswith(tuple(places))]
+    return findings + [found for found in more if not f"{found.source}:{found.pointer}/".startswith(places)]
 
 
 def _list_tools(
@@ -139,19 +139,21 @@ def _list_tools(
 def _name_own_tools(own: list[Row | ToolSpec], included: Sequence[Row]) -> list[ToolNames]:
     """Names for the package's own tools that clash with no other tool, included ones too."""
     wires = [item.name if isinstance(item, Row) else item.wire_name for item in own]
-    places = [f"{item.source}:{item.namePointer if isinstance(item, Row) else name_pointer(item)}" for item in own]
+    pointers = [item.namePointer if isinstance(item, Row) else name_pointer(item) for item in own]
+    owners = [f"{item.source}:{pointer}" for item, pointer in zip(own, pointers, strict=True)]
     problems = []
     seen = {row.name: f"the included {row.module}" for row in included}
-    for wire, place in zip(wires, places, strict=True):
+    for item, pointer, wire, owner in zip(own, pointers, wires, owners, strict=True):
         if wire in seen:
-            problems.append(
+            message = (
                 f"the tool name {wire!r} is taken by {seen[wire]};"
-                f" rename one of them with 'rename', or a function with name=..., or give its import a 'prefix' @ {place}"
+                " rename one of them with 'rename', or a function with name=..., or give its import a 'prefix'"
             )
-        seen[wire] = place
+            problems.append(Finding(message, item.source, pointer))
+        seen[wire] = owner
     if problems:
         raise SpecError(problems)
-    owners = [*places, *(row.module for row in included)]
+    owners += [row.module for row in included]
     return name_tools([*wires, *(row.name for row in included)], owners)[: len(own)]
 
 
@@ -173,16 +175,13 @@ def _read_spec(settings: Settings, inputs: Inputs, row: Row) -> ToolSpec:
 
 def _add_tool(settings: Settings, spec: ToolSpec, name: ToolNames, path: str, models: _ModelPlan) -> None:
     """Adds a tool's row and the job that renders its models, or its mistakes."""
-    place = f"{spec.source}:{spec.pointer}"
     rich = settings.rich_formats
-    inputs, mistakes = flatten(
-        spec.input_schema, f"{name.prefix}Input", f"{place}/inputSchema", is_input=True, rich_formats=rich
-    )
+    inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", is_input=True, rich_formats=rich)
     outputs = None
+    models.problems += [Finding(text, spec.source, f"{spec.pointer}/inputSchema{at}") for text, at in mistakes]
     if spec.output_schema is not None:
-        outputs, more = flatten(spec.output_schema, f"{name.prefix}Output", f"{place}/outputSchema", rich_formats=rich)
-        mistakes += more
-    models.problems += mistakes
+        outputs, mistakes = flatten(spec.output_schema, f"{name.prefix}Output", rich_formats=rich)
+        models.problems += [Finding(text, spec.source, f"{spec.pointer}/outputSchema{at}") for text, at in mistakes]
     if not models.problems:
         item = settings.find_import(spec.origin.name) if spec.origin else None
         unconfined = item is not None and not item.sandbox
@@ -201,8 +200,11 @@ def _texts_of(names: set[str], earlier: Sequence[Row], inputs: Inputs) -> dict[s
 def _refuse_model_as_class(settings: Settings, rows: list[Row]) -> None:
     classes = (settings.class_name, f"Async{settings.class_name}")
     problems = [
-        f"'class' makes {name!r}, which is already a model of the tool {row.name!r}; choose another name"
-        " @ pyproject.toml:/tool/toolkit/class"
+        Finding(
+            f"'class' makes {name!r}, which is already a model of the tool {row.name!r}; choose another name",
+            "pyproject.toml",
+            "/tool/toolkit/class",
+        )
         for row in rows
         for name in (*modules.model_names(row), *row.imports)
         if name in classes

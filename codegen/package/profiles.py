@@ -14,6 +14,7 @@ from toolkit.errors import PolicyError, SpecError, nearest
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import SecurityPolicy
 from toolkit.guard.policy.rule import Rule
+from toolkit.spec.problems import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +28,14 @@ class PlannedProfile:
 
 def plan_profiles(settings: Settings, rows: Sequence[Row]) -> list[PlannedProfile]:
     """Every profile of the settings, or all that is wrong with them."""
-    problems: list[str] = []
+    problems: list[Finding] = []
     planned = []
     for profile in settings.profiles:
-        place = f"pyproject.toml:/tool/toolkit/profiles/{profile.name}"
-        policy, mistakes = _read_policy(settings, profile, place)
-        mistakes += _unknown_tools(policy, rows, f"{place}/tools" if profile.policy is None else profile.policy)
+        policy, mistakes = _read_policy(settings, profile)
+        mistakes += _unknown_tools(profile, policy, rows)
         callable_rows = () if mistakes else _callable(policy, rows)
         if not mistakes and not callable_rows:
-            mistakes.append(f"the policy allows no tool, so the profile would be empty @ {place}/policy")
+            mistakes.append(profile.finding("the policy allows no tool, so the profile would be empty", "policy"))
         problems += mistakes
         planned.append(PlannedProfile(profile, callable_rows, policy))
     problems += _model_clashes(planned, rows)
@@ -44,30 +44,34 @@ def plan_profiles(settings: Settings, rows: Sequence[Row]) -> list[PlannedProfil
     return planned
 
 
-def _read_policy(settings: Settings, profile: ProfileSettings, place: str) -> tuple[dict[str, Any], list[str]]:
+def _read_policy(settings: Settings, profile: ProfileSettings) -> tuple[dict[str, Any], list[Finding]]:
     if profile.policy is None:
         return {"default": "deny", "tools": dict.fromkeys(profile.tools, "allow")}, []
     file = settings.root / profile.policy
     if not file.is_file():
-        return {}, [f"'policy' names {profile.policy!r}, which is not a file of the project @ {place}/policy"]
+        message = f"'policy' names {profile.policy!r}, which is not a file of the project"
+        return {}, [profile.finding(message, "policy")]
     try:
         SecurityPolicy.load(file)
     except PolicyError as error:
-        return {}, [_with_place(line, profile.policy) for line in str(error).splitlines()]
+        return {}, [_finding_in_policy(line, profile.policy) for line in str(error).splitlines()]
     return tomllib.loads(file.read_text(encoding="utf-8")), []
 
 
-def _with_place(line: str, path: str) -> str:
+def _finding_in_policy(line: str, path: str) -> Finding:
     """A mistake in a policy file, with the file's path instead of its name."""
-    text, at, pointer = line.rpartition(" @ ")
-    return f"{text} @ {path}{pointer[pointer.find(':') :] if ':' in pointer else ''}" if at else f"{line} @ {path}"
+    text, at, place = line.rpartition(" @ ")
+    return Finding(text if at else line, path, place.partition(":")[2])
 
 
-def _unknown_tools(policy: dict[str, Any], rows: Sequence[Row], place: str) -> list[str]:
+def _unknown_tools(profile: ProfileSettings, policy: dict[str, Any], rows: Sequence[Row]) -> list[Finding]:
     known = {row.name for row in rows}
     in_rules = (name for rule in policy.get("rules", ()) for name in rule.get("tools", ()))
     named = dict.fromkeys([*policy.get("tools", ()), *in_rules])
-    return [f"{name!r} is not a tool.{nearest(name, known)} @ {place}" for name in named if name not in known]
+    messages = [f"{name!r} is not a tool.{nearest(name, known)}" for name in named if name not in known]
+    if profile.policy is not None:
+        return [Finding(message, profile.policy) for message in messages]
+    return [profile.finding(message, "tools") for message in messages]
 
 
 def _callable(policy: dict[str, Any], rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -82,15 +86,16 @@ def _as_policy(policy: dict[str, Any]) -> SecurityPolicy[str]:
     return SecurityPolicy[str](policy.get("default", "deny"), policy.get("tools", {}), rules)
 
 
-def _model_clashes(profiles: Sequence[PlannedProfile], rows: Sequence[Row]) -> list[str]:
+def _model_clashes(profiles: Sequence[PlannedProfile], rows: Sequence[Row]) -> list[Finding]:
     models = {
         name: row.name
         for row in rows
         for name in (*row.imports, *(f"{row.prefix}{s}" for s in ("Args", "Input", "Output")))
     }
     return [
-        f"the profile makes {word!r}, which is already a model of the tool {models[word]!r}; choose another name"
-        f" @ pyproject.toml:/tool/toolkit/profiles/{profile.settings.name}"
+        profile.settings.finding(
+            f"the profile makes {word!r}, which is already a model of the tool {models[word]!r}; choose another name"
+        )
         for profile in profiles
         for names in profile.settings.exports.values()
         for word in names

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from toolkit.errors import SpecError
+from toolkit.spec.problems import Finding
 
 Keep: TypeAlias = Callable[[str, str], bool]
 
@@ -80,7 +81,10 @@ class ToolNames:
 
 
 def name_tools(wire_names: Sequence[str], owners: Sequence[str]) -> list[ToolNames]:
-    """Names for all tools of one package. Two wire names with one Python form are refused, and both owners named."""
+    """Names for all tools of one package. Two wire names with one Python form are refused, and both owners named.
+
+    An owner is the file or module of a tool, and after a colon the tool's place in it.
+    """
     attributes = [attribute_name(wire) for wire in wire_names]
     _refuse_clashes(wire_names, attributes, owners)
     prefixes = _make_distinct(wire_names, [camel(wire) for wire in wire_names], keep=_is_snake_of, joint="X")
@@ -206,9 +210,11 @@ def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Seq
     for index, attribute in enumerate(attributes):
         other = first.setdefault(attribute, index)
         if other != index:
-            problems.append(
+            message = (
                 f"tools {wires[other]!r} ({owners[other]}) and {wires[index]!r} both become 'tools.{attribute}' in Python;"
-                f" rename one of them with 'rename' @ {owners[index]}"
+                " rename one of them with 'rename'"
             )
+            source, _, pointer = owners[index].partition(":")
+            problems.append(Finding(message, source, pointer))
     if problems:
         raise SpecError(problems)

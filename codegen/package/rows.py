@@ -12,8 +12,9 @@ from toolkit.codegen.package.render.literal import literal
 from toolkit.codegen.package.render.typed_dicts import SHARED_NAMES, args_name
 from toolkit.codegen.package.render.typeexpr import TypeText
 from toolkit.codegen.schema.document import Document
-from toolkit.errors import SpecError
+from toolkit.errors import SpecError, nearest
 from toolkit.spec.model import ToolSpec
+from toolkit.spec.problems import Finding, below
 
 RESOURCES: Final = ("read-path", "write-path", "argv", "shell", "url", "cwd", "env")
 
@@ -173,8 +174,11 @@ def _resources(spec: ToolSpec) -> tuple[tuple[str, str], ...]:
     ]
     for key, kind in marked:
         if kind not in RESOURCES:
-            place = f"{spec.source}:{spec.pointer}/inputSchema/properties/{key}/x-resource"
-            raise SpecError([f"'x-resource' must be one of {', '.join(RESOURCES)}, not {kind!r} @ {place}"])
+            message = (
+                f"'x-resource' must be one of {', '.join(RESOURCES)}, not {kind!r}.{nearest(str(kind), RESOURCES)}"
+            )
+            pointer = below(f"{spec.pointer}/inputSchema/properties", key)
+            raise SpecError([Finding(message, spec.source, f"{pointer}/x-resource")])
     return tuple((names[key], str(kind)) for key, kind in marked)
 
 

@@ -19,6 +19,7 @@ from toolkit.codegen.package.manifest import NAME
 from toolkit.codegen.package.plan import PackagePlan
 from toolkit.codegen.package.surplus import STAGING, is_ours, surplus_files
 from toolkit.errors import GenerationError
+from toolkit.spec.places.locate import show_path
 
 _MANY: Final = 20
 """From this number of files on, one `sync` of all disks is faster than an `fsync` for each file: a thousand take seconds."""
@@ -50,7 +51,7 @@ def write(plan: PackagePlan) -> list[str]:
         for path in surplus:
             _remove(folder / path)
     except OSError as error:
-        raise GenerationError(f"the package could not be written: {error.strerror or error} @ {folder.name}") from error
+        raise GenerationError(f"{folder.name}: the package could not be written: {error.strerror or error}") from error
     return sorted([*changed, *surplus])
 
 
@@ -95,17 +96,15 @@ def _refuse_foreign_file(folder: Path, path: str) -> None:
     file = folder / path
     for above in (folder, *(folder / part for part in Path(path).parents)):
         if above.exists() and not above.is_dir():
-            raise _taken_error(above, f"{folder.name}/{path}", "a folder is needed here, but this is a file")
+            raise _taken_error(above, "a folder is needed here, but this is a file")
     if file.is_dir():
-        raise _taken_error(file, f"{folder.name}/{path}", "a generated file must go here, but this is a folder")
+        raise _taken_error(file, "a generated file must go here, but this is a folder")
     if file.is_file() and file.stat().st_size and not is_ours(str(file)):
-        raise _taken_error(
-            file, f"{folder.name}/{path}", "a generated file must go here, but this one was not generated"
-        )
+        raise _taken_error(file, "a generated file must go here, but this one was not generated")
 
 
-def _taken_error(file: Path, place: str, why: str) -> GenerationError:
-    return GenerationError(f"{file.name}: {why}; move it, or choose another 'package' @ {place}")
+def _taken_error(file: Path, why: str) -> GenerationError:
+    return GenerationError(f"{show_path(file)}: {why}; move it, or choose another 'package'")
 
 
 def _read_current(file: Path) -> bytes | None:

@@ -25,9 +25,9 @@ from toolkit.jsonschema.pointer import escape_key, find_at, split_pointer
 
 
 def flatten(
-    schema: Schema, name: str, base: str, *, is_input: bool = False, rich_formats: bool = False
-) -> tuple[Document, list[str]]:
-    """The document for ``schema`` with classes named ``name``, ``name + word``; and its mistakes, ``message @ pointer``.
+    schema: Schema, name: str, *, is_input: bool = False, rich_formats: bool = False
+) -> tuple[Document, list[tuple[str, str]]]:
+    """The document for ``schema`` with classes named ``name``, ``name + word``; and its mistakes with their pointers.
 
     Arguments are always an object, so the root of an input becomes one class, however its schema is put together.
     With ``rich_formats``, texts of a known format have a type of their own; else a format is only a word.
@@ -61,7 +61,7 @@ def flatten(
             word, pointer = flattener.notes.enforced[0]
             general = f"{word!r} is checked at run time, but the validator refuses this schema: {mistake}"
             problems = usual_mistakes(schema) or [(general, pointer)]
-    return document, [f"{text} @ {base}{pointer}" for text, pointer in problems]
+    return document, problems
 
 
 def _existing(pointer: str, schema: object) -> str:

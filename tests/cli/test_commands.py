@@ -93,7 +93,7 @@ def test_mistakes_in_specs_are_findings(project: Project) -> None:
     for command in ("generate", "check", "lint"):
         done = toolkit(project.root, command)
         assert done.returncode == 1, command
-        assert done.stderr.count(" @ acme/tools/bad.yaml:") == 4
+        assert len(re.findall(r"(?m)^acme/tools/bad\.yaml:\d+:\d+: .* \(/.*\)$", done.stderr)) == 4
 
 
 @pytest.mark.slow
@@ -109,9 +109,9 @@ def test_a_folder_without_settings_is_wrong_usage(tmp_path: Path) -> None:
 def test_lint_measures_descriptions(project: Project) -> None:
     found = toolkit(project.root, "lint")
     assert found.returncode == 1
-    assert "acme/tools/tools.json:/tools/0/inputSchema/properties/limit" in found.stdout
+    assert re.search(r"(?m)^acme/tools/tools\.json:1:\d+: .* \(/tools/0/inputSchema/properties/limit\)$", found.stdout)
     rows = json.loads(toolkit(project.root, "lint", "--json").stdout)
-    assert {"message", "source", "pointer"} == set(rows[0])
+    assert {"file", "line", "column", "message", "pointer"} == set(rows[0])
     project.write("tokens.py", "def count(text): return 1000\n")
     counted = toolkit(project.root, "lint", "--tokenizer", "tokens:count")
     assert "1000 tokens" in counted.stdout
@@ -185,7 +185,9 @@ def test_scripts_read_every_failure_as_json(project: Project, tmp_path_factory: 
     for command in ("generate", "check", "lint"):
         code, said = told(toolkit(project.root, command, "--json"))
         assert code == 1 and len(said["problems"]) == 3
-        assert all(" @ acme/tools/bad.yaml:/" in problem for problem in said["problems"])
+        assert {(row["file"], row["line"]) for row in said["problems"]} == {
+            ("acme/tools/bad.yaml", n) for n in (1, 2, 3)
+        }
     unknown = {"error": "unknown tool 'dnoe'. Did you mean 'done'?"}
     for arguments in (["invoke", "dnoe"], ["describe", "dnoe"]):
         assert told(toolkit(nowhere, *arguments, "--json")) == (2, unknown)
@@ -198,7 +200,7 @@ def test_only_a_missing_table_falls_back_to_the_built_ins(tmp_path: Path) -> Non
     file = tmp_path / "pyproject.toml"
     for text, words in {
         "[tool.toolkit]\npackage = 'x'\n": "'specs' must name at least one file or folder",
-        "tool = 'x'": "'tool' and 'tool.toolkit' must be tables @ pyproject.toml:/tool",
+        "tool = 'x'": "pyproject.toml:1:1: 'tool' and 'tool.toolkit' must be tables",
         "[tool]\ntoolkit = 3": "'tool' and 'tool.toolkit' must be tables",
         "[tool": "cannot be read as TOML",
     }.items():
@@ -330,10 +332,10 @@ def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> Non
     assert (found.returncode, found.stdout.splitlines()) == (
         1,
         [
-            f"math.add: renamed: sent as {alias('math.add')!r} @ acme/tools/math.yaml:/name",
-            "math.add: not strict: properties of any name and any value are allowed, and strict mode supports only named ones"
-            " @ acme/tools/math.yaml:/inputSchema/properties/a\\x1b~1b",
-            "1 specs, 2 findings",
+            f"acme/tools/math.yaml:1:1: math.add: renamed: sent as {alias('math.add')!r} (/name)",
+            "acme/tools/math.yaml:3:43: math.add: not strict: properties of any name and any value are allowed, and strict mode"
+            " supports only named ones (/inputSchema/properties/a\\x1b~1b)",
+            "1 spec, 2 findings",
         ],
     )
     rows = json.loads(toolkit(project.root, "lint", "acme/tools/math.yaml", "--target", "ollama", "--json").stdout)
@@ -341,17 +343,18 @@ def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> Non
         {
             "tool": "math.add",
             "effect": "lost",
+            "file": "acme/tools/math.yaml",
+            "line": 3,
+            "column": 87,
             "message": "Ollama's client drops 'default'",
-            "source": "acme/tools/math.yaml",
             "pointer": "/inputSchema/properties/n/default",
         }
     ]
     clean = toolkit(project.root, "lint", "acme/tools/math.yaml", "--target", "gemini")
-    assert (clean.returncode, clean.stdout) == (0, "1 specs, 0 findings\n")
+    assert (clean.returncode, clean.stdout) == (0, "1 spec, 0 findings\n")
     assert toolkit(project.root, "lint", "--target", "nobody").returncode == 2
-    assert (
-        toolkit(project.root, "lint", "--target", "anthropic").stdout.splitlines()[0].startswith("math.add: renamed: ")
-    )
+    first = toolkit(project.root, "lint", "--target", "anthropic").stdout.splitlines()[0]
+    assert first.startswith("acme/tools/math.yaml:1:1: math.add: renamed: ")
 
 
 @pytest.mark.slow

@@ -109,7 +109,9 @@ def test_by_default_a_format_is_text_and_is_not_checked() -> None:
 
 def test_an_unknown_value_of_formats_is_named(tmp_path: Path) -> None:
     Project(tmp_path, formats="fancy")
-    with pytest.raises(SetupError, match=r"'formats' must be 'text' or 'rich' @ pyproject.toml:/tool/toolkit/formats"):
+    with pytest.raises(
+        SetupError, match=r"pyproject.toml:.*: 'formats' must be 'text' or 'rich' \(/tool/toolkit/formats\)"
+    ):
         find_settings(tmp_path)
 
 

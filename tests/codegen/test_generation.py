@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.findings import short_forms
 from tests.projects import REPOSITORY, Project, many_tools, run, tool
 from toolkit.codegen import check, find_settings, generate
 from toolkit.errors import GenerationError, SetupError, SpecError
@@ -256,7 +257,7 @@ def test_surplus_files_of_ours_go_and_foreign_files_stay(tmp_path: Path) -> None
 def test_a_foreign_file_in_the_way_is_not_overwritten(tmp_path: Path) -> None:
     project = Project(tmp_path, [tool("alpha")])
     project.write("acme/generated/models/alpha.py", "important = True\n")
-    with pytest.raises(GenerationError, match=r"was not generated; move it.* @ generated/models/alpha.py"):
+    with pytest.raises(GenerationError, match=r"generated/models/alpha.py: .* was not generated; move it"):
         project.generate()
     assert list(project.files()) == ["models/alpha.py"]
 
@@ -431,7 +432,7 @@ def test_what_is_not_ours_is_neither_overwritten_nor_removed(tmp_path: Path, wha
     path, text = FOREIGN[what]
     project = Project(tmp_path, [tool("alpha")])
     project.write(f"acme/generated/{path}", text)
-    with pytest.raises(GenerationError, match=r"; move it, or choose another 'package' @ generated/"):
+    with pytest.raises(GenerationError, match=r"generated/.*; move it, or choose another 'package'"):
         project.generate()
     assert project.files() == {path: text.encode()}
 
@@ -473,7 +474,7 @@ def test_mistakes_of_loading_and_of_schemas_are_told_together(tmp_path: Path) ->
     project = Project(tmp_path, [broken])
     with pytest.raises(SpecError) as failure:
         project.generate()
-    assert [problem.rpartition(":")[2] for problem in failure.value.problems] == [
+    assert [problem.rpartition(":")[2] for problem in short_forms(failure.value)] == [
         "/tools/0/more",
         "/tools/0/inputSchema/properties/query/type",
         "/tools/0/outputSchema/allOf",
@@ -492,7 +493,10 @@ def test_nested_names_that_meet_across_tools_stay_apart(tmp_path: Path) -> None:
 
 
 SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown key": ({"spec": "x"}, r"unknown key 'spec'\. Did you mean 'specs'\? @ pyproject.toml:/tool/toolkit/spec"),
+    "unknown key": (
+        {"spec": "x"},
+        r"pyproject.toml:\d+:1: unknown key 'spec'\. Did you mean 'specs'\? \(/tool/toolkit/spec\)",
+    ),
     "no specs": ({"specs": []}, "'specs' must name at least one file or folder"),
     "package is no name": ({"package": "acme/generated"}, "'package' must be a dotted module name"),
     "package is a keyword": ({"package": "acme.class"}, "'package' must be a dotted module name"),
@@ -510,18 +514,18 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "class is imported with Async": ({"class": "Runner"}, "generated code uses that name"),
     "class is a model": (
         {"class": "AlphaInput"},
-        "which is already a model of the tool 'alpha'; choose another name @ pyproject",
+        "which is already a model of the tool 'alpha'; choose another name",
     ),
     "include twice": (
         {"include": ["toolkit.generated"] * 2},
-        "'include' contains 'toolkit.generated' more than once; remove one @ pyproject",
+        "'include' contains 'toolkit.generated' more than once; remove one",
     ),
     "pack is no reference": (
         {"packs": ["acme.tools"]},
         "'packs' entries have the form 'module:name', not 'acme.tools'",
     ),
     "include is no package": ({"include": ["json"]}, "'include' names 'json', which is not a generated package"),
-    "specs are missing": ({"specs": "nowhere"}, "no such file or directory @ nowhere:"),
+    "specs are missing": ({"specs": "nowhere"}, "nowhere: no such file or directory"),
 }
 
 
@@ -548,6 +552,6 @@ def test_an_included_tool_is_never_shadowed(tmp_path: Path) -> None:
     edit(project, [tool("read-file")])
     with pytest.raises(
         SpecError,
-        match=r"both become 'tools.read_file' in Python; rename one of them with 'rename' @ toolkit.generated.models.read_file",
+        match=r"both become 'tools.read_file' in Python; rename one of them with 'rename'",
     ):
         project.generate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.projects import REPOSITORY, Project
 
 PLAIN = {"type": "object", "properties": {"q": {"type": "string"}}}
 REFUSED = {"type": "object", "properties": {"q": {"$ref": "https://example.org/elsewhere.json"}}}
-AT = "pyproject.toml:/tool/toolkit/imports/legacy"
+AT = "/tool/toolkit/imports/legacy"
 
 
 def legacy(root: Path, settings: str = "", **schemas: Any) -> Project:
@@ -31,15 +32,16 @@ def set_without(made: Project, names: str) -> None:
 def test_what_generation_would_refuse_is_told_at_import_with_the_way_out(tmp_path: Path) -> None:
     made = legacy(tmp_path, good=PLAIN, bad=REFUSED)
     ran = toolkit(made, "import", "--trust")
-    first, second = ran.stderr.splitlines()
+    first, second = ran.stderr.splitlines()[2:]
     assert ran.returncode == 0
-    assert first == (f'  note: some tools cannot be generated: leave them out with without = ["bad"] @ {AT}')
-    assert second.startswith("  note: `toolkit generate` will refuse 'bad': ")
-    assert second.endswith(" @ acme/tools/legacy.json:/tools/1/inputSchema/properties/q/$ref")
+    told = 'some tools cannot be generated: leave them out with without = ["bad"]'
+    assert re.fullmatch(rf"  note: pyproject\.toml:\d+:1: {re.escape(told)} \({AT}\)", first)
+    assert re.match(r"  note: acme/tools/legacy\.json:\d+:\d+: `toolkit generate` will refuse 'bad': ", second)
+    assert second.endswith(" (/tools/1/inputSchema/properties/q/$ref)")
     assert toolkit(made, "generate").returncode == 1
     set_without(made, '["bad"]')
     ran = toolkit(made, "import", "--trust")
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.returncode, "note" in ran.stderr) == (0, False)
     assert [tool["name"] for tool in imported(made, "legacy")["tools"]] == ["good"]
     assert toolkit(made, "generate").returncode == 0
     ran = toolkit(made, "check", "--live")
@@ -51,9 +53,9 @@ def test_what_no_file_can_hold_is_told_with_the_way_out(tmp_path: Path) -> None:
     made = legacy(tmp_path, good=PLAIN, bad={"type": "array"}, worse={"type": "string"})
     ran = toolkit(made, "import", "--trust")
     assert ran.returncode == 1
-    assert ran.stderr.splitlines()[-1] == (
-        f'nothing was imported: leave them out with without = ["bad", "worse"] @ {AT}'
-    )
+    last = ran.stderr.splitlines()[-1]
+    assert last.endswith(f': nothing was imported: leave them out with without = ["bad", "worse"] ({AT})')
+    assert ": the tool 'bad': 'inputSchema' must describe an object" in ran.stderr
     set_without(made, '["bad", "worse"]')
     assert toolkit(made, "import", "--trust").returncode == 0
 
@@ -75,10 +77,8 @@ def test_what_is_left_out_later_is_imported_again_first(tmp_path: Path) -> None:
     assert toolkit(made, "import", "--trust").returncode == 0
     set_without(made, '["bad"]')
     ran = toolkit(made, "generate")
-    assert ran.stderr == (
-        "[tool.toolkit.imports.legacy] now leaves out 'bad'; run `toolkit import legacy` again"
-        " @ acme/tools/legacy.json:/tools/1\n"
-    )
+    told = "[tool.toolkit.imports.legacy] now leaves out 'bad'; run `toolkit import legacy` again"
+    assert re.fullmatch(rf"acme/tools/legacy\.json:\d+:\d+: {re.escape(told)} \(/tools/1\)\n", ran.stderr)
 
 
 @pytest.mark.slow
@@ -87,10 +87,10 @@ def test_a_server_with_two_tools_of_one_name(tmp_path: Path) -> None:
     made = project(tmp_path, f"[tool.toolkit.imports.odd]\ncommand = {command}\n")
     made.write("odd.py", (REPOSITORY / "tests/packs/servers/odd.py").read_text())
     ran = toolkit(made, "import", "--trust")
-    assert (ran.returncode, ran.stderr) == (
-        2,
-        "the server lists more than one tool named 'ask': they cannot be told apart; leave them out with"
-        ' without = ["ask"] @ pyproject.toml:/tool/toolkit/imports/odd\n',
+    assert ran.returncode == 1
+    assert ran.stderr.endswith(
+        ": the server lists more than one tool named 'ask': they cannot be told apart; leave them out with"
+        ' without = ["ask"] (/tool/toolkit/imports/odd)\n'
     )
     set_without(made, '["ask"]')
     assert toolkit(made, "import", "--trust").returncode == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.findings import short_forms
 from toolkit.codegen import ImportSettings, OAuthSettings, Settings, read_settings
 from toolkit.errors import SetupError
 
@@ -20,7 +21,7 @@ def read(text: str, start: str = START) -> Settings:
 def problems(text: str, start: str = START) -> list[str]:
     with pytest.raises(SetupError) as caught:
         read(text, start)
-    return str(caught.value).split("\n")
+    return list(short_forms(caught.value))
 
 
 def test_every_kind_is_read() -> None:
@@ -108,12 +109,12 @@ AT = "@ pyproject.toml:/tool/toolkit/imports"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("imports = 3", f"'imports' must be a table of tables {AT}"),
+        ("imports = 3", f"'imports' must be tables: write, for example, [tool.toolkit.imports.time] {AT}"),
         ("imports.a = 3", f"an import must be a table {AT}/a"),
         ("[imports.a]", f"the source of the tools is missing: an import has exactly one of command, url, openapi, tools, functions and models {AT}/a"),
         ('[imports.a]\ncommand = ["x"]\ntools = "y"', f"'command' and 'tools' are set together: an import has exactly one of command, url, openapi, tools, functions and models {AT}/a"),
-        ('[imports.a]\ncommand = ["x"]\nurl = "https://x.org"', f"'url' has no effect with 'command' {AT}/a/url"),
-        ('[imports.a]\nurl = "https://x.org"\nenv = ["A"]', f"'env' has no effect with 'url' {AT}/a/env"),
+        ('[imports.a]\ncommand = ["x"]\nurl = "https://x.org"', f"'url' has no effect with 'command'; remove it {AT}/a/url"),
+        ('[imports.a]\nurl = "https://x.org"\nenv = ["A"]', f"'env' has no effect with 'url'; remove it {AT}/a/env"),
         ('[imports.a]\ncommand = ["x"]\nsandboxed = true', f"unknown key 'sandboxed'. Did you mean 'sandbox'? {AT}/a/sandboxed"),
         ('[imports.a]\ncommand = "npx server"', f"'command' must be a list of strings: the program, then its arguments {AT}/a/command"),
         ("[imports.a]\ncommand = []", f"'command' must name a program first {AT}/a/command"),
@@ -139,11 +140,11 @@ AT = "@ pyproject.toml:/tool/toolkit/imports"
         ('[imports.a]\ntools = "file:/tools.json"', f"'tools' must be a file, because nothing is downloaded: download the document and name the file {AT}/a/tools"),
         ('[imports.a]\ncommand = ["x"]\nwithout = [1]', f"'without' must be a list of strings {AT}/a/without"),
         ('[imports.a]\nurl = "https://x.org"\nwithout = [""]', f"'without' must not be empty or contain an empty string {AT}/a/without"),
-        ('[imports.a]\nopenapi = "x.yaml"\nwithout = ["x"]', f"'without' has no effect with 'openapi' {AT}/a/without"),
-        ('[imports.a]\nfunctions = "acme.math"\nwithout = ["x"]', f"'without' has no effect with 'functions' {AT}/a/without"),
+        ('[imports.a]\nopenapi = "x.yaml"\nwithout = ["x"]', f"'without' has no effect with 'openapi'; remove it {AT}/a/without"),
+        ('[imports.a]\nfunctions = "acme.math"\nwithout = ["x"]', f"'without' has no effect with 'functions'; remove it {AT}/a/without"),
         ("[imports.a]\nfunctions = []", f"'functions' must not be empty or contain an empty string {AT}/a/functions"),
         ('[imports.a]\nmodels = ["Query"]', f"'Query' in 'models' is not written 'acme.shapes:Query' or 'acme.shapes:Query -> acme.shapes:Answer' {AT}/a/models"),
-        ('[imports.a]\ncommand = ["x"]\noauth = true', f"'oauth' has no effect with 'command' {AT}/a/oauth"),
+        ('[imports.a]\ncommand = ["x"]\noauth = true', f"'oauth' has no effect with 'command'; remove it {AT}/a/oauth"),
         ('[imports.a]\nurl = "http://x.org"\noauth = true', f"'oauth' needs an https url: over http the token could be read on the way {AT}/a/url"),
         ('[imports.a]\nurl = "https://x.org"\noauth = {issuer = "http://y.org"}', f"'issuer' needs an https url: over http the token could be read on the way {AT}/a/oauth/issuer"),
         ('[imports.a]\nurl = "https://x.org"\noauth = "yes"', f"'oauth' must be true or a table {AT}/a/oauth"),
@@ -151,7 +152,7 @@ AT = "@ pyproject.toml:/tool/toolkit/imports"
         ('[imports.a]\nurl = "https://x.org"\noauth = {scope = 1}', f"'scope' of 'oauth' must be a non-empty string {AT}/a/oauth/scope"),
         ('[imports.a]\nurl = "https://x.org"\noauth = {issuer = "ftp://x"}', f"'issuer' is a text that is not an absolute http or https URL {AT}/a/oauth/issuer"),
         ('[imports.a]\nurl = "https://x.org"\noauth = {client_id = "x", client_secret = "${S}"}', f"'client_secret' needs 'client_id' and 'issuer': it is sent to that issuer only {AT}/a/oauth"),
-        ('[imports.a]\nurl = "https://x.org"\noauth = {client_id = "x", client_secret = "s", issuer = "https://y.org"}', f"'client_secret' must be written '${{NAME}}': a secret does not belong into this file {AT}/a/oauth"),
+        ('[imports.a]\nurl = "https://x.org"\noauth = {client_id = "x", client_secret = "s", issuer = "https://y.org"}', f"'client_secret' must be written '${{NAME}}': a secret does not belong in this file {AT}/a/oauth"),
         ('[imports.a]\nurl = "https://x.org"\noauth = true\nheaders = {authorization = "x"}', f"'oauth' sends the header 'Authorization' itself: remove one of the two {AT}/a/headers"),
         ('[imports.a]\ncommand = ["x"]\nread_roots = ["models"]', f"'models' in 'read_roots' must be an absolute path, or start with '~/' {AT}/a/read_roots"),
         ('[imports.a]\ncommand = ["x"]\nread_roots = ["/m"]\nsandbox = false', f"'read_roots' has no effect without the sandbox: remove one of the two lines {AT}/a/read_roots"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.findings import short_forms
 from tests.projects import Project, run, tool
 from toolkit.errors import SpecError
 
@@ -213,4 +214,4 @@ def test_files_and_settings_must_agree(
 ) -> None:
     with pytest.raises(SpecError) as caught:
         project(tmp_path, imports, files).generate()
-    assert caught.value.problems == (told,)
+    assert short_forms(caught.value) == (told,)

@@ -44,9 +44,9 @@ def test_nothing_changed(project: Project) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "told", "codes"),
     [
-        ("Add two numbers.", "Add them.", "maths: add: compatible: 'description' changed @ /description\n1 compatible, 0 widening, 0 breaking\n", (1, 0, 0)),
-        ("b: int)", "b: int = 0)", "maths: add: widening: 'b' is no longer required @ /inputSchema/required\n0 compatible, 1 widening, 0 breaking\n", (1, 1, 0)),
-        ("b: int)", "b: str)", "maths: add: breaking: the type was integer, is now string @ /inputSchema/properties/b/type\n0 compatible, 0 widening, 1 breaking\n", (1, 1, 1)),
+        ("Add two numbers.", "Add them.", "maths: add: compatible: 'description' changed (/description)\n1 compatible, 0 widening, 0 breaking\n", (1, 0, 0)),
+        ("b: int)", "b: int = 0)", "maths: add: widening: 'b' is no longer required (/inputSchema/required)\n0 compatible, 1 widening, 0 breaking\n", (1, 1, 0)),
+        ("b: int)", "b: str)", "maths: add: breaking: the type was integer, is now string (/inputSchema/properties/b/type)\n0 compatible, 0 widening, 1 breaking\n", (1, 1, 1)),
     ],
 )  # fmt: skip
 @pytest.mark.slow
@@ -100,8 +100,8 @@ def test_a_rename_of_ones_own_is_no_change(project: Project) -> None:
 @pytest.mark.parametrize(
     ("module", "words", "told"),
     [
-        ("raise RuntimeError('gone')", ["--live"], "'acme.maths' cannot be imported: RuntimeError: gone (acme/maths.py, line 1) @ pyproject.toml:/tool/toolkit/imports/maths/functions\n"),
-        (MATHS, ["--live", "math"], "there is no import named 'math'. Did you mean 'maths'? @ pyproject.toml:/tool/toolkit/imports\n"),
+        ("raise RuntimeError('gone')", ["--live"], "'acme.maths' cannot be imported: RuntimeError: gone (acme/maths.py, line 1) (/tool/toolkit/imports/maths/functions)\n"),
+        (MATHS, ["--live", "math"], "there is no import named 'math'. Did you mean 'maths'?\n"),
     ],
 )  # fmt: skip
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.findings import short_forms
 from toolkit.codegen.package.python_names import ToolNames, attribute_name, field_names, name_tools
 from toolkit.errors import SpecError
 
@@ -40,9 +41,9 @@ def test_the_python_form_of_a_name(wire: str, attribute: str, prefix: str) -> No
 def test_one_python_form_for_two_names_is_refused_naming_both() -> None:
     with pytest.raises(SpecError) as failure:
         named("read-file", "done", "read_file")
-    assert failure.value.problems == (
+    assert short_forms(failure.value) == (
         "tools 'read-file' (read-file.yaml) and 'read_file' both become 'tools.read_file' in Python; rename one of them"
-        " with 'rename' @ read_file.yaml",
+        " with 'rename' @ read_file.yaml:",
     )
 
 

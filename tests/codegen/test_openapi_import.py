@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.codegen.openapi_documents import OK, Json, answering, document, imported, one, taking, tool
+from tests.findings import short_form
 from tests.projects import Project, run
 from toolkit.codegen import ImportSettings
 from toolkit.codegen.imports.importers.openapi.importer import import_openapi
@@ -155,9 +156,9 @@ def test_headers_of_the_settings_are_not_asked_for(tmp_path: Path) -> None:
 def test_a_path_and_its_parameters_disagree(tmp_path: Path) -> None:
     service = imported(tmp_path, one({"parameters": [parameter("b", "path")]}, path="/x/{a}"))
     assert service.tools[0]["inputSchema"]["properties"] == {"a": {"type": "string"}}
-    assert service.notes == [
-        "GET /x/{a}: the path has no {b}, so this parameter is ignored @ /paths/~1x~1{a}/get/parameters/0",
-        "GET /x/{a}: the document does not describe {a} in the path, so it is a string @ /paths/~1x~1{a}/get",
+    assert list(map(short_form, service.notes)) == [
+        "GET /x/{a}: the path has no {b}, so this parameter is ignored @ api.json:/paths/~1x~1{a}/get/parameters/0",
+        "GET /x/{a}: the document does not describe {a} in the path, so it is a string @ api.json:/paths/~1x~1{a}/get",
     ]
 
 
@@ -369,12 +370,12 @@ def test_bodies_that_cannot_be_sent_are_left_out_and_named(tmp_path: Path) -> No
     body = {"content": {"application/json": {"schema": STRING}}}
     service = imported(tmp_path, one({"requestBody": body}))
     assert "body" not in service.tools[0]["request"]
-    assert service.notes == [
-        "GET /pets: GET requests have no body, so this one is ignored @ /paths/~1pets/get/requestBody"
+    assert list(map(short_form, service.notes)) == [
+        "GET /pets: GET requests have no body, so this one is ignored @ api.json:/paths/~1pets/get/requestBody"
     ]
     service = imported(tmp_path, one({"requestBody": {"content": {}}}, method="post"))
-    assert service.notes == [
-        "POST /pets: the body has no media type, so it is ignored @ /paths/~1pets/post/requestBody"
+    assert list(map(short_form, service.notes)) == [
+        "POST /pets: the body has no media type, so it is ignored @ api.json:/paths/~1pets/post/requestBody"
     ]
 
 
@@ -388,7 +389,7 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     done = run([sys.executable, "-m", "toolkit", "import", "--trust", "pets"], tmp_path)
     assert done.stdout == f"acme/tools/pets.json: new\n  added: {', '.join(f'op{n}' for n in range(12))}\n"
     lines = done.stderr.splitlines()
-    note = "GET /x/{a0}: the document does not describe {a0} in the path, so it is a string @ /paths/~1x~1{a0}/get"
+    note = "GET /x/{a0}: the document does not describe {a0} in the path, so it is a string @ api.json:/paths/~1x~1{a0}/get"
     assert lines[0] == f"  note: {note}"
     assert (len(lines), lines[-1]) == (11, "  and 2 more notes; --json prints all of them")
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from tests.codegen.openapi_documents import OK, Json, answering, document, imported, one, taking
+from tests.findings import short_forms
 from toolkit.errors import SpecError
 
 
 def mistakes(folder: Path, content: Json | str, **options: Any) -> tuple[str, ...]:
     with pytest.raises(SpecError) as caught:
         imported(folder, content, **options)
-    return caught.value.problems
+    return short_forms(caught.value)
 
 
 WAY_OUT = 'set url = "https://..." in the import\'s settings'
@@ -140,7 +141,7 @@ def test_mistakes_of_several_files_come_at_once(tmp_path: Path) -> None:
     found = mistakes(tmp_path, answering({"type": "object", "properties": refs}))
     assert found == (
         f"'b.json' is in a file that could not be read @ api.json:{REF[:-5]}/properties/b/$ref",
-        "'#/y' does not exist. @ a.yaml:/x/$ref",
+        "'#/y' does not exist @ a.yaml:/x/$ref",
         "a schema must be an object, not a number @ a.yaml:/x2",
         "not JSON: Expecting property name enclosed in double quotes (line 1, column 2) @ b.json:",
     )

@@ -20,7 +20,7 @@ from toolkit.errors import GenerationError
 @pytest.mark.slow
 def test_the_same_texts_in_the_same_order_however_many_processes_share_the_work() -> None:
     jobs = [
-        RenderJob(f"{n}.json", f"X{n}", f"Tool {n}.", flatten(tool("x")["inputSchema"], f"X{n}Input", "")[0], None)
+        RenderJob(f"{n}.json", f"X{n}", f"Tool {n}.", flatten(tool("x")["inputSchema"], f"X{n}Input")[0], None)
         for n in range(40)
     ]
     assert list(render_all(jobs, workers=2)) == list(render_all(jobs, workers=1))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.findings import short_forms
 from tests.projects import Project, tool
 from toolkit.codegen import check
 from toolkit.errors import SetupError, SpecError
@@ -150,7 +151,7 @@ def test_a_removed_profile_is_removed(tmp_path: Path) -> None:
         ),
         pytest.param(
             BY_POLICY, '[tools]\nread_flie = "allow"',
-            "'read_flie' is not a tool. Did you mean 'read_file'? @ policies/reviewer.toml", id="unknown tool in a policy",
+            "'read_flie' is not a tool. Did you mean 'read_file'? @ policies/reviewer.toml:", id="unknown tool in a policy",
         ),
         pytest.param(
             BY_POLICY, 'default = "deny"',
@@ -161,4 +162,4 @@ def test_a_removed_profile_is_removed(tmp_path: Path) -> None:
 def test_mistakes_are_reported_with_their_place(tmp_path: Path, settings: str, policy: str | None, words: str) -> None:
     with pytest.raises((SetupError, SpecError)) as refused:
         make_project(tmp_path, settings, policy).generate()
-    assert str(refused.value) == words
+    assert "\n".join(short_forms(refused.value)) == words

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.findings import short_forms
 from tests.projects import Project
 from toolkit.codegen import ImportSettings
 from toolkit.codegen.imports.importers.provider_json import import_provider_json
@@ -63,7 +64,7 @@ def imported(folder: Path, content: Any) -> ImportResult:
 def mistakes(folder: Path, content: Any) -> tuple[str, ...]:
     with pytest.raises(SpecError) as caught:
         imported(folder, content)
-    return caught.value.problems
+    return short_forms(caught.value)
 
 
 @pytest.mark.parametrize("place", WRAPPED)

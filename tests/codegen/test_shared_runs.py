@@ -45,10 +45,10 @@ SCHEMAS: list[dict[str, Any]] = [tool("x")["inputSchema"], TREE, CROSSED, VISIT,
 
 
 def job(prefix: str, inputs: dict[str, Any], outputs: dict[str, Any] | None = None, *, rich: bool = False) -> RenderJob:
-    flat, problems = flatten(inputs, f"{prefix}Input", "", is_input=True, rich_formats=rich)
+    flat, problems = flatten(inputs, f"{prefix}Input", is_input=True, rich_formats=rich)
     answer = None
     if outputs is not None:
-        answer, more = flatten(outputs, f"{prefix}Output", "", rich_formats=rich)
+        answer, more = flatten(outputs, f"{prefix}Output", rich_formats=rich)
         problems += more
     assert problems == []
     return RenderJob("x.json", prefix, f"Tool {prefix}.", flat, answer)

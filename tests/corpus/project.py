@@ -117,8 +117,6 @@ class SharedProject:
         return sources
 
 
-def _blamed(problem: str, sources: dict[str, list[SharedTool]]) -> tuple[str, str]:
+def _blamed(problem: dict[str, Any], sources: dict[str, list[SharedTool]]) -> tuple[str, str]:
     """The key of the tool a problem is about, and the reason."""
-    reason, _, place = problem.rpartition(" @ ")
-    source, _, pointer = place.partition(":")
-    return sources[source][int(pointer.split("/")[2])].key, reason
+    return sources[problem["file"]][int(problem["pointer"].split("/")[2])].key, problem["message"]

@@ -54,5 +54,5 @@ def _class(text: str) -> str:
     """The first problem, without its place and without the names in it."""
     import re
 
-    first = text.splitlines()[0].rpartition(" @ ")[0] or text
+    first = re.sub(r"^[\w.]+(:\d+:\d+)?: | \(/\S*\)$", "", text.splitlines()[0])
     return re.sub(r"names '.*?'", "names …", first)[:110]

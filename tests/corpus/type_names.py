@@ -50,10 +50,10 @@ def nested_types(tool: SharedTool) -> NestedTypes | None:
 def types_of_spec(spec: ToolSpec) -> NestedTypes:
     """The nested types of a tool, under its own name; mistakes of its schemas raise."""
     prefix = camel(spec.wire_name)
-    inputs, problems = flatten(spec.input_schema, f"{prefix}Input", "", is_input=True)
+    inputs, problems = flatten(spec.input_schema, f"{prefix}Input", is_input=True)
     documents = [inputs]
     if spec.output_schema is not None:
-        outputs, more = flatten(spec.output_schema, f"{prefix}Output", "")
+        outputs, more = flatten(spec.output_schema, f"{prefix}Output")
         documents.append(outputs)
         problems += more
     if problems:

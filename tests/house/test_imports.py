@@ -129,6 +129,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.errors",
         "toolkit.guard.permission",
         "toolkit.guard.policy",
+        "toolkit.spec.problems",
     ),
     # asks a live server, as the pack does that runs its tools
     "codegen/imports/importers/mcp.py": (

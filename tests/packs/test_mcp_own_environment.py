@@ -135,7 +135,7 @@ def test_the_import_names_the_line_that_is_missing(
         SetupError, match="does not exist, or cannot be seen from inside the sandbox; in the settings:"
     ) as caught:
         import_mcp(ImportSettings("own", command=("odd-server", "loop")), tmp_path)
-    assert f'command = ["{installed}/bin/odd-server", "loop"] @ pyproject.toml' in str(caught.value)
+    assert f'command = ["{installed}/bin/odd-server", "loop"] (/tool/toolkit/imports/own)' in str(caught.value)
     hidden = tmp_path / "hidden"
     hidden.mkdir()
     (hidden / "server").write_text("#!/bin/sh\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.findings import short_forms
 from toolkit.errors import SpecError
 from toolkit.spec import Json, SpecExample, ToolSpec, load_spec_text, load_specs
 
@@ -58,7 +59,7 @@ def write(path: Path, text: str) -> Path:
 def problems_of(*paths: Path, base: Path) -> tuple[str, ...]:
     with pytest.raises(SpecError) as caught:
         load_specs(paths, base=base)
-    return caught.value.problems
+    return short_forms(caught.value)
 
 
 def test_reads_every_key() -> None:
@@ -191,8 +192,8 @@ def test_reports_the_mistakes_of_all_files(tmp_path: Path) -> None:
     assert problems_of(tmp_path, tmp_path / "nowhere", tmp_path / "no.yaml", base=tmp_path.parent) == tuple(
         problem.replace("@ ", f"@ {tmp_path.name}/").replace("by ", f"by {tmp_path.name}/")
         for problem in (
-            "unknown key 'zzz'. Keys of your own start with 'x-'. @ b.yaml:/zzz",
-            "not JSON: Expecting property name enclosed in double quotes (line 1, column 2) @ c.json:",
+            "unknown key 'zzz'; keys of your own start with 'x-' @ b.yaml:/zzz",
+            "not JSON: Expecting property name enclosed in double quotes @ c.json:1:2",
             "not UTF-8 (byte 6) @ d.yaml:",
             "the file has more than 33554432 bytes @ e.yaml:",
             "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ f.yaml:",
@@ -275,7 +276,9 @@ def test_refuses_a_description_file_that(described: Path, name: str, messages: l
     text = json.dumps({"name": "t", "inputSchema": {}, "descriptionFile": name})
     with pytest.raises(SpecError) as caught:
         load_spec_text(text, "t.json", described)
-    assert list(caught.value.problems) == [f"'descriptionFile': {line} @ t.json:/descriptionFile" for line in messages]
+    assert list(short_forms(caught.value)) == [
+        f"'descriptionFile': {line} @ t.json:/descriptionFile" for line in messages
+    ]
 
 
 def test_the_model_needs_no_yaml() -> None:

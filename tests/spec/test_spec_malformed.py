@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import yaml
 
+from tests.findings import short_forms
 from toolkit.errors import SpecError
 from toolkit.spec import load_spec_text
 
@@ -22,7 +24,7 @@ GOOD = {"name": "t", "inputSchema": {"type": "object"}}
 def problems_of(text: str, source: str) -> tuple[str, ...]:
     with pytest.raises(SpecError) as caught:
         load_spec_text(text, source, None)
-    return caught.value.problems
+    return short_forms(caught.value)
 
 
 @pytest.fixture(params=["libyaml", "python"])
@@ -37,9 +39,9 @@ def scanner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 # Each row: id, keys laid over a good spec (None as a key's value takes it away), problem.
 KEYS: list[tuple[str, dict[str, object], str]] = [
     ("misspells_a_key", {"inputschema": {}}, "unknown key 'inputschema'. Did you mean 'inputSchema'? @ t.json:/inputschema"),
-    ("invents_a_key", {"zzz": 1}, "unknown key 'zzz'. Keys of your own start with 'x-'. @ t.json:/zzz"),
-    ("hides_a_line_in_a_key", {"z\nz/~": 1}, "unknown key 'z\\nz/~'. Keys of your own start with 'x-'. @ t.json:/z\\nz~1~0"),
-    ("leaves_the_name_out", {"name": ...}, f"'name' is missing: {NAME_RULE} @ t.json:"),
+    ("invents_a_key", {"zzz": 1}, "unknown key 'zzz'; keys of your own start with 'x-' @ t.json:/zzz"),
+    ("hides_a_line_in_a_key", {"z\nz/~": 1}, "unknown key 'z\\nz/~'; keys of your own start with 'x-' @ t.json:/z\\nz~1~0"),
+    ("leaves_the_name_out", {"name": ...}, "'name' is missing: it is what models call the tool by @ t.json:"),
     ("numbers_the_name", {"name": 5}, "'name' must be a string, not a number @ t.json:/name"),
     ("empties_the_name", {"name": ""}, f"'' is not a tool name: {NAME_RULE} @ t.json:/name"),
     ("ends_the_name_with_a_line", {"name": "a\n"}, f"'a\\n' is not a tool name: {NAME_RULE} @ t.json:/name"),
@@ -93,10 +95,10 @@ def test_refuses_a_key(keys: dict[str, object], problem: str) -> None:
 S = '"name": "t", "inputSchema": {"type": "object"}'
 
 JSON: list[tuple[str, str, str]] = [
-    ("stops_early", '{"name": ', "not JSON: Expecting value (line 1, column 10) @ t.json:"),
-    ("breaks_on_the_second_line", '{\n"name" "t"}', "not JSON: Expecting ':' delimiter (line 2, column 8) @ t.json:"),
-    ("says_nothing", "", "not JSON: Expecting value (line 1, column 1) @ t.json:"),
-    ("adds_a_second_value", "{} {}", "not JSON: Extra data (line 1, column 4) @ t.json:"),
+    ("stops_early", '{"name": ', "not JSON: Expecting value @ t.json:1:10"),
+    ("breaks_on_the_second_line", '{\n"name" "t"}', "not JSON: Expecting ':' delimiter @ t.json:2:8"),
+    ("says_nothing", "", "not JSON: Expecting value @ t.json:"),
+    ("adds_a_second_value", "{} {}", "not JSON: Extra data @ t.json:1:4"),
     ("starts_with_a_bom", "\ufeff{}", "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ t.json:"),
     ("is_a_list", "[]", 'a spec file must be one tool (an object) or {"tools": [...]}, not a list @ t.json:'),
     ("names_twice", f'{{{S}, "name": "u"}}', "the key 'name' is duplicated @ t.json:/name"),
@@ -108,8 +110,8 @@ JSON: list[tuple[str, str, str]] = [
     ("overflows_a_float", f'{{{S}, "_meta": 1e400}}', "the number 1e400 is too large for a float @ t.json:/_meta"),
     ("halves_a_pair", f'{{{S}, "title": "\\ud83d"}}', "the text contains a lone surrogate, which is not valid Unicode @ t.json:/title"),
     ("halves_a_pair_in_a_key", f'{{{S}, "x-\\ud83d": 1}}', "the text contains a lone surrogate, which is not valid Unicode @ t.json:/x-\\ud83d"),
-    ("nests_10000_lists", f'{{"a": {"[" * 10_000}', "nested deeper than 100 levels (line 1, column 106) @ t.json:"),
-    ("nests_10000_objects_on_lines", '{"a":\n' * 10_000, "nested deeper than 100 levels (line 101, column 1) @ t.json:"),
+    ("nests_10000_lists", f'{{"a": {"[" * 10_000}', "nested deeper than 100 levels @ t.json:1:106"),
+    ("nests_10000_objects_on_lines", '{"a":\n' * 10_000, "nested deeper than 100 levels @ t.json:101:1"),
     ("nests_a_schema_of_65_levels", f'{{"name": "t", "inputSchema": {{"type": "object", "x": {"[" * 64}{"]" * 64}}}}}', "'inputSchema' is nested deeper than 64 levels @ t.json:/inputSchema"),
     ("lists_no_list", '{"tools": {}}', "'tools' must be a list, not an object @ t.json:/tools"),
     ("lists_a_word", '{"tools": ["a"]}', "a tool must be an object, not a string @ t.json:/tools/0"),
@@ -127,11 +129,11 @@ def test_refuses_json(text: str, problem: str) -> None:
 Y = "name: t\ninputSchema: {}\n"
 
 YAML: list[tuple[str, str, str]] = [
-    ("says_nothing", "# later\n", 'a spec file must be one tool (an object) or {"tools": [...]}, not null @ t.yaml:'),
-    ("holds_two_documents", f"{Y}---\n{Y}", "a second YAML document starts here (line 3) @ t.yaml:"),
+    ("says_nothing", "# later\n", "the file is empty; it must be one tool, with 'name' and 'inputSchema' @ t.yaml:"),
+    ("holds_two_documents", f"{Y}---\n{Y}", "a second YAML document starts here @ t.yaml:3:1"),
     ("starts_with_a_bom", f"\ufeff{Y}", "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ t.yaml:"),
-    ("holds_a_raw_nul", f"{Y}title: a\0", "not YAML: the character U+0000 must be escaped (line 3, column 9) @ t.yaml:"),
-    ("holds_a_raw_surrogate", f"{Y}title: \ud800", "not YAML: the character U+D800 must be escaped (line 3, column 8) @ t.yaml:"),
+    ("holds_a_raw_nul", f"{Y}title: a\0", "not YAML: the character U+0000 must be escaped @ t.yaml:3:9"),
+    ("holds_a_raw_surrogate", f"{Y}title: \ud800", "not YAML: the character U+D800 must be escaped @ t.yaml:3:8"),
     ("tags_a_python_object", f"{Y}title: !!python/name:os.system x", "tags are not supported: remove 'tag:yaml.org,2002:python/name:os.system' @ t.yaml:/title"),
     ("tags_a_string", f"{Y}title: !!str 5", "tags are not supported: remove 'tag:yaml.org,2002:str' @ t.yaml:/title"),
     ("tags_with_nothing", f"{Y}title: ! a", "tags are not supported: remove '!' @ t.yaml:/title"),
@@ -152,9 +154,9 @@ YAML: list[tuple[str, str, str]] = [
     ("overflows_a_float", f"{Y}_meta: 1e999", "the number 1e999 is too large for a float @ t.yaml:/_meta"),
     ("answers_parallel_with_yes", f"{Y}parallel: yes", "'parallel' must be true or false, not a string @ t.yaml:/parallel"),
     ("leaves_the_title_empty", f"{Y}title:", "'title' must be a string, not null @ t.yaml:/title"),
-    ("nests_10000_lists", f"_meta: {'[' * 10_000}", "nested deeper than 100 levels (line 1, column 107) @ t.yaml:"),
-    ("nests_10000_dashes", "- " * 10_000, "nested deeper than 100 levels (line 1, column 201) @ t.yaml:"),
-    ("nests_10000_questions", "? " * 10_000, "nested deeper than 100 levels (line 1, column 201) @ t.yaml:"),
+    ("nests_10000_lists", f"_meta: {'[' * 10_000}", "nested deeper than 100 levels @ t.yaml:1:107"),
+    ("nests_10000_dashes", "- " * 10_000, "nested deeper than 100 levels @ t.yaml:1:201"),
+    ("nests_10000_questions", "? " * 10_000, "nested deeper than 100 levels @ t.yaml:1:201"),
 ]  # fmt: skip
 
 
@@ -164,14 +166,14 @@ def test_refuses_yaml(text: str, problem: str, scanner: str) -> None:
     assert problems_of(text, "t.yaml") == (problem,)
 
 
-# The two scanners word these differently, and one marks the character after.
+# The two scanners word these differently, and do not mark the same character.
 BROKEN: list[tuple[str, str, str]] = [
-    ("indents_with_a_tab", "name: t\n\ttitle: x\n", "(line 2, column 1) @ t.yaml:"),
-    ("maps_inside_a_word", "name: a: b", "(line 1, column 8) @ t.yaml:"),
-    ("starts_with_a_sign", "name: @a", "(line 1, column 7) @ t.yaml:"),
-    ("escapes_beyond_unicode", 'name: "\\UFFFFFFFF"', " @ t.yaml:"),
-    ("asks_for_an_absurd_version", f"%YAML {'9' * 5000}.1\n---\nname: t", " @ t.yaml:"),
-    ("halves_a_pair", f'{Y}title: "\\ud83d"', " @ t.yaml:"),
+    ("indents_with_a_tab", "name: t\n\ttitle: x\n", r" @ t\.yaml:2:1$"),
+    ("maps_inside_a_word", "name: a: b", r" @ t\.yaml:1:8$"),
+    ("starts_with_a_sign", "name: @a", r" @ t\.yaml:1:7$"),
+    ("escapes_beyond_unicode", 'name: "\\UFFFFFFFF"', r" @ t\.yaml:(\d+:\d+)?$"),
+    ("asks_for_an_absurd_version", f"%YAML {'9' * 5000}.1\n---\nname: t", r" @ t\.yaml:(\d+:\d+)?$"),
+    ("halves_a_pair", f'{Y}title: "\\ud83d"', r" @ t\.yaml:(\d+:\d+)?$"),
 ]
 
 
@@ -180,7 +182,7 @@ def test_refuses_broken_yaml_with_one_problem(text: str, end: str, scanner: str)
     (problem,) = problems_of(text, "t.yaml")
     if scanner == "libyaml" or "\\ud83d" not in text:
         assert problem.startswith("not YAML: ")
-        assert problem.endswith(end)
+        assert re.search(end, problem)
     else:
         assert problem == "the text contains a lone surrogate, which is not valid Unicode @ t.yaml:/title"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.findings import short_forms
 from toolkit.errors import SpecError
 from toolkit.spec import Origin, ToolSpec, load_spec_text
 
@@ -28,7 +29,7 @@ def origin(kind: str = "mcp", **keys: Any) -> dict[str, Any]:
 def problem(tools: list[dict[str, Any]], **keys: Any) -> str:
     with pytest.raises(SpecError) as caught:
         load(tools, **keys)
-    (found,) = caught.value.problems
+    (found,) = short_forms(caught.value)
     return found
 
 

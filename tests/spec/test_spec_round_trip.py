@@ -47,11 +47,11 @@ examples = st.lists(
     max_size=2,
 )
 specs = st.fixed_dictionaries(
-    {"name": names, "inputSchema": objects.map(lambda schema: {**schema, "type": "object"})},
+    {"name": names, "inputSchema": objects.map(lambda value: {"type": "object", "default": value})},
     optional={
         "title": texts,
         "description": texts,
-        "outputSchema": objects,
+        "outputSchema": objects.map(lambda value: {"default": value}),
         "annotations": objects,
         "permissions": permissions,
         "parallel": st.booleans(),

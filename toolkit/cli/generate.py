@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from toolkit.cli.import_report import ImportLines, count, failure_as_json, print_failures, print_reports
 from toolkit.cli.login import choose_browser
 from toolkit.cli.options import AsJson, ImportNames, Project, Trust
 from toolkit.cli.report import print_json, print_line, print_text, print_warning, report_errors, show_progress
 from toolkit.cli.trust import choose_decision
 from toolkit.errors import SetupError
 
-if TYPE_CHECKING:
-    from toolkit.spec import Finding, ToolSpec
-
 Target: TypeAlias = Literal["openai", "anthropic", "gemini", "ollama"]
 AllowedChange: TypeAlias = Literal["compatible", "widening"]
-
-_MAX_NOTES: Final = 10
 
 
 def generate(project: Project = Path(), as_json: AsJson = False) -> None:
@@ -39,7 +34,7 @@ def generate(project: Project = Path(), as_json: AsJson = False) -> None:
     if as_json:
         print_json({"package": settings.package, "changed": changed, "notImported": missing})
         return
-    print_line(f"{settings.output_name}: {f'{len(changed)} files changed' if changed else 'nothing to do'}")
+    print_line(f"{settings.output_name}: {count(len(changed), 'file') + ' changed' if changed else 'nothing to do'}")
     if (new_form := read_form(settings.output)) != old_form and old_form is not None:
         print_line(
             f"everything was regenerated: it had form {old_form}, and this version of typed-toolkit writes form {new_form}"
@@ -105,10 +100,9 @@ def _check_live(names: list[str], allow: AllowedChange | None, trust: bool, proj
 
     with report_errors(as_json, spec_mistakes=2):
         settings = find_settings(project)
-        with show_progress("comparing") as progress:
-            found = find_live_changes(
-                settings, names, progress, trust=choose_decision(trust, as_json), open_url=choose_browser(as_json)
-            )
+        found = find_live_changes(
+            settings, names, ImportLines(), trust=choose_decision(trust, as_json), open_url=choose_browser(as_json)
+        )
     allowed = CHANGE_KINDS[: CHANGE_KINDS.index(allow) + 1] if allow else ()
     refused = [item for item in found if item.change.kind not in allowed]
     if as_json:
@@ -117,7 +111,7 @@ def _check_live(names: list[str], allow: AllowedChange | None, trust: bool, proj
     else:
         for item in found:
             change = item.change
-            place = f" @ {change.pointer}" if change.pointer else ""
+            place = f" ({change.pointer})" if change.pointer else ""
             print_line(f"{item.name}: {change.tool or 'the origin'}: {change.kind}: {change.sentence}{place}")
         counts = [f"{sum(item.change.kind == kind for item in found)} {kind}" for kind in CHANGE_KINDS]
         print_line(", ".join(counts) if found else "nothing changed")
@@ -133,34 +127,33 @@ def import_specs(
 ) -> None:
     """Import tools of servers, documents and modules as spec files.
 
-    The sources are the [tool.toolkit.imports.*] tables in pyproject.toml. If one of them fails, nothing is written.
+    The sources are the [tool.toolkit.imports.*] tables in pyproject.toml. If some of them fail, the files of the others are
+    written, the failures are listed at the end, and the exit code is 1.
     What they run or reach must be confirmed once on this machine, and again after each change.
     A server with 'oauth' asks you to log in once, in the browser; after that the stored token is used.
     """
-    from toolkit.codegen import find_settings, run_imports
+    from toolkit.codegen import ImportsFailed, find_settings, run_imports
 
+    failures: dict[str, SetupError] = {}
     with report_errors(as_json):
         settings = find_settings(project)
-        with show_progress("importing") as progress:
+        try:
             reports = run_imports(
                 settings,
                 names or (),
-                progress,
+                ImportLines(),
                 trust=choose_decision(trust, as_json),
                 open_url=choose_browser(as_json),
             )
+        except ImportsFailed as error:
+            reports, failures = error.reports, error.failures
     if as_json:
-        print_json([asdict(report) for report in reports])
-        return
-    for report in reports:
-        print_line(f"{report.file}: {report.state}")
-        for word, tools in (("added", report.added), ("removed", report.removed), ("changed", report.changed)):
-            if tools:
-                print_line(f"  {word}: {', '.join(tools)}")
-        for note in report.notes[:_MAX_NOTES]:
-            print_warning(f"  note: {note}")
-        if len(report.notes) > _MAX_NOTES:
-            print_warning(f"  and {len(report.notes) - _MAX_NOTES} more notes; --json prints all of them")
+        print_json([*map(asdict, reports), *(failure_as_json(*failure) for failure in failures.items())])
+    else:
+        print_reports(reports)
+        print_failures(failures, len(reports) + len(failures))
+    if failures:
+        raise typer.Exit(1)
 
 
 def lint(
@@ -179,52 +172,48 @@ def lint(
         Target | None,
         typer.Option(help="List what this provider refuses, drops or changes.", show_default=False),
     ] = None,
+    imported: Annotated[
+        bool, typer.Option("--imported", help="Also list what the authors of imported tools can improve.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find mistakes and weak points in specs. Exit with code 1 if there are any.
 
-    Reports missing or long descriptions, properties without a description, and schemas that cannot be used or contradict
-    themselves. With --target: what happens to each tool's name, description and parameters at that provider.
+    Reports misspelt keywords, missing or long descriptions, properties without a description, and schemas that cannot be used
+    or contradict themselves. With --target: what happens to each tool's name, description and parameters at that provider.
     """
-    from toolkit.codegen import find_settings, read_functions, schema_findings
-    from toolkit.spec import estimate_tokens, lint_spec, load_specs
+    from toolkit.codegen import find_settings, lint_rows, read_functions
+    from toolkit.spec import estimate_tokens, load_specs
+    from toolkit.spec.places.locate import located_errors
 
     with report_errors(as_json):
-        count = estimate_tokens if tokenizer is None else _load_tokenizer(tokenizer)
+        count_tokens = estimate_tokens if tokenizer is None else _load_tokenizer(tokenizer)
         settings = None if paths else find_settings(project)
         base = settings.root if settings else Path()
-        specs = load_specs(settings.spec_paths if settings else paths or [], base=base)
-        specs += [spec for some in read_functions(settings).values() for spec in some] if settings else []
-        found: list[tuple[dict[str, str], Finding]]
-        if target is None:
-            found = [({}, finding) for spec in specs for finding in schema_findings(spec)]
-            # The reader cannot change the descriptions of imported tools.
-            found += [({}, finding) for spec in specs if spec.origin is None for finding in lint_spec(spec, count)]
-        else:
-            found = [row for spec in specs for row in _target_findings(spec, target)]
+        with located_errors(base):
+            specs = load_specs(settings.spec_paths if settings else paths or [], base=base)
+            specs += [spec for some in read_functions(settings).values() for spec in some] if settings else []
+        foreign = {} if target else lint_rows.find_in_imported(specs, count_tokens)
+        rows = lint_rows.find_for(specs, target) if target else lint_rows.find_in_own(specs, count_tokens)
+        if imported:
+            rows += [row for some in foreign.values() for row in some]
+        rows = lint_rows.locate_rows(rows, base)
     if as_json:
-        print_json([{**effect, "message": f.message, "source": f.source, "pointer": f.pointer} for effect, f in found])
+        print_json([row.as_json() for row in rows])
     else:
-        for effect, finding in found:
-            print_line(f"{effect['tool']}: {effect['effect']}: {finding}" if effect else str(finding))
-        print_line(f"{len(specs)} specs, {len(found)} findings")
-    if found:
+        for row in rows:
+            print_line(str(row))
+        print_line(f"{count(len(specs), 'spec')}, {count(len(rows), 'finding')}")
+        if not imported:
+            _print_imported({name: len(found) for name, found in foreign.items() if found})
+    if rows:
         raise typer.Exit(1)
 
 
-def _target_findings(spec: ToolSpec, target: Target) -> Iterator[tuple[dict[str, str], Finding]]:
-    """What a provider does to one tool: the tool's name and the effect, and where."""
-    from toolkit.adapters.lint import lint_for
-    from toolkit.jsonschema.pointer import split_pointer
-    from toolkit.spec.problems import Finding, below
-    from toolkit.wire.definition import ToolDefinition
-    from toolkit.wire.json_types import JsonObject
-
-    schema = JsonObject(dict[str, object](spec.input_schema))
-    for remark in lint_for(target, ToolDefinition(spec.wire_name, spec.long_description or spec.description, schema)):
-        # Pointers into the spec file: those are safe to print.
-        pointer = reduce(below, split_pointer(remark.pointer), spec.pointer)
-        yield {"tool": spec.wire_name, "effect": remark.effect}, Finding(remark.message, spec.source, pointer)
+def _print_imported(findings: dict[str, int]) -> None:
+    """Says that there are findings in imported tools, of which the reader can change nothing but whether to import them."""
+    for name, number in findings.items():
+        print_line(f"imported from {name!r}: {count(number, 'finding')} for its author; --imported lists them")
 
 
 def _load_tokenizer(name: str) -> Callable[[str], int]:

@@ -113,7 +113,8 @@ def report_errors(as_json: bool, *, spec_mistakes: int = 1) -> Iterator[None]:
         _print_error(error, failure, as_json)
         raise _exit(1) from None
     except SetupError as error:
-        problems = {"problems": list(error.problems)} if isinstance(error, SpecError) else {"error": str(error)}
+        found = [finding.as_json() for finding in error.findings]
+        problems = {"problems": found} if found else {"error": str(error)}
         _print_error(error, problems, as_json)
         raise _exit(spec_mistakes if isinstance(error, SpecError | GenerationError) else 2) from None
 

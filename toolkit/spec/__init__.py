@@ -1,4 +1,4 @@
-"""Tool specs: YAML or JSON files in, ``ToolSpec`` out, every mistake as ``message @ file:pointer``.
+"""Tool specs: YAML or JSON files in, ``ToolSpec`` out, every mistake as ``file:line:column: message (pointer)``.
 
 Every name is loaded when it is first used.
 """

@@ -6,7 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from toolkit.spec.check_origin import (
+from toolkit.spec.checks.fields import Fields
+from toolkit.spec.checks.keywords import find_misspelt_hints, find_misspelt_keywords
+from toolkit.spec.checks.origin import (
     ORIGIN_KEYS,
     FileOrigin,
     check_file_origin,
@@ -15,12 +17,10 @@ from toolkit.spec.check_origin import (
     check_origin_keys,
     check_request,
 )
-from toolkit.spec.check_own_keys import check_examples, check_permissions
+from toolkit.spec.checks.own_keys import check_examples, check_permissions
 from toolkit.spec.description import placeholder_problems, read_description
-from toolkit.spec.fields import Fields
 from toolkit.spec.model import Json, ToolSpec
 from toolkit.spec.problems import Problems, Unreadable, below, kind
-from toolkit.spec.tool_names import NAME_RULE
 
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SCHEMA_NODES: Final = 20_000
@@ -43,6 +43,9 @@ _LIST_KEYS = ("tools", "nextCursor", "_meta", "origin", "prefix")
 
 def check_document(value: Json, problems: Problems, directory: Path | None) -> list[ToolSpec]:
     """The tools of one file: one definition, or the list that a server returns for ``tools/list``."""
+    if value is None:
+        problems.add("the file is empty; it must be one tool, with 'name' and 'inputSchema'", "")
+        return []
     if not isinstance(value, dict):
         problems.add(f'a spec file must be one tool (an object) or {{"tools": [...]}}, not {kind(value)}', "")
         return []
@@ -63,7 +66,7 @@ def check_document(value: Json, problems: Problems, directory: Path | None) -> l
 
 def _check_tool(fields: Fields, directory: Path | None, file_origin: FileOrigin) -> ToolSpec:
     fields.refuse_unknown(_KEYS)
-    fields.require("name", NAME_RULE)
+    fields.require("name", "it is what models call the tool by", _KEYS)
     check_origin_keys(fields, file_origin.origin)
     name, rename = check_names(fields, file_origin)
     title = fields.string("title")
@@ -71,6 +74,8 @@ def _check_tool(fields: Fields, directory: Path | None, file_origin: FileOrigin)
     input_schema = _check_input_schema(fields)
     output_schema = _check_schema(fields, "outputSchema")
     annotations = fields.mapping("annotations")
+    if file_origin.origin is None:  # the reader cannot change an imported tool
+        _refuse_misspelt(fields, input_schema, output_schema, annotations)
     required, optional = check_permissions(fields)
     parallel = fields.boolean("parallel")
     blocking = fields.boolean("blocking")
@@ -101,7 +106,7 @@ def _check_tool(fields: Fields, directory: Path | None, file_origin: FileOrigin)
 
 def _check_input_schema(fields: Fields) -> dict[str, Json]:
     advice = 'write {"type": "object"} for a tool without parameters'
-    fields.require("inputSchema", advice)
+    fields.require("inputSchema", advice, _KEYS)
     schema = _check_schema(fields, "inputSchema")
     if schema is None:
         return {}
@@ -113,8 +118,22 @@ def _check_input_schema(fields: Fields) -> dict[str, Json]:
     return schema
 
 
+def _refuse_misspelt(
+    fields: Fields,
+    input_schema: dict[str, Json],
+    output_schema: dict[str, Json] | None,
+    annotations: dict[str, Json] | None,
+) -> None:
+    in_yaml = not fields.problems.source.endswith(".json")
+    for key, schema in (("inputSchema", input_schema), ("outputSchema", output_schema)):
+        for message, pointer in find_misspelt_keywords(schema, in_yaml=in_yaml):
+            fields.problems.add(message, fields.at(key) + pointer)
+    for message, pointer in find_misspelt_hints(annotations or {}):
+        fields.problems.add(message, fields.at("annotations") + pointer)
+
+
 def _check_schema(fields: Fields, key: str) -> dict[str, Json] | None:
-    """Checks only the size and depth; the generator checks the keywords."""
+    """Checks only the size and depth; the generator checks what keywords say."""
     schema = fields.mapping(key)
     if schema is None:
         return None

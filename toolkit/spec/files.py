@@ -27,7 +27,7 @@ def spec_files(paths: Sequence[Path], *, base: Path) -> list[tuple[str, str]]:
     findings: list[Finding] = []
     files = list(find_spec_files(paths, base, findings))
     if findings:
-        raise SpecError(map(str, findings))
+        raise SpecError(findings)
     return files
 
 

@@ -14,7 +14,7 @@ from toolkit.spec.text_limits import (
     MAX_DEPTH,
     MAX_JSON_CONTAINERS,
     NOT_UNICODE,
-    depth_message,
+    TOO_DEEP,
     is_unicode,
     parse_number,
 )
@@ -46,7 +46,7 @@ def read_json(text: str, problems: Problems) -> Json:
             parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
-        raise Unreadable(f"not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
+        raise Unreadable(f"not JSON: {error.msg}", error.lineno, error.colno) from None
     return _to_json(raw, [], problems)
 
 
@@ -61,7 +61,7 @@ def _refuse_depth_and_number(text: str) -> None:
             depth -= 1
         if depth > MAX_DEPTH:
             at = match.start()
-            raise Unreadable(depth_message(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)))
+            raise Unreadable(TOO_DEEP, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
         if count > MAX_JSON_CONTAINERS:
             raise Unreadable(
                 f"the text has more than {MAX_JSON_CONTAINERS} lists and objects; split it into several files"

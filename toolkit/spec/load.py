@@ -1,4 +1,4 @@
-"""Spec files -> ToolSpecs. All mistakes of all files are raised at once, each as ``message @ file:pointer``."""
+"""Spec files -> ToolSpecs. All mistakes of all files are raised at once, each as ``file:line:column: message (pointer)``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MAX_FILE_BYTES: Final = 32 * 1024 * 1024
 def load_specs(paths: Sequence[Path], *, base: Path) -> list[ToolSpec]:
     """The tools of all these files, and of all spec files in these directories and below, in that order.
 
-    ``source`` of each spec, and the file in each problem, is relative to ``base``.
+    ``source`` of each spec is relative to ``base``, the file in each problem to the current directory.
     """
     specs, findings = read_specs(paths, base=base)
     if findings:
-        raise SpecError(map(str, findings))
+        raise SpecError(findings)
     return specs
 
 
@@ -35,7 +35,14 @@ def read_specs(paths: Sequence[Path], *, base: Path) -> tuple[list[ToolSpec], li
     specs: list[ToolSpec] = []
     for path, source in find_spec_files(paths, base, findings):
         specs += _load_file(Path(path), source, findings)
-    return specs, findings + _find_same_names(specs)
+    findings += _find_same_names(specs)
+    return specs, _locate(findings, base) if findings else []
+
+
+def _locate(findings: list[Finding], base: Path) -> list[Finding]:
+    from toolkit.spec.places.locate import locate
+
+    return locate(findings, base)
 
 
 def load_spec_text(text: str, source: str, directory: Path | None) -> list[ToolSpec]:
@@ -43,9 +50,19 @@ def load_spec_text(text: str, source: str, directory: Path | None) -> list[ToolS
 
     ``directory`` holds the ``descriptionFile``; without a directory that key is a mistake.
     """
+    specs, findings = read_spec_text(text, source, directory)
+    if findings:
+        from toolkit.spec.places.locate import locate_in_text
+
+        raise SpecError(locate_in_text(findings, text, ".json" if source.endswith(".json") else ".yaml"))
+    return specs
+
+
+def read_spec_text(text: str, source: str, directory: Path | None) -> tuple[list[ToolSpec], list[Finding]]:
+    """As ``load_spec_text``, but returns the mistakes, without line and column, and the specs that have mistakes, too."""
     findings: list[Finding] = []
     specs = _load_text(text, source, directory, findings)
-    return _raise_findings(specs, findings)
+    return specs, findings + _find_same_names(specs)
 
 
 def _load_file(path: Path, source: str, findings: list[Finding]) -> list[ToolSpec]:
@@ -69,13 +86,6 @@ def _load_text(text: str, source: str, directory: Path | None, findings: list[Fi
     except Unreadable as reason:
         problems.add_unreadable(reason)
     findings += problems.found
-    return specs
-
-
-def _raise_findings(specs: list[ToolSpec], findings: list[Finding]) -> list[ToolSpec]:
-    findings += _find_same_names(specs)
-    if findings:
-        raise SpecError(map(str, findings))
     return specs
 
 

@@ -1,4 +1,4 @@
-"""Findings in spec files: their form ``message @ file:pointer``, and the list of the mistakes in one file."""
+"""Findings in files: their form ``file:line:column: message (pointer)``, and the list of the mistakes in one file."""
 
 from __future__ import annotations
 
@@ -7,33 +7,57 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+from toolkit.errors import nearest
 from toolkit.jsonschema.pointer import escape_key
 
 if TYPE_CHECKING:
     from toolkit.spec.model import Json
 
 MAX_SHOWN: Final = 80  # characters of a foreign text in a message
+ODD_KEY: Final = "?"  # in a pointer, for a key that is not text
 MAX_PROBLEMS: Final = 100  # in one file: a hostile text must not cause an endless message
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mistake or advice at one place in a spec file.
+    """A mistake or advice at one place in a file.
 
-    >>> str(Finding("'name' is missing", "tools/read.yaml", "/tools/3"))
-    "'name' is missing @ tools/read.yaml:/tools/3"
+    ``source`` is the file, relative to the project, or the name of a module. ``locate`` finds out ``line`` and ``column``,
+    and ``file``: the path as it is shown, relative to the current directory.
+
+    >>> str(Finding("'name' is missing", "tools/read.yaml", "/tools/3", line=7, column=5))
+    "tools/read.yaml:7:5: 'name' is missing (/tools/3)"
     """
 
     message: str
     source: str
-    pointer: str
+    pointer: str = ""
+    line: int = 0
+    column: int = 0
+    file: str = ""
 
     def __str__(self) -> str:
-        return f"{self.message} @ {self.source}:{self.pointer}"
+        place = f"{self.file or self.source}:{self.line}:{self.column}" if self.line else self.file or self.source
+        return f"{place}: {self.message} ({self.pointer})" if self.pointer else f"{place}: {self.message}"
+
+    def as_json(self) -> dict[str, str | int | None]:
+        """For scripts; ``line`` and ``column`` are null if the place is not in a text that could be read."""
+        return {
+            "file": self.file or self.source,
+            "line": self.line or None,
+            "column": self.column or None,
+            "message": self.message,
+            "pointer": self.pointer,
+        }
 
 
 class Unreadable(Exception):
-    """Nothing more can be read from this text; the message says why."""
+    """Nothing more can be read from this text; the message says why, and ``line`` and ``column`` where, if they are known."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
 
 
 class Problems:
@@ -58,7 +82,7 @@ class Problems:
 
     def add_unreadable(self, reason: Unreadable) -> None:
         """Adds why reading stopped; ``MAX_PROBLEMS`` does not apply."""
-        self.found.append(Finding(str(reason), self.source, ""))
+        self.found.append(Finding(str(reason), self.source, "", reason.line, reason.column))
 
 
 def below(pointer: str, key: str | int) -> str:
@@ -84,6 +108,28 @@ def clip(text: str) -> str:
 def quote(text: str) -> str:
     """A foreign text for a message: quoted, on one line, of limited length."""
     return repr(clip(text))
+
+
+def is_misspelt(key: str, table: Iterable[str], known: Iterable[str]) -> bool:
+    """Whether an unknown key of a table was meant to be ``key``: then it need not be reported as missing."""
+    return any(nearest(other, [key]) for other in table if other not in known)
+
+
+def unknown_key(key: str, known: Iterable[str], more: str = "") -> str:
+    """The message for a key that is not one of ``known``; ``more`` is said if none of them resembles it.
+
+    >>> unknown_key("pakage", ["specs", "package"])
+    "unknown key 'pakage'. Did you mean 'package'?"
+    >>> unknown_key("colour", ["specs", "package"])
+    "unknown key 'colour'; the keys are specs, package"
+    """
+    known = list(known)
+    near = nearest(key, known)
+    return (
+        f"unknown key {quote(key)}.{near}"
+        if near
+        else f"unknown key {quote(key)}; {more or 'the keys are ' + ', '.join(known)}"
+    )
 
 
 def kind(value: Json) -> str:

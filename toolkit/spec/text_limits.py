@@ -14,13 +14,10 @@ MAX_JSON_CONTAINERS: Final = 1_000_000
 MAX_YAML_VALUES: Final = 3_000_000
 """Values in one YAML text, keys included; reading a million of them takes about two seconds."""
 MAX_DIGITS: Final = 400
+TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 NOT_UNICODE: Final = "the text contains a lone surrogate, which is not valid Unicode"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def depth_message(line: int, column: int) -> str:
-    return f"nested deeper than {MAX_DEPTH} levels (line {line}, column {column})"
 
 
 def is_unicode(text: str) -> bool:

@@ -12,14 +12,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from toolkit.spec.model import Json
-from toolkit.spec.problems import Problems, Unreadable, kind, pointer_of, quote
-from toolkit.spec.text_limits import MAX_DEPTH, MAX_YAML_VALUES, NOT_UNICODE, depth_message, is_unicode, parse_number
+from toolkit.spec.problems import ODD_KEY, Problems, Unreadable, kind, pointer_of, quote
+from toolkit.spec.text_limits import MAX_DEPTH, MAX_YAML_VALUES, NOT_UNICODE, TOO_DEEP, is_unicode, parse_number
 
 if TYPE_CHECKING:
     import yaml
 
+_HINTS: Final = {
+    "mapping values are not allowed": "; quote a text that contains ': '",
+    "tab character": "; indent with spaces",
+    "'\\t'": "; indent with spaces",
+}
 _WRITE_IT_OUT = "write it out, or use '$defs' and '$ref'"
-_ODD_KEY = "?"  # in a pointer, for a key that is not text
 
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -43,14 +47,15 @@ def read_yaml(text: str, problems: Problems, *, keys_as_text: bool = False) -> J
     import yaml
 
     _refuse_unprintable(text)
-    text, restore = _shield_line_ends(text)
+    text, restore = shield_line_ends(text)
     try:
         events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         return _Composer(events, restore, problems, keys_as_text).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise Unreadable(f"not YAML: {error.problem}{place}") from None
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        hint = next((text for sign, text in _HINTS.items() if sign in (error.problem or "")), "")
+        raise Unreadable(f"not YAML: {error.problem}{hint}", line, column) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # The pure-Python scanner lets int() and chr() fail on absurd version numbers and escapes.
         raise Unreadable(f"not YAML: {quote(str(error))}") from None
@@ -61,12 +66,10 @@ def _refuse_unprintable(text: str) -> None:
     if match:
         at = match.start()
         line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-        raise Unreadable(
-            f"not YAML: the character U+{ord(match.group()):04X} must be escaped (line {line}, column {column})"
-        )
+        raise Unreadable(f"not YAML: the character U+{ord(match.group()):04X} must be escaped", line, column)
 
 
-def _shield_line_ends(text: str) -> tuple[str, dict[int, str]]:
+def shield_line_ends(text: str) -> tuple[str, dict[int, str]]:
     """Replaces ``_OLD_LINE_ENDS`` by private characters that the text does not use; also returns how to undo it."""
     present = [end for end in _OLD_LINE_ENDS if end in text]
     if not present:
@@ -114,7 +117,7 @@ class _Composer:
         next(self._events)  # the end of the document
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
-            self._problems.misread(f"a second YAML document starts here (line {event.start_mark.line + 1})", "")
+            raise Unreadable("a second YAML document starts here", event.start_mark.line + 1, 1)
         return value
 
     def _node(self, event: yaml.Event) -> Json:
@@ -134,7 +137,7 @@ class _Composer:
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event)
         if len(self._path) >= MAX_DEPTH:
-            raise Unreadable(depth_message(event.start_mark.line + 1, event.start_mark.column + 1))
+            raise Unreadable(TOO_DEEP, event.start_mark.line + 1, event.start_mark.column + 1)
         return self._mapping() if isinstance(event, yaml.MappingStartEvent) else self._sequence()
 
     def _scalar(self, event: yaml.ScalarEvent) -> Json:
@@ -163,7 +166,7 @@ class _Composer:
 
         result: dict[str, Json] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            self._path.append(self._text(event) if isinstance(event, yaml.ScalarEvent) else _ODD_KEY)
+            self._path.append(self._text(event) if isinstance(event, yaml.ScalarEvent) else ODD_KEY)
             key = self._key(event)
             if not isinstance(key, str):
                 way_out = "" if isinstance(key, list | dict) else ": quote it"

@@ -19,10 +19,13 @@ from toolkit.runtime.functions.lazy import LazyTool
 
 
 def main(answer: str, root: str, package: str, entries: Sequence[str]) -> None:
-    """Writes ``{"tools": {entry: [...]}, "problems": [...]}``, or ``{"failed": reason}`` if a module cannot be imported."""
+    """Writes ``{"tools": {entry: [...]}, "problems": [...]}``, or ``{"failed": reason}`` if a module cannot be imported.
+
+    A problem is a message, an entry and a tool.
+    """
     enter_project(root, package)
     tools: dict[str, list[dict[str, Any]]] = {}
-    problems: list[str] = []
+    problems: list[tuple[str, str, str]] = []
     result: dict[str, Any] = {"tools": tools, "problems": problems}
     for entry in entries:
         try:
@@ -32,16 +35,18 @@ def main(answer: str, root: str, package: str, entries: Sequence[str]) -> None:
             break
         tools[entry] = list(_describe_tools(entry, pack.tools, problems))
         if not pack.tools:
-            problems.append(f"it holds no code-first tool @ {entry}")
+            problems.append(("it holds no code-first tool", entry, ""))
     write_answer(result, answer)
 
 
-def _describe_tools(entry: str, tools: Sequence[CodeTool], problems: list[str]) -> Iterator[dict[str, Any]]:
+def _describe_tools(
+    entry: str, tools: Sequence[CodeTool], problems: list[tuple[str, str, str]]
+) -> Iterator[dict[str, Any]]:
     for tool in tools:
         try:
             yield _describe_tool(_make_tool(tool))
         except SetupError as error:
-            problems.append(f"{error} @ {entry}:{tool.name}")
+            problems.append((str(error), entry, tool.name))
 
 
 def _make_tool(tool: CodeTool) -> FunctionTool[..., Any]:

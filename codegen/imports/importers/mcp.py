@@ -34,6 +34,7 @@ _OF_A_WRAPPER: Final = frozenset(
 )
 
 _MAX_LINE: Final = 4096
+_DOWNLOADERS: Final = ("npx", "uvx", "bunx", "pipx")
 _IT_RAN: Final = ("SERVER_NOT_READY", "SERVER_DIED", "REMOTE")
 _WHERE_PROGRAMS_ARE: Final = (
     "; the sandbox has the system's programs, those next to this Python and the project's folder:"
@@ -60,11 +61,10 @@ def import_mcp(settings: ImportSettings, root: Path, open_url: OpenUrl | None = 
     try:
         listing = asyncio.run(_list_tools(server, root, open_url))
     except ToolkitError as error:
-        raise SetupError(f"{error.message}{_suggest_fix(settings, error)} @ {settings.pointer}") from None
+        raise SetupError([settings.finding(_explain_failure(settings, error))]) from None
     except ImportError as error:
-        raise SetupError(
-            f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]' @ {settings.pointer}"
-        ) from None
+        message = f"MCP servers need the package {error.name!r}: pip install 'typed-toolkit[mcp]'"
+        raise SetupError([settings.finding(message)]) from None
     origin = {"server": dict(listing.identity)} if listing.identity else {}
     notes = tuple(
         f"{name!r} is left out, as the protocol demands: its x-mcp-header is invalid ({reason})"
@@ -86,6 +86,25 @@ async def _list_tools(server: McpServer, root: Path, open_url: OpenUrl | None) -
             await connection.close()
 
 
+def _explain_failure(settings: ImportSettings, error: ToolkitError) -> str:
+    from toolkit.packs.mcp.session import RAISE_TIMEOUT
+
+    if error.details.get("reason") not in _IT_RAN or not needs_network(settings):
+        return f"{error.message}{_suggest_fix(settings, error)}"
+    program = os.path.basename(settings.command[0])
+    return (
+        f"{error.message.replace(RAISE_TIMEOUT, '')}; {program!r} downloads the server when it starts, and it ran in the"
+        " sandbox without the network: set network = true, or install the server and name its own program in 'command'"
+    )
+
+
+def needs_network(settings: ImportSettings) -> bool:
+    """Whether the command downloads a server when it starts, and its sandbox has no network."""
+    if not settings.command or not settings.sandbox or settings.network:
+        return False
+    return os.path.basename(settings.command[0]) in _DOWNLOADERS
+
+
 def _suggest_fix(settings: ImportSettings, error: ToolkitError) -> str:
     """Where the command ran, or why it could not, and the setting that may help."""
     if not settings.command:
@@ -104,9 +123,7 @@ def _suggest_fix(settings: ImportSettings, error: ToolkitError) -> str:
     if settings.network:
         network = "with the guarded network" if settings.network == "guarded" else "with the network"
         return f"; it ran in the project's folder, in the sandbox: read-only, {network}"
-    waits = reason == "SERVER_NOT_READY"
-    hint = "; a program that is downloaded on start (npx, uvx) needs network = true" if waits else ""
-    return f"; it ran in the project's folder, in the sandbox: read-only, without the network{hint}"
+    return "; it ran in the project's folder, in the sandbox: read-only, without the network"
 
 
 def _line_to_add(settings: ImportSettings) -> str | None:

@@ -15,10 +15,10 @@ from toolkit.errors import SpecError
 
 def import_models(settings: ImportSettings, root: Path) -> ImportResult:
     """A tool for each entry. Its name is the input model's in snake case, its description the model's docstring."""
-    where = f"{settings.pointer}/models"
-    answer = read_modules(find_settings(root), "models_reader.py", settings.models, "models", where)
+    pointer = settings.finding("", "models").pointer
+    answer = read_modules(find_settings(root), "models_reader.py", settings.models, "models", pointer)
     if answer["problems"]:
-        raise SpecError(f"{problem} @ {where}" for problem in answer["problems"])
+        raise SpecError(settings.finding(problem, "models") for problem in answer["problems"])
     return ImportResult({}, [_tool(model) for model in answer["tools"]])
 
 

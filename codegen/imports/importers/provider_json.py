@@ -25,7 +25,7 @@ from toolkit.spec.files import read_plain_file
 from toolkit.spec.json_text import read_json
 from toolkit.spec.load import MAX_FILE_BYTES
 from toolkit.spec.model import Json
-from toolkit.spec.problems import Problems, Unreadable, below, kind, quote
+from toolkit.spec.problems import Finding, Problems, Unreadable, below, kind, quote
 from toolkit.wire.definition import AnyDefinition, ToolDefinition
 
 # Keys of requests that hold tools.
@@ -53,7 +53,7 @@ def import_provider_json(settings: ImportSettings, root: Path) -> ImportResult:
     except Unreadable as reason:
         collector.problems.add_unreadable(reason)
     if collector.problems.found:
-        raise SpecError(map(str, collector.problems.found))
+        raise SpecError(collector.problems.found)
     return ImportResult({"forms": sorted(collector.forms)}, collector.tools, tuple(collector.notes))
 
 
@@ -64,7 +64,7 @@ class _ToolCollector:
         self.problems = problems
         self.tools: list[dict[str, Any]] = []
         self.forms: set[str] = set()
-        self.notes: list[str] = []
+        self.notes: list[Finding] = []
         self._places: dict[str, str] = {}
 
     def read(self, value: Json, pointer: str) -> None:
@@ -135,7 +135,8 @@ class _ToolCollector:
             self.tools.append(tool)
 
     def _leave_out(self, name: str, pointer: str) -> None:
-        self.notes.append(f"{quote(name)} is run by the provider and has no schema, so it is ignored @ {pointer}")
+        message = f"{quote(name)} is run by the provider and has no schema, so it is ignored"
+        self.notes.append(Finding(message, self.problems.source, pointer))
 
 
 def _make_spec(definition: ToolDefinition) -> dict[str, Any]:

@@ -15,8 +15,6 @@ def find_source_file(settings: ImportSettings, root: Path) -> Path:
     name = settings.openapi or settings.tools
     file = root / name
     if not os.path.lexists(file):
-        raise SetupError(
-            f"the file {quote(name)} does not exist; give a path relative to pyproject.toml"
-            f" @ {settings.pointer}/{settings.kind}"
-        )
+        message = f"the file {quote(name)} does not exist; give a path relative to pyproject.toml"
+        raise SetupError([settings.finding(message, settings.kind)])
     return file

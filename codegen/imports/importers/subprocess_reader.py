@@ -20,13 +20,14 @@ from typing import Any, Final
 from toolkit import errors
 from toolkit.codegen.settings import Settings
 from toolkit.errors import GenerationError
+from toolkit.spec.problems import Finding
 
 SECONDS: Final = 120
 _MAX_SHOWN: Final = 2000
 
 
-def read_modules(settings: Settings, reader: str, entries: Sequence[str], setting: str, where: str) -> dict[str, Any]:
-    """The answer of ``reader``, a program next to this file, about ``entries``: the value of ``setting`` at ``where``."""
+def read_modules(settings: Settings, reader: str, entries: Sequence[str], setting: str, pointer: str) -> dict[str, Any]:
+    """The answer of ``reader``, a program next to this file, about ``entries``: ``setting``, at ``pointer``."""
     script = Path(__file__).with_name(reader)
     with tempfile.TemporaryDirectory(prefix="toolkit-reading-") as folder:
         answer, printed = Path(folder, "tools.json"), Path(folder, "printed")
@@ -34,20 +35,23 @@ def read_modules(settings: Settings, reader: str, entries: Sequence[str], settin
         command = [sys.executable, "-P", str(script), str(answer), str(settings.import_root), settings.package]
         code = _run([*command, *entries], settings.root, printed)
         if code is None:
-            raise GenerationError(
+            raise _refuse(
                 f"reading the modules of {setting!r} took longer than {SECONDS} s;"
-                f" move slow work out of the module level @ {where}"
+                " move slow work out of the module level",
+                pointer,
             )
         if code or not answer.is_file():
             text = printed.read_bytes()[-_MAX_SHOWN:].decode("utf-8", "replace").strip()
             last = f"; its last output:\n{text}" if text else ""
-            raise GenerationError(
-                f"importing a module of {setting!r} ended the process (exit code {code}) @ {where}{last}"
-            )
+            raise _refuse(f"importing a module of {setting!r} ended the process (exit code {code}){last}", pointer)
         result: dict[str, Any] = json.loads(answer.read_bytes())
     if "failed" in result:
-        raise GenerationError(f"{result['failed']} @ {where}")
+        raise _refuse(result["failed"], pointer)
     return result
+
+
+def _refuse(message: str, pointer: str) -> GenerationError:
+    return GenerationError([Finding(message, "pyproject.toml", pointer)])
 
 
 def _run(command: list[str], folder: Path, printed: Path) -> int | None:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
     from toolkit.runtime.context.private_records import PrivateRecords
 
+RAISE_TIMEOUT: Final = "; raise its 'startup_timeout' if it needs longer"
 _MAX_QUOTED: Final = 2000
 _MAX_PAGES: Final = 100
 _SESSION_TERMINATED: Final = "Session terminated"  # the transport's message for a session the server has forgotten
@@ -294,7 +295,7 @@ class McpSession:
         if self._time_limit.cancelled_caught:
             return self._make_failure(
                 "SERVER_NOT_READY",
-                f"was not ready within {self._server.seconds_to_start:g} s; raise its 'startup_timeout' if it needs longer",
+                f"was not ready within {self._server.seconds_to_start:g} s{RAISE_TIMEOUT}",
                 notes,
             )
         if self._server_gone.is_set():

@@ -29,13 +29,12 @@ def read_body(documents: Documents, operation: DocumentNode, schemas: Schemas, r
     if body is None:
         return
     if operation.path[-1] in _WITHOUT_BODY:
-        result.notes.append(
-            f"{operation.path[-1].upper()} requests have no body, so this one is ignored @ {body.pointer}"
-        )
+        message = f"{operation.path[-1].upper()} requests have no body, so this one is ignored"
+        result.notes.append(documents.finding(message, body))
         return
     chosen = choose_media(list_media(documents, body))
     if chosen is None:
-        result.notes.append(f"the body has no media type, so it is ignored @ {body.pointer}")
+        result.notes.append(documents.finding("the body has no media type, so it is ignored", body))
         return
     key = result.choose_name("body", "request_body")
     media_type, node = chosen

@@ -16,7 +16,7 @@ from toolkit.jsonschema.pointer import split_pointer
 from toolkit.spec.files import read_below
 from toolkit.spec.json_text import read_json
 from toolkit.spec.model import Json
-from toolkit.spec.problems import MAX_PROBLEMS, Problems, Unreadable, kind, pointer_of, quote
+from toolkit.spec.problems import MAX_PROBLEMS, Finding, Problems, Unreadable, kind, pointer_of, quote
 from toolkit.spec.yaml_text import read_yaml
 
 MAX_DOCUMENT_BYTES: Final = 32 * 1024 * 1024
@@ -78,7 +78,7 @@ class Documents:
         self._problems: dict[str, Problems] = {}
         self._reported: set[tuple[str, str, str]] = set()
         self._bytes_left = MAX_DOCUMENT_BYTES
-        self.notes: Final[dict[str, None]] = {}
+        self.notes: Final[dict[Finding, None]] = {}
         """Notes for the person who imports, without repetitions."""
         self._full = False
         self.root: Final = DocumentNode(self._read(document.name), document.name)
@@ -98,10 +98,13 @@ class Documents:
             self._full = True
 
     def note(self, message: str, node: DocumentNode) -> None:
-        self.notes[f"{message} @ {self._problems_in(node.file).source}:{node.pointer}"] = None
+        self.notes[self.finding(message, node)] = None
+
+    def finding(self, message: str, node: DocumentNode) -> Finding:
+        return Finding(message, self._problems_in(node.file).source, node.pointer)
 
     def raise_problems(self) -> None:
-        found = [str(finding) for problems in self._problems.values() for finding in problems.found]
+        found = [finding for problems in self._problems.values() for finding in problems.found]
         if found:
             raise SpecError(found)
 
@@ -170,7 +173,8 @@ class Documents:
             elif key in found.mapping:
                 found = found.at(key)
             else:
-                self.add(f"{quote(reference)} does not exist.{nearest(key, found.mapping)}", at)
+                near = nearest(key, found.mapping)
+                self.add(f"{quote(reference)} does not exist{near and f'.{near}'}", at)
                 return None
         return found
 

@@ -1,6 +1,6 @@
 """An OpenAPI 3.0 or 3.1 document -> one tool per operation. Its ``request`` says how arguments become an HTTP request.
 
-All mistakes of a document are raised at once, each as ``message @ file:pointer``. Nothing is downloaded.
+All mistakes of a document are raised at once, each at its place. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from toolkit.errors import nearest
 from toolkit.spec.check import MAX_SCHEMA_NODES
 from toolkit.spec.load import MAX_FILE_BYTES
 from toolkit.spec.model import Json
-from toolkit.spec.problems import quote
+from toolkit.spec.problems import Finding, quote
 
 MAX_OPERATIONS: Final = 5000
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
@@ -76,7 +76,7 @@ class Service:
     title: str
     version: str
     tools: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Finding | str] = field(default_factory=list)
 
 
 def import_openapi(settings: ImportSettings, root: Path) -> ImportResult:
@@ -260,7 +260,7 @@ class _OperationReader:
     def _make_tool(self, operation: DocumentOperation) -> dict[str, Any]:
         configured = {name.lower() for name in self.headers}
         taken = read_input(self.documents, operation.path, operation.item, operation.node, self.inputs, configured)
-        self.service.notes += [f"{operation.place}: {note}" for note in taken.notes]
+        self.service.notes += [replace(note, message=f"{operation.place}: {note.message}") for note in taken.notes]
         output, accept = read_output(self.documents, operation.node, self.outputs)
         request: Schema = {"method": operation.method, "path": operation.path}
         if taken.parameters:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from toolkit.codegen.imports.importers.openapi.schema import Schema
 from toolkit.spec.model import Json
+from toolkit.spec.problems import Finding
 
 
 @dataclass(slots=True)
@@ -16,7 +17,7 @@ class OperationInput:
     required: list[Json] = field(default_factory=list)
     parameters: Schema = field(default_factory=dict)
     body: Schema | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[Finding] = field(default_factory=list)
 
     @property
     def schema(self) -> Schema:

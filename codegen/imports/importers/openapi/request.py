@@ -44,15 +44,15 @@ def read_input(
         if place == "header" and (name.lower() in _NOT_PARAMETERS or name.lower() in configured):
             continue
         if place == "path" and name not in known:
-            result.notes.append(f"the path has no {{{name}}}, so this parameter is ignored @ {parameter.pointer}")
+            message = f"the path has no {{{name}}}, so this parameter is ignored"
+            result.notes.append(documents.finding(message, parameter))
             continue
         _add_parameter(documents, parameter, schemas, result)
     given = {str(entry.get("name", key)) for key, entry in _entries(result) if entry["in"] == "path"}
     for name in known:
         if name not in given:
-            result.notes.append(
-                f"the document does not describe {{{name}}} in the path, so it is a string @ {operation.pointer}"
-            )
+            message = f"the document does not describe {{{name}}} in the path, so it is a string"
+            result.notes.append(documents.finding(message, operation))
             _add_property(result, name, "path", {"type": "string"}, True, {"in": "path"})
     read_body(documents, operation, schemas, result)
     return result

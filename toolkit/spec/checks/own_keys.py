@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from toolkit.errors import nearest
 from toolkit.guard.permission import PERMISSIONS, Permission
-from toolkit.spec.fields import Fields
+from toolkit.spec.checks.fields import Fields
 from toolkit.spec.model import SpecExample
 from toolkit.spec.problems import below, kind, quote
 

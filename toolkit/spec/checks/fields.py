@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from toolkit.errors import nearest
+from toolkit.spec.checks.keywords import explain_split_text
 from toolkit.spec.model import Json
-from toolkit.spec.problems import Problems, below, kind, quote
+from toolkit.spec.problems import Problems, below, is_misspelt, kind, quote, unknown_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,13 @@ class Fields:
     def refuse_unknown(self, known: Collection[str]) -> None:
         for key in self.value:
             if key not in known and not key.startswith("x-"):
-                way_out = nearest(key, known) or " Keys of your own start with 'x-'."
-                self.add(f"unknown key {quote(key)}.{way_out}", key)
+                split = explain_split_text(key, self.value) if self.value[key] is None else None
+                own = "keys of your own start with 'x-'"
+                self.add(f"unknown key {quote(key)}: {split}" if split else unknown_key(key, known, own), key)
 
-    def require(self, key: str, why: str) -> None:
-        if key not in self.value:
+    def require(self, key: str, why: str, known: Collection[str] = ()) -> None:
+        """Reports a missing key, unless one that is not ``known`` looks as if it were meant to be it."""
+        if key not in self.value and not (known and is_misspelt(key, self.value, known)):
             self.problems.add(f"{key!r} is missing: {why}", self.pointer)
 
     def string(self, key: str) -> str | None:

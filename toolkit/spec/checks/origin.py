@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.spec.fields import Fields
+from toolkit.spec.checks.fields import Fields
 from toolkit.spec.model import Json, Origin
 from toolkit.spec.problems import quote
 from toolkit.spec.tool_names import NAME_RULE, is_wire_name
