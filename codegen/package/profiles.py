@@ -13,6 +13,7 @@ from toolkit.codegen.settings import Settings
 from toolkit.errors import PolicyError, SpecError, nearest
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.guard.policy.policy_file import read_policy_file
 from toolkit.guard.policy.rule import Rule
 
 
@@ -51,16 +52,10 @@ def _read_policy(settings: Settings, profile: ProfileSettings, place: str) -> tu
     if not file.is_file():
         return {}, [f"'policy' names {profile.policy!r}, which is not a file of the project @ {place}/policy"]
     try:
-        SecurityPolicy.load(file)
+        read_policy_file(file, profile.policy)
     except PolicyError as error:
-        return {}, [_with_place(line, profile.policy) for line in str(error).splitlines()]
-    return tomllib.loads(file.read_text(encoding="utf-8")), []
-
-
-def _with_place(line: str, path: str) -> str:
-    """A mistake in a policy file, with the file's path instead of its name."""
-    text, at, pointer = line.rpartition(" @ ")
-    return f"{text} @ {path}{pointer[pointer.find(':') :] if ':' in pointer else ''}" if at else f"{line} @ {path}"
+        return {}, str(error).splitlines()
+    return tomllib.loads(file.read_text(encoding="utf-8-sig")), []
 
 
 def _unknown_tools(policy: dict[str, Any], rows: Sequence[Row], place: str) -> list[str]:
