@@ -41,7 +41,7 @@ def list_considered(
     found: list[Considered] = []
     has_decided = False
     for considered, because in _candidates(policy, name, permissions, preview, places):
-        outcome = considered.outcome
+        outcome = "not needed" if has_decided else considered.outcome
         if not has_decided and verdict.because.startswith(because):
             has_decided, outcome = True, "decides"
         found.append(Considered(considered.place, considered.decision, considered.text, outcome))

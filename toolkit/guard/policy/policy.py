@@ -222,11 +222,7 @@ class SecurityPolicy(Generic[NameT]):
 
         A misspelt deny rule would protect nothing, and a path rule cannot apply to a tool that declares no paths.
         """
-        problems = [
-            f"{self._at(path)}the policy names {name!r}, which is not a tool.{nearest(name, known)}"
-            for name, path in self._named_tools().items()
-            if name not in known
-        ]
+        problems = self._find_unknown_tools(known)
         for index, rule in enumerate(self.rules):
             problems += [
                 f"{self._at(('rules', index))}{rule!r} has a {rule.condition} condition, but {name!r} declares no"
@@ -242,6 +238,14 @@ class SecurityPolicy(Generic[NameT]):
         if problems:
             raise PolicyError("\n".join(problems))
         self._explain, self._known, self._find_hints = explain, known, find_hints
+
+    def _find_unknown_tools(self, known: Collection[str]) -> list[str]:
+        """A problem for each tool that the policy names and that is not in ``known``."""
+        return [
+            f"{self._at(path)}the policy names {name!r}, which is not a tool.{nearest(name, known)}"
+            for name, path in self._named_tools().items()
+            if name not in known
+        ]
 
     def _named_tools(self) -> dict[str, KeyPath]:
         """Every tool that the policy names, and where it does so first."""

@@ -92,8 +92,8 @@ def _check(data: Mapping[str, Any], rules: list[Rule[Any]]) -> Iterator[tuple[Ke
         yield ("rules",), "'rules' must be a list of tables: write [[rules]] above each rule"
         tables = []
     for index, table in enumerate(tables):
-        for key, problem in _check_rule(table, rules):
-            yield ("rules", index, *key), problem
+        for below, problem in _check_rule(table, rules):
+            yield ("rules", index, *below), problem
 
 
 def _check_rule(table: Mapping[str, Any], rules: list[Rule[Any]]) -> Iterator[tuple[KeyPath, str]]:

@@ -22,9 +22,10 @@ def load_package(name: str | None) -> Any:
         module.CATALOG  # noqa: B018  (loaded now, so that any other package is reported here)
     except SetupError:
         raise
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
+    except Exception as error:  # whatever code of the project raises while it is imported
+        reason = str(error) if isinstance(error, ImportError | AttributeError | ValueError) else repr(error)
         raise SetupError(
-            f"{name!r} is not a generated package that can be imported ({error}); run `toolkit generate`"
+            f"{name!r} is not a generated package that can be imported ({reason}); run `toolkit generate`"
         ) from None
     return module
 
@@ -36,7 +37,8 @@ def load_tool(package: str | None, name: str) -> tuple[Any, dict[str, Any]]:
     module = load_package(package)
     definitions: dict[str, dict[str, Any]] = module.CATALOG.definitions
     if name not in definitions:
-        raise SetupError(f"unknown tool {name!r}.{nearest(name, definitions)}")
+        meant = nearest(name, definitions) or " `toolkit tools` lists them."
+        raise SetupError(f"unknown tool {name!r}.{meant}")
     return module, definitions[name]
 
 
