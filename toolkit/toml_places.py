@@ -19,6 +19,11 @@ _STRING: Final = re.compile(
 _SCALAR: Final = re.compile(r"[^,\]}#\n]*")
 _POSITION: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
+_PLAINER: Final = (
+    ("Illegal character '\\n'", "the text has no closing quote on this line"),
+    ("Expected '=' after a key", "expected '=' after a key; write key = value"),
+)
+
 
 class TomlMistake(ValueError):
     """Text that is not TOML: what is wrong, and where."""
@@ -66,6 +71,9 @@ def _mistake(message: str, text: str) -> TomlMistake:
         return TomlMistake("this key is given twice; keep one of them", line, _first_column(text, line))
     if what.startswith("Cannot declare"):
         return TomlMistake("this table is declared twice; join the two", line, _first_column(text, line))
+    for beginning, plainer in _PLAINER:
+        if what.startswith(beginning):
+            what = plainer
     return TomlMistake(f"not valid TOML: {what[:1].lower()}{what[1:]}", line, column)
 
 

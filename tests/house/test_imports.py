@@ -102,6 +102,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.loop",
     ),
     "toolkit/cli": ("toolkit.errors", "toolkit.cli", "toolkit.visible"),
+    # shows schemas, and makes options from them
+    "toolkit/cli/tools": ("toolkit.errors", "toolkit.cli", "toolkit.jsonschema"),
     # runs inside mypy only
     "toolkit/mypy": ("toolkit.mypy",),
     "toolkit/__init__.py": ("toolkit.lazy_exports",),

@@ -11,11 +11,11 @@ import typer
 from toolkit.cli.options import AsJson
 from toolkit.cli.report import print_json, print_line, print_styled, print_table, report_errors
 from toolkit.cli.style import DECISION_STYLES, Styled
-from toolkit.cli.usage import CONTEXT, Command, Group, examples
+from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples
 from toolkit.errors import SetupError
 
 audit_app = typer.Typer(
-    cls=Group,
+    cls=CliGroup,
     context_settings=CONTEXT,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -28,7 +28,7 @@ AuditFile = Annotated[
 
 
 @audit_app.command(
-    cls=Command,
+    cls=CliCommand,
     epilog=examples(
         "toolkit audit verify audit.jsonl", 'toolkit audit verify audit.jsonl --head "$(cat elsewhere/head)"'
     ),
@@ -64,7 +64,7 @@ def verify(
     raise typer.Exit(1 if report.problems else 0)
 
 
-@audit_app.command(name="head", cls=Command, epilog=examples("toolkit audit head audit.jsonl > head"))
+@audit_app.command(name="head", cls=CliCommand, epilog=examples("toolkit audit head audit.jsonl > head"))
 def print_head(log: AuditFile, as_json: AsJson = False) -> None:
     """Print the number of records and the hash of the last one. Keep the output elsewhere."""
     from toolkit.runtime.audit.log import verify
@@ -78,7 +78,7 @@ def print_head(log: AuditFile, as_json: AsJson = False) -> None:
 
 
 @audit_app.command(
-    cls=Command, epilog=examples("toolkit audit show audit.jsonl", "toolkit audit show audit.jsonl --tool bash")
+    cls=CliCommand, epilog=examples("toolkit audit show audit.jsonl", "toolkit audit show audit.jsonl --tool bash")
 )
 def show(
     log: AuditFile,

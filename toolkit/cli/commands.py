@@ -20,10 +20,10 @@ from toolkit.cli.tools.completion import InvokeCommand
 from toolkit.cli.tools.describe import describe
 from toolkit.cli.tools.invoke import invoke
 from toolkit.cli.tools.listing import list_tools
-from toolkit.cli.usage import CONTEXT, Command, Group, examples
+from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples
 
 app = typer.Typer(
-    cls=Group, context_settings=CONTEXT, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
+    cls=CliGroup, context_settings=CONTEXT, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 
 
@@ -49,21 +49,21 @@ def _options(
     """
 
 
-app.command(cls=Command, epilog=examples("toolkit init shop", "cd shop && mypy --strict . && pytest"))(init)
-app.command(cls=Command, name="import", epilog=examples("toolkit import", "toolkit import github --trust"))(
+app.command(cls=CliCommand, epilog=examples("toolkit init shop", "cd shop && mypy --strict . && pytest"))(init)
+app.command(cls=CliCommand, name="import", epilog=examples("toolkit import", "toolkit import github --trust"))(
     generate.import_specs
 )
-app.command(cls=Command, epilog=examples("toolkit generate", "toolkit generate --project services/agent"))(
+app.command(cls=CliCommand, epilog=examples("toolkit generate", "toolkit generate --project services/agent"))(
     generate.generate
 )
-app.command(cls=Command, epilog=examples("toolkit check", "toolkit check --live --allow compatible"))(generate.check)
-app.command(cls=Command, epilog=examples("toolkit lint", "toolkit lint acme/tools/add.yaml --target openai"))(
+app.command(cls=CliCommand, epilog=examples("toolkit check", "toolkit check --live --allow compatible"))(generate.check)
+app.command(cls=CliCommand, epilog=examples("toolkit lint", "toolkit lint acme/tools/add.yaml --target openai"))(
     generate.lint
 )
 app.command(
-    cls=Command, name="tools", epilog=examples("toolkit tools", "toolkit tools file", "toolkit tools --json | jq")
+    cls=CliCommand, name="tools", epilog=examples("toolkit tools", "toolkit tools file", "toolkit tools --json | jq")
 )(list_tools)
-app.command(cls=Command, epilog=examples("toolkit describe read_file"))(describe)
+app.command(cls=CliCommand, epilog=examples("toolkit describe read_file"))(describe)
 app.command(
     cls=InvokeCommand,
     context_settings=SETTINGS,

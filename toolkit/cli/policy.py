@@ -13,7 +13,7 @@ from toolkit.cli.report import print_json, print_line, print_styled, print_table
 from toolkit.cli.style import DECISION_STYLES, Styled
 from toolkit.cli.tools.arguments import SETTINGS, GivenArguments, parse_tool_arguments
 from toolkit.cli.tools.generated_package import load_package, load_tool, parse_arguments
-from toolkit.cli.usage import CONTEXT, Command, Group, examples, show_help
+from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples, show_help
 from toolkit.errors import SetupError, ToolkitError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ A policy file (TOML):
 """
 
 policy_app = typer.Typer(
-    cls=Group,
+    cls=CliGroup,
     context_settings=CONTEXT,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -47,7 +47,7 @@ policy_app = typer.Typer(
 PolicyFileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="Policy file (TOML).", show_default=False)]
 
 
-@policy_app.command(name="check", cls=Command, epilog=examples("toolkit policy check policy.toml"))
+@policy_app.command(name="check", cls=CliCommand, epilog=examples("toolkit policy check policy.toml"))
 def check_policy(file: PolicyFileArgument, package: Package = None, as_json: AsJson = False) -> None:
     """Find mistakes in a policy file.
 
@@ -67,7 +67,7 @@ def check_policy(file: PolicyFileArgument, package: Package = None, as_json: AsJ
 
 
 @policy_app.command(
-    cls=Command,
+    cls=CliCommand,
     context_settings=SETTINGS,
     add_help_option=False,
     epilog=examples("toolkit policy explain read_file --path src/a.py --policy ../policy.toml"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -58,7 +59,8 @@ def _report_usage(error: Any) -> int:
 def _message(error: Any, context: Any) -> str:
     name = getattr(error, "option_name", None)
     if name is None or context is None or not hasattr(error, "possibilities"):
-        return str(error.format_message())
+        text = str(error.format_message()).replace("Value error, ", "")
+        return re.sub(r"^Got unexpected extra argument(?:s|\(s\))? \((.*)\)$", r"Unexpected argument: \1", text)
     known = [option for parameter in context.command.get_params(context) for option in parameter.opts]
     return f"No such option '{name}'.{nearest(name, [option for option in known if option.startswith('--')])}"
 
@@ -95,9 +97,9 @@ class _PlainHelp:
         return render_help(super().get_help(ctx))  # type: ignore[misc]
 
 
-class Command(_PlainHelp, TyperCommand):
+class CliCommand(_PlainHelp, TyperCommand):
     """A command."""
 
 
-class Group(_PlainHelp, TyperGroup):
+class CliGroup(_PlainHelp, TyperGroup):
     """A group of commands."""

@@ -11,7 +11,7 @@ import typer
 
 from toolkit.cli.options import AsJson, Package, PolicyPath, Workspace
 from toolkit.cli.tools.generated_package import read_arguments
-from toolkit.cli.usage import CONTEXT, Command, wrong_usage
+from toolkit.cli.usage import CONTEXT, CliCommand, wrong_usage
 
 GivenArguments = Annotated[
     list[str] | None,
@@ -58,7 +58,7 @@ def parse_tool_arguments(
         parameter.name: parameter.annotation for parameter in inspect.signature(receive).parameters.values()
     }
     app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
-    app.command(cls=Command, context_settings=CONTEXT, help=_help(row), epilog=_epilog(row))(receive)
+    app.command(cls=CliCommand, context_settings=CONTEXT, help=_help(row), epilog=_epilog(row))(receive)
     code = app(args=list(given), prog_name=f"{context.command_path} {row['name']}", standalone_mode=False)
     if not texts:
         raise typer.Exit(code or 0)

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from toolkit.cli.usage import Command
+from toolkit.cli.usage import CliCommand
 
 
 def complete_tool_names(context: typer.Context, words: list[str], incomplete: str) -> list[tuple[str, str]]:
@@ -27,7 +27,7 @@ def complete_import_names(context: typer.Context, words: list[str], incomplete: 
         return []
 
 
-class InvokeCommand(Command):
+class InvokeCommand(CliCommand):
     """A command that takes the options of the tool it names; a shell proposes them, too."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:

@@ -23,7 +23,8 @@ def load_package(name: str | None) -> Any:
     except SetupError:
         raise
     except Exception as error:  # whatever code of the project raises while it is imported
-        reason = str(error) if isinstance(error, ImportError | AttributeError | ValueError) else repr(error)
+        known = isinstance(error, ImportError | AttributeError | ValueError | TypeError)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
         raise SetupError(
             f"{name!r} is not a generated package that can be imported ({reason}); run `toolkit generate`"
         ) from None
@@ -34,6 +35,8 @@ def load_tool(package: str | None, name: str) -> tuple[Any, dict[str, Any]]:
     """A generated package, and the definition of one of its tools."""
     from toolkit.errors import nearest
 
+    if name.startswith("-"):
+        raise SetupError(f"the name of the tool comes first, before {name!r}")
     module = load_package(package)
     definitions: dict[str, dict[str, Any]] = module.CATALOG.definitions
     if name not in definitions:
@@ -56,7 +59,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SetupError(f"the arguments are not JSON: {error}") from None
+        raise SetupError(f"the arguments are not JSON: {error}; give one JSON object, or options") from None
     if not isinstance(value, dict):
         raise SetupError("the arguments must be a JSON object")
     return value

@@ -130,7 +130,12 @@ def _is_decision(value: object) -> bool:
 
 def _wrong_decision(what: str, value: object) -> str:
     meant = nearest(value, DECISIONS) if isinstance(value, str) else ""
-    return f"the decision for {what} must be allow, ask or deny, not {value!r}{f'.{meant}' if meant else ''}"
+    return f"the decision for {what} must be allow, ask or deny, not {_shown(value)}{f'.{meant}' if meant else ''}"
+
+
+def _shown(value: object) -> str:
+    """A value as TOML writes it, where Python differs."""
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def _listed(keys: tuple[str, ...]) -> str:
