@@ -13,6 +13,7 @@ from toolkit.codegen.settings import Settings
 from toolkit.errors import PolicyError, SpecError, nearest
 from toolkit.guard.permission import Permission
 from toolkit.guard.policy.policy import SecurityPolicy
+from toolkit.guard.policy.policy_file import read_policy_file
 from toolkit.guard.policy.rule import Rule
 from toolkit.spec.problems import Finding
 
@@ -52,16 +53,17 @@ def _read_policy(settings: Settings, profile: ProfileSettings) -> tuple[dict[str
         message = f"'policy' names {profile.policy!r}, which is not a file of the project"
         return {}, [profile.finding(message, "policy")]
     try:
-        SecurityPolicy.load(file)
+        read_policy_file(file, profile.policy)
     except PolicyError as error:
         return {}, [_finding_in_policy(line, profile.policy) for line in str(error).splitlines()]
-    return tomllib.loads(file.read_text(encoding="utf-8")), []
+    return tomllib.loads(file.read_text(encoding="utf-8-sig")), []
 
 
-def _finding_in_policy(line: str, path: str) -> Finding:
-    """A mistake in a policy file, with the file's path instead of its name."""
-    text, at, place = line.rpartition(" @ ")
-    return Finding(text if at else line, path, place.partition(":")[2])
+def _finding_in_policy(problem: str, path: str) -> Finding:
+    """A mistake in a policy file, which is written as ``path:line:column: message``."""
+    place, _, message = problem.removeprefix(f"{path}:").partition(": ")
+    line, _, column = place.partition(":")
+    return Finding(message, path, "", int(line), int(column)) if column else Finding(problem, path)
 
 
 def _unknown_tools(profile: ProfileSettings, policy: dict[str, Any], rows: Sequence[Row]) -> list[Finding]:

@@ -52,7 +52,9 @@ def test_version_and_help(tmp_path: Path) -> None:
     assert toolkit(tmp_path, "--version").stdout == f"{__version__}\n"
     listed = toolkit(tmp_path, "--help").stdout
     commands = re.findall(r"(?m)^  ([a-z]+) {2,}\S", listed.partition("Commands:")[2])
-    assert commands == ["generate", "check", "import", "lint", "tools", "describe", "invoke", "policy", "audit"]
+    assert commands == [
+        "init", "import", "generate", "check", "lint", "tools", "describe", "invoke", "policy", "audit",
+    ]  # fmt: skip
     for command in commands:
         done = toolkit(tmp_path, command, "--help")
         assert (done.returncode, done.stderr) == (0, "")
@@ -135,8 +137,11 @@ def test_tools_and_describe_show_this_projects_package(
     listed = json.loads(toolkit(project.root, "tools", "--json").stdout)
     assert [row["name"] for row in listed] == ["alpha", "beta"]
     shown = toolkit(project.root, "describe", "beta").stdout
-    assert "query* (string)  What to look for." in shown
-    assert "limit  (integer = 10)" in shown
+    assert shown.startswith("toolkit.tools.beta(\n    *,\n    query: str,\n    limit: int = 10,\n")
+    assert re.search(r"(?m)^  query\* +string +What to look for\.$", shown)
+    assert re.search(r"(?m)^  limit +integer = 10$", shown)
+    assert re.search(r"(?m)^  rows\[\]\.score +number or null$", shown)
+    assert shown.endswith("\n  toolkit.tools.beta(query='text')\n  $ toolkit invoke beta --query text\n")
     assert json.loads(toolkit(project.root, "describe", "beta", "--json").stdout)["prefix"] == "Beta"
     wrong = toolkit(project.root, "describe", "bta")
     assert (wrong.returncode, wrong.stderr) == (2, "unknown tool 'bta'. Did you mean 'beta'?\n")
@@ -256,7 +261,7 @@ def test_describe_tells_outputs_that_are_no_objects(tmp_path: Path) -> None:
         "empty": ({"type": "object", "additionalProperties": False}, "nothing"),
         "named": (
             {"$ref": "#/$defs/p", "$defs": {"p": {"type": "object", "properties": {"x": {"type": "integer"}}}}},
-            "x  (integer)",
+            "x  integer",
         ),
     }
     tools = [
@@ -265,7 +270,7 @@ def test_describe_tells_outputs_that_are_no_objects(tmp_path: Path) -> None:
     project = Project(tmp_path, tools)
     project.generate()
     for name, (_, words) in outputs.items():
-        assert toolkit(project.root, "describe", name).stdout.endswith(f"output:\n  {words}\n")
+        assert f"\noutput:\n  {words}\n\nexample:\n" in toolkit(project.root, "describe", name).stdout
 
 
 @pytest.mark.slow
@@ -287,9 +292,20 @@ def test_policy_explain_says_what_decides(tmp_path: Path) -> None:
     assert (secret.returncode, secret.stdout.partition(":")[0]) == (1, "deny")
     assert "(keys)" in secret.stdout
     denied = explain("read_file", '{"path": "b.py"}')
-    assert (denied.returncode, denied.stdout) == (1, "deny: the policy's default is deny\n")
-    asked = told(explain("done", '{"message": "x"}', "--json"))
-    assert asked == (1, {"decision": "ask", "because": "the policy says ask for this tool"})
+    assert (denied.returncode, denied.stdout.splitlines()) == (
+        1,
+        [
+            "deny: the policy's default is deny",
+            "considered, in this order:",
+            f"  does not match  deny   {policy}:8:1  Rule('deny', path='src/secret/**')",
+            f"  does not match  allow  {policy}:4:1  Rule('allow', tools=['read_file'], path='src/**')",
+            f"  decides         deny   {policy}:1:1  default",
+        ],
+    )
+    code, asked = told(explain("done", "--message", "x", "--json"))
+    assert (code, asked["decision"], asked["because"]) == (1, "ask", "the policy says ask for this tool")
+    assert asked["place"] == f"{policy}:3:1"
+    assert [one["outcome"] for one in asked["considered"]] == ["does not match", "decides"]
     for arguments in (["raed_file", "{}"], ["read_file", "{"], ["read_file", "[]"], ["read_file", '{"paht": 1}']):
         assert explain(*arguments).returncode == 2
     assert toolkit(workspace, "policy", "explain", "done", "{}", "--policy", "nowhere.toml").returncode == 2

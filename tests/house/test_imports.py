@@ -18,6 +18,7 @@ OURS = ("toolkit", "codegen", "generated")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/errors.py": (),
     "toolkit/visible.py": (),
+    "toolkit/toml_places.py": (),
     "toolkit/jsonschema": ("toolkit.errors", "toolkit.jsonschema", "toolkit.lazy_exports"),
     "toolkit/models": (
         "toolkit.errors",
@@ -27,7 +28,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.wire.json_types",
     ),
     "toolkit/wire": ("toolkit.errors", "toolkit.jsonschema", "toolkit.lazy_exports", "toolkit.models", "toolkit.wire"),
-    "toolkit/guard": ("toolkit.errors", "toolkit.guard", "toolkit.lazy_exports", "toolkit.visible"),
+    "toolkit/guard": (
+        "toolkit.errors",
+        "toolkit.guard",
+        "toolkit.lazy_exports",
+        "toolkit.toml_places",
+        "toolkit.visible",
+    ),
     "toolkit/inject": ("toolkit.errors", "toolkit.inject"),
     "toolkit/spec": (
         "toolkit.errors",
@@ -95,6 +102,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.loop",
     ),
     "toolkit/cli": ("toolkit.errors", "toolkit.cli", "toolkit.visible"),
+    # shows schemas, and makes options from them
+    "toolkit/cli/tools": ("toolkit.errors", "toolkit.cli", "toolkit.jsonschema"),
     # runs inside mypy only
     "toolkit/mypy": ("toolkit.mypy",),
     "toolkit/__init__.py": ("toolkit.lazy_exports",),

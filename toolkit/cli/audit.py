@@ -1,24 +1,38 @@
-"""``toolkit audit``: check an audit log."""
+"""``toolkit audit``: check an audit log, and read it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from toolkit.cli.options import AsJson
-from toolkit.cli.report import print_json, print_line, report_errors
+from toolkit.cli.report import print_json, print_line, print_styled, print_table, report_errors
+from toolkit.cli.style import DECISION_STYLES, Styled
+from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples
 from toolkit.errors import SetupError
 
-audit_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check an audit log.")
+audit_app = typer.Typer(
+    cls=CliGroup,
+    context_settings=CONTEXT,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Check an audit log, and read it.",
+)
 
 AuditFile = Annotated[
     Path, typer.Argument(metavar="LOG", help="Audit log, as given to ToolkitContext(audit=...).", show_default=False)
 ]
 
 
-@audit_app.command()
+@audit_app.command(
+    cls=CliCommand,
+    epilog=examples(
+        "toolkit audit verify audit.jsonl", 'toolkit audit verify audit.jsonl --head "$(cat elsewhere/head)"'
+    ),
+)
 def verify(
     log: AuditFile,
     head: Annotated[
@@ -41,14 +55,16 @@ def verify(
         print_json({"records": report.head.lines, **found})
     else:
         for problem in report.problems:
-            print_line(problem)
+            print_line(f"{log}: {problem}")
         open_calls = f", calls without an end record: {report.open_calls}" if report.open_calls else ""
-        verdict = f"{len(report.problems)} problems" if report.problems else "the chain is intact"
-        print_line(f"{log}: {report.head.lines} records, {verdict}{open_calls}")
+        count = len(report.problems)
+        verdict = f"{count} problem{'s' * (count != 1)}" if count else "the chain is intact"
+        style = Styled(verdict, "red" if count else "green")
+        print_styled(f"{log}: {_count(report.head.lines, 'record')}, ", style, open_calls)
     raise typer.Exit(1 if report.problems else 0)
 
 
-@audit_app.command(name="head")
+@audit_app.command(name="head", cls=CliCommand, epilog=examples("toolkit audit head audit.jsonl > head"))
 def print_head(log: AuditFile, as_json: AsJson = False) -> None:
     """Print the number of records and the hash of the last one. Keep the output elsewhere."""
     from toolkit.runtime.audit.log import verify
@@ -61,9 +77,63 @@ def print_head(log: AuditFile, as_json: AsJson = False) -> None:
         print_line(str(report.head))
 
 
+@audit_app.command(
+    cls=CliCommand, epilog=examples("toolkit audit show audit.jsonl", "toolkit audit show audit.jsonl --tool bash")
+)
+def show(
+    log: AuditFile,
+    tool: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Show only calls of this tool.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the calls in a log: when, which tool, what was decided, how long it took, how it ended.
+
+    With --json: the records as they are, starts and ends. The chain is not checked; `toolkit audit verify` does that.
+    """
+    from toolkit.runtime.audit.log import read_records
+
+    with report_errors(as_json, spec_mistakes=2):
+        records = [one for one in read_records(_refuse_unreadable(log)) if tool is None or one.get("tool") == tool]
+    if as_json:
+        print_json(records)
+        return
+    calls = list(_join_records(records))
+    print_table(("time", "tool", "decision", "duration", "outcome"), map(_cells, calls))
+    if not calls:
+        print_line("no calls")
+
+
+def _join_records(records: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """One record for each call: its end, or its start while there is no end."""
+    calls: dict[Any, Mapping[str, Any]] = {}
+    for record in records:
+        began = calls.get(record.get("call"), record).get("time")
+        calls[record.get("call")] = {**record, "time": began}
+    return calls.values()
+
+
+def _cells(call: Mapping[str, Any]) -> tuple[str | Styled, ...]:
+    decision, outcome = str(call.get("decision") or "-"), str(call.get("outcome") or "no end record")
+    took = call.get("duration_ms")
+    reason = f": {call['reason']}" if call.get("reason") else ""
+    answer = f" ({call['answer']})" if call.get("answer") else ""
+    return (
+        str(call.get("time", ""))[:19].replace("T", " "),
+        Styled(str(call.get("tool") or "-"), "cyan"),
+        Styled(f"{decision}{answer}", DECISION_STYLES.get(decision)),
+        f"{took:,.0f} ms" if isinstance(took, int | float) else "-",
+        Styled(f"{outcome}{reason}", "green" if outcome == "ok" else "red"),
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def _refuse_unreadable(log: Path) -> Path:
     try:
         with log.open("rb"):
             return log
     except OSError as error:
-        raise SetupError(f"{str(log)!r} cannot be read: {error.strerror}") from None
+        raise SetupError(f"{log}: cannot be read: {error.strerror}") from None

@@ -1,6 +1,7 @@
 """The command line ``toolkit``: every command is declared once and listed here.
 
-Exit codes: 0 success, 1 findings (a stale package, a mistake in a spec, a tool that failed), 2 wrong usage.
+Exit codes: 0 success, 1 findings (a stale package, a mistake in a spec, a tool that failed), 2 wrong usage or set-up,
+70 an error that nobody expected, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -9,12 +10,21 @@ from typing import Annotated
 
 import typer
 
-from toolkit.cli import generate, tools
+from toolkit.cli import generate
 from toolkit.cli.audit import audit_app
+from toolkit.cli.new_project.init import init
 from toolkit.cli.policy import policy_app
 from toolkit.cli.report import print_line
+from toolkit.cli.tools.arguments import SETTINGS
+from toolkit.cli.tools.completion import InvokeCommand
+from toolkit.cli.tools.describe import describe
+from toolkit.cli.tools.invoke import invoke
+from toolkit.cli.tools.listing import list_tools
+from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=CliGroup, context_settings=CONTEXT, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
+)
 
 
 def _print_version(wanted: bool) -> None:
@@ -25,7 +35,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(epilog=examples("toolkit init shop", "toolkit tools", "toolkit invoke read_file --path README.md"))
 def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
@@ -33,16 +43,36 @@ def _options(
 ) -> None:
     """Statically typed tools for LLM agents.
 
-    Exit codes: 0 success, 1 findings or a failed tool, 2 wrong usage.
+    \b
+    Exit codes: 0 success, 1 findings or a failed tool, 2 wrong usage or set-up,
+    70 an unexpected error (TOOLKIT_DEBUG=1 shows where), 130 interrupted.
     """
 
 
-app.command()(generate.generate)
-app.command()(generate.check)
-app.command(name="import")(generate.import_specs)
-app.command()(generate.lint)
-app.command(name="tools")(tools.list_tools)
-app.command()(tools.describe)
-app.command()(tools.invoke)
+app.command(cls=CliCommand, epilog=examples("toolkit init shop", "cd shop && mypy --strict . && pytest"))(init)
+app.command(cls=CliCommand, name="import", epilog=examples("toolkit import", "toolkit import github --trust"))(
+    generate.import_specs
+)
+app.command(cls=CliCommand, epilog=examples("toolkit generate", "toolkit generate --project services/agent"))(
+    generate.generate
+)
+app.command(cls=CliCommand, epilog=examples("toolkit check", "toolkit check --live --allow compatible"))(generate.check)
+app.command(cls=CliCommand, epilog=examples("toolkit lint", "toolkit lint acme/tools/add.yaml --target openai"))(
+    generate.lint
+)
+app.command(
+    cls=CliCommand, name="tools", epilog=examples("toolkit tools", "toolkit tools file", "toolkit tools --json | jq")
+)(list_tools)
+app.command(cls=CliCommand, epilog=examples("toolkit describe read_file"))(describe)
+app.command(
+    cls=InvokeCommand,
+    context_settings=SETTINGS,
+    add_help_option=False,
+    epilog=examples(
+        "toolkit invoke read_file --path README.md --max-lines 20",
+        'toolkit invoke read_file \'{"path": "README.md"}\' --json',
+        "toolkit invoke read_file --help",
+    ),
+)(invoke)
 app.add_typer(policy_app, name="policy")
 app.add_typer(audit_app, name="audit")

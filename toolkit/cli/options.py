@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from toolkit.cli.tools.completion import complete_import_names, complete_tool_names
+
 Project = Annotated[
     Path,
     typer.Option(metavar="DIR", help="Project folder. Its pyproject.toml, or one above it, has [tool.toolkit]."),
@@ -14,7 +16,12 @@ Project = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 ImportNames = Annotated[
     list[str] | None,
-    typer.Argument(metavar="IMPORT", help="Names of imports in the settings. Default: all.", show_default=False),
+    typer.Argument(
+        metavar="IMPORT",
+        help="Names of imports in the settings. Default: all.",
+        show_default=False,
+        autocompletion=complete_import_names,
+    ),
 ]
 Trust = Annotated[
     bool,
@@ -30,8 +37,17 @@ Package = Annotated[
         show_default=False,
     ),
 ]
-ToolNameArgument = Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool.", show_default=False)]
-Arguments = Annotated[
-    str, typer.Argument(metavar="ARGUMENTS", help="Arguments as a JSON object, or - to read them from standard input.")
+ToolNameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOOL",
+        help="Name of the tool; `toolkit tools` lists them.",
+        show_default=False,
+        autocompletion=complete_tool_names,
+    ),
+]
+PolicyPath = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="Policy file (TOML), outside the workspace.", show_default=False),
 ]
 Workspace = Annotated[Path, typer.Option(metavar="DIR", help="Folder that the tool may work in.")]

@@ -1,47 +1,140 @@
-"""``toolkit policy``: what a policy decides."""
+"""``toolkit policy``: check a policy file, and show what it decides."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolkit.cli.generated_package import load_tool, parse_arguments, read_arguments
-from toolkit.cli.options import Arguments, AsJson, Package, ToolNameArgument, Workspace
-from toolkit.cli.report import print_json, print_line, report_errors
+from toolkit.cli.options import AsJson, Package, ToolNameArgument, Workspace
+from toolkit.cli.report import print_json, print_line, print_styled, print_table, report_errors
+from toolkit.cli.style import DECISION_STYLES, Styled
+from toolkit.cli.tools.arguments import SETTINGS, GivenArguments, parse_tool_arguments
+from toolkit.cli.tools.generated_package import load_package, load_tool, parse_arguments
+from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples, show_help
 from toolkit.errors import SetupError, ToolkitError
 
-policy_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Explain what a policy decides.")
+if TYPE_CHECKING:
+    from toolkit.guard.policy.policy import Verdict
+
+_FILE = """\b
+A policy file (TOML):
+  default = "deny"              # what no rule and no entry below decides
+
+\b
+  [tools]
+  read_file = "allow"
+  bash = "ask"
+
+\b
+  [[rules]]
+  decision = "deny"             # deny is final, then ask, then allow
+  path = "secrets/**"           # or command = "git log", host = "*.example.org"
+  justification = "keys stay here"
+"""
+
+policy_app = typer.Typer(
+    cls=CliGroup,
+    context_settings=CONTEXT,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Check a policy file, and show what it decides.",
+    epilog=_FILE,
+)
+
+PolicyFileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="Policy file (TOML).", show_default=False)]
 
 
-@policy_app.command()
+@policy_app.command(name="check", cls=CliCommand, epilog=examples("toolkit policy check policy.toml"))
+def check_policy(file: PolicyFileArgument, package: Package = None, as_json: AsJson = False) -> None:
+    """Find mistakes in a policy file.
+
+    Checks keys, decisions, globs, examples and the names of tools. Exit code 2 if there is a mistake.
+    """
+    with report_errors(as_json, spec_mistakes=2):
+        module = load_package(package)
+        policy = module.SecurityPolicy.load(file)
+        with TemporaryDirectory() as workspace, module.create_agent_toolkit(module.ToolkitContext(workspace, policy)):
+            pass  # a toolkit checks the names of tools, and whether they touch what rules are about
+    counts = {"tools": len(policy.tools), "rules": len(policy.rules)}
+    if as_json:
+        print_json({"default": policy.default, **counts})
+    else:
+        listed = ", ".join(f"{count} {word if count != 1 else word[:-1]}" for word, count in counts.items())
+        print_line(f"{file}: no mistakes; {listed}, default {policy.default}")
+
+
+@policy_app.command(
+    cls=CliCommand,
+    context_settings=SETTINGS,
+    add_help_option=False,
+    epilog=examples("toolkit policy explain read_file --path src/a.py --policy ../policy.toml"),
+)
 def explain(
+    context: typer.Context,
     name: ToolNameArgument,
-    arguments: Arguments,
+    arguments: GivenArguments = None,
     policy: Annotated[
-        Path, typer.Option(metavar="FILE", help="Policy file (TOML), outside the workspace.", show_default=False)
-    ],
+        Path | None,
+        typer.Option(metavar="FILE", help="Policy file (TOML), outside the workspace.  [required]", show_default=False),
+    ] = None,
     workspace: Workspace = Path(),
     package: Package = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a policy decides for one call, and why. Nothing runs.
+    """Show what a policy decides for one call, and why.
 
-    Exit code 0 for allow, 1 for ask and deny.
+    Shows the verdict, the line that decides, and what else was considered. Nothing runs.
+
+    Exit code 0 for allow, 1 for ask and deny. The arguments of the call are given as for `toolkit invoke`.
     """
+    if name in ("--help", "-h"):
+        show_help(context)
+        return
     with report_errors(as_json, spec_mistakes=2):
-        module, _ = load_tool(package, name)
+        module, row = load_tool(package, name)
+        given = parse_tool_arguments(row, arguments or (), context, takes_policy=True)
+        if policy is None:
+            raise SetupError("no policy file was given; add --policy FILE")
         rules = module.SecurityPolicy.load(policy)
         with module.create_agent_toolkit(module.ToolkitContext(workspace=workspace, policy=rules)):
             try:
-                verdict = rules.explain(name, parse_arguments(read_arguments(arguments)))
+                verdict = rules.explain(name, parse_arguments(given))
             except ToolkitError as error:
                 # There is no decision, and exit code 1 would look like one.
                 raise SetupError(str(error)) from None
     if as_json:
-        print_json({"decision": verdict.decision, "because": verdict.because})
+        print_json(_as_data(verdict))
     else:
-        print_line(f"{verdict.decision}: {verdict.because}")
+        _print_verdict(verdict)
     if verdict.decision != "allow":
         raise typer.Exit(1)
+
+
+def _as_data(verdict: Verdict) -> dict[str, Any]:
+    considered = [
+        {"place": one.place, "decision": one.decision, "rule": one.text, "outcome": one.outcome}
+        for one in verdict.considered
+    ]
+    place = next((one.place for one in verdict.considered if one.outcome == "decides"), None)
+    return {"decision": verdict.decision, "because": verdict.because, "place": place, "considered": considered}
+
+
+def _print_verdict(verdict: Verdict) -> None:
+    print_styled(Styled(verdict.decision, DECISION_STYLES[verdict.decision]), f": {verdict.because}")
+    if len(verdict.considered) == 1 and verdict.considered[0].place:
+        print_line(f"  at {verdict.considered[0].place}; no rule of the policy is about this tool")
+        return
+    print_line("considered, in this order:")
+    rows = (
+        (
+            Styled(one.outcome, "bold" if one.outcome == "decides" else "dim"),
+            Styled(one.decision, DECISION_STYLES[one.decision]),
+            one.place or "",
+            one.text,
+        )
+        for one in verdict.considered
+    )
+    print_table(("", "", "", ""), rows, indent=2)

@@ -1,5 +1,7 @@
 """How every command prints: text for people, JSON for scripts, errors with their exit codes, questions, a progress bar.
 
+On a terminal there are colours and tables, elsewhere plain text (``style.takes_colour``).
+
 Promise: what acts on a terminal instead of being shown (escape sequences, bidi overrides, invisible characters) is printed as
 an escape, whoever wrote it: a spec, a server, a file name, an exception. JSON stays equal JSON. Commands print only through
 this module; ``show_stderr_plainly`` covers what others print there: tracebacks, warnings, log records, wrong usage.
@@ -11,11 +13,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
+from toolkit.cli.style import Style, Styled, paint, paint_help, takes_colour
 from toolkit.errors import GenerationError, SetupError, SpecError, ToolkitError
 from toolkit.visible import escape_hidden, escape_hidden_json, escape_hidden_lines
 
@@ -30,6 +34,109 @@ def print_line(text: str) -> None:
         _echo(line)
 
 
+def print_styled(*pieces: str | Styled) -> None:
+    """As ``print_line``, of several pieces, some of which have a colour on a terminal."""
+    if not takes_colour(sys.stdout):
+        print_line("".join(piece if isinstance(piece, str) else piece.text for piece in pieces))
+        return
+    shown = (
+        escape_hidden(piece) if isinstance(piece, str) else paint(escape_hidden(piece.text), piece.style)
+        for piece in pieces
+    )
+    # Typer would remove the codes where FORCE_COLOR asks for them.
+    sys.stdout.write(f"{''.join(shown)}\n")
+    sys.stdout.flush()
+
+
+def render_help(text: str) -> str:
+    """A page of help as standard output shows it. It may hold descriptions of tools, which anybody can have written."""
+    shown = escape_hidden_lines(text)
+    return paint_help(shown) if takes_colour(sys.stdout) else shown
+
+
+def print_help(text: str) -> None:
+    sys.stdout.write(f"{render_help(text)}\n")
+    sys.stdout.flush()
+
+
+def is_on_terminal() -> bool:
+    """Whether a person reads standard output: tables fit the width there. Scripts get every text whole."""
+    return sys.stdout.isatty()
+
+
+def print_table(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str | Styled]],
+    *,
+    cut: bool = False,
+    indent: int = 0,
+    widths: Sequence[int] = (),
+) -> None:
+    """A table: on a terminal as wide as it is (long cells of the last column are wrapped, or cut), else columns of text.
+
+    Without ``headers`` (empty texts) there is no line for them. ``widths`` are at least those of the first columns.
+    """
+    cells = [[_visible(cell) for cell in row] for row in rows]
+    least = [*widths, *[0] * (len(headers) - len(widths))]
+    if is_on_terminal():
+        _draw_table(headers, cells, cut, indent, least)
+        return
+    columns = zip(headers, *([cell.text for cell in row] for row in cells), strict=True)
+    wide = [max(width, *map(len, column)) for width, column in zip(least, columns, strict=True)]
+    for row in [[Styled(header) for header in headers], *cells] if any(headers) else cells:
+        line = "  ".join(f"{cell.text:<{width}}" for cell, width in zip(row, wide, strict=True))
+        print_line(f"{' ' * indent}{line}".rstrip())
+
+
+def _visible(cell: str | Styled) -> Styled:
+    """The text of a cell on one line, as a terminal may show it."""
+    text, style = (cell, None) if isinstance(cell, str) else (cell.text, cell.style)
+    return Styled(escape_hidden(" ".join(text.split())), style)
+
+
+def _draw_table(
+    headers: Sequence[str], rows: Sequence[Sequence[Styled]], cut: bool, indent: int, least: Sequence[int]
+) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=any(headers), header_style="bold", padding=(0, 2, 0, 0))
+    for position, (header, width) in enumerate(zip(headers, least, strict=True)):
+        # Only the last column gives way where there is not enough room; without `cut`, all but the first.
+        is_whole = position < len(headers) - 1 if cut else position == 0
+        table.add_column(Text(header), no_wrap=is_whole, min_width=width or None)
+    for row in rows:
+        cells = (
+            Text(
+                cell.text, _RICH_STYLES.get(cell.style, ""), no_wrap=cut or None, overflow="ellipsis" if cut else "fold"
+            )
+            for cell in row
+        )
+        table.add_row(*cells)
+    colours: Any = "standard" if takes_colour(sys.stdout) else None
+    console = Console(file=sys.stdout, color_system=colours, highlight=False, markup=False, emoji=False)
+    console.print(Padding(table, (0, 0, 0, indent)) if indent else table)
+
+
+def print_paragraphs(text: str) -> None:
+    """Text that somebody else wrote, indented so that none of its lines passes for one of ours; wrapped on a terminal."""
+    import shutil
+    import textwrap
+
+    lines = escape_hidden_lines(text).split("\n")
+    if is_on_terminal():
+        width = min(shutil.get_terminal_size().columns, 100)
+        lines = [part for line in lines for part in textwrap.wrap(line, width - 2, break_long_words=False) or [""]]
+    _echo("\n".join(f"  {line}".rstrip() for line in lines))
+
+
+_RICH_STYLES: Final[dict[Style | None, str]] = {
+    "bold": "bold", "dim": "dim", "red": "bold red", "green": "green", "cyan": "cyan", "magenta": "magenta",
+}  # fmt: skip
+
+
 def print_text(text: str) -> None:
     """Text of several lines for people, on standard output."""
     _echo(escape_hidden_lines(text))
@@ -38,6 +145,40 @@ def print_text(text: str) -> None:
 def print_warning(line: str) -> None:
     """As ``print_line``, on standard error."""
     _echo(escape_hidden(line), err=True)
+
+
+def print_error(message: str, *more: str) -> None:
+    """``Error: ...`` and further lines, on standard error."""
+    title = "Error:"
+    if takes_colour(sys.__stderr__) and sys.__stderr__ is not None:
+        # Not through ``sys.stderr``, which would show the codes.
+        sys.__stderr__.write(f"{paint(title, 'red')} {escape_hidden_lines(message)}\n")
+        sys.__stderr__.flush()
+    else:
+        _echo(f"{title} {escape_hidden_lines(message)}", err=True)
+    for line in more:
+        print_warning(line)
+
+
+def report_interrupt() -> int:
+    """Ctrl-C: one line, and the exit code that shells expect."""
+    print_warning("\ninterrupted".removeprefix("" if _is_terminal() else "\n"))
+    return 130
+
+
+def report_crash(error: Exception) -> int:
+    """What nobody expected: one line, and the traceback only for those who ask for it. Returns the exit code."""
+    if os.environ.get("TOOLKIT_DEBUG"):
+        import traceback
+
+        _echo(escape_hidden_lines("".join(traceback.format_exception(error)).rstrip("\n")), err=True)
+    hint = "set TOOLKIT_DEBUG=1 to see where"
+    if isinstance(error, OSError) and error.strerror:
+        print_error(f"{error.strerror}{f': {error.filename!r}' if error.filename else ''}; {hint}")
+        return 2
+    what = f"{type(error).__name__}: {error}".strip(": ").splitlines()[0]
+    print_error(f"unexpected {what}; this is a bug in typed-toolkit: {hint}, and report it with what is printed then")
+    return 70
 
 
 def print_json(value: Any) -> None:

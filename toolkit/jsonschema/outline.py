@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from toolkit.jsonschema.keywords import UNIONS, Schema
@@ -12,25 +13,64 @@ from toolkit.jsonschema.references import References
 
 # Keywords by which a schema without a type shows which it means.
 _IMPLIED: Final = (("properties", "object"), ("additionalProperties", "object"), ("items", "array"))
+_MAX_DEPTH: Final = 3
 
 
-def outline(schema: Schema | None) -> list[str]:
-    """One line for each property: name, ``*`` if required, type, default, description; else the type of the whole."""
+class OutlineRow(NamedTuple):
+    """One property: ``*`` behind the name of a required one, type and default, description."""
+
+    name: str
+    type: str
+    description: str
+
+
+def outline(schema: Schema | None) -> list[OutlineRow]:
+    """One row for each property, followed by those of what it holds (``todos[].status``); else the type of the whole.
+
+    >>> outline({"properties": {"a": {"type": "integer", "default": 1}}, "required": ["a"]})
+    [OutlineRow(name='a*', type='integer = 1', description='')]
+    """
     if schema is None:
-        return ["text"]
-    found = References(schema).follow(schema)
+        return [OutlineRow("", "text", "")]
+    references = References(schema)
+    found = references.follow(schema)
     schema = found if isinstance(found, dict) else schema
     if "properties" not in schema:
-        return ["nothing"] if schema.get("additionalProperties") is False else [_type(schema)]
+        return [OutlineRow("", "nothing" if schema.get("additionalProperties") is False else _type(schema), "")]
+    return list(_rows(schema, references, "", ())) or [OutlineRow("", "nothing", "")]
+
+
+def _rows(schema: Schema, references: References, prefix: str, above: tuple[int, ...]) -> Iterator[OutlineRow]:
     required = schema.get("required", ())
-    lines = []
     for name, node in schema["properties"].items():
         node = node if isinstance(node, dict) else {}
-        mark = "*" if name in required else " "
         default = f" = {json.dumps(node['default'])}" if "default" in node else ""
         described = " ".join(str(node.get("description", "")).split())
-        lines.append(f"{name}{mark} ({_type(node)}{default})  {described}".rstrip())
-    return lines or ["nothing"]
+        yield OutlineRow(f"{prefix}{name}{'*' if name in required else ''}", f"{_type(node)}{default}", described)
+        suffix, held = _held_object(node, references)
+        # What holds itself is listed once.
+        if held is not None and id(held) not in above and len(above) < _MAX_DEPTH:
+            yield from _rows(held, references, f"{prefix}{name}{suffix}.", (*above, id(schema), id(held)))
+
+
+def _held_object(node: Any, references: References) -> tuple[str, Schema | None]:
+    """The object with properties that a property is, or has as its items."""
+    suffix = ""
+    for _ in range(_MAX_DEPTH):
+        node = references.follow(node)
+        if not isinstance(node, dict):
+            return suffix, None
+        if isinstance(node.get("properties"), dict):
+            return suffix, node
+        options = next((node[word] for word in UNIONS if word in node), ())
+        objects = [option for option in options if references.follow(option) != {"type": "null"}]
+        if len(objects) == 1:
+            node = objects[0]
+        elif isinstance(node.get("items"), dict):
+            suffix, node = f"{suffix}[]", node["items"]
+        else:
+            return suffix, None
+    return suffix, None
 
 
 def _type(node: Any) -> str:

@@ -169,7 +169,7 @@ def _split_pattern(glob: str) -> list[str]:
         raise _pattern_error(glob, "begins with '!', but there are no exceptions; write '\\!' for such a name")
     parts = split_names(glob)
     if not parts or ".." in parts:
-        raise _pattern_error(glob, "must match something below the root")
+        raise _pattern_error(glob, "must match something below the root; write it without '..', such as 'secrets/**'")
     if parts[-1] == "**":
         parts[-1] = "*"  # the entries, not the directory itself; everything below an entry is covered anyway
     return parts

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from toolkit.errors import PolicyError, nearest
@@ -21,28 +21,17 @@ from toolkit.guard.policy.rule import DECISIONS, Decision, Rule
 if TYPE_CHECKING:
     from toolkit.guard.fs.consent import Allows, AskRule, LocatedPath
     from toolkit.guard.permission import Permission
+    from toolkit.guard.policy.considered import Considered
+    from toolkit.guard.policy.policy_file import PolicyFile
     from toolkit.guard.policy.preview import Preview
     from toolkit.guard.policy.tool_rules import ToolRules
+    from toolkit.toml_places import KeyPath
 
 NameT = TypeVar("NameT", bound=str)
 
 Admission: TypeAlias = Literal["allow", "ask", "deny", "depends"]
 FindHints: TypeAlias = Callable[[str], Collection[Hint]]
 Explain: TypeAlias = "Callable[[str, Mapping[str, Any]], Verdict]"
-
-_KEYS: Final = ("default", "tools", "rules")
-_RULE_KEYS: Final = (
-    "decision",
-    "tools",
-    "permission",
-    "hint",
-    "path",
-    "command",
-    "host",
-    "justification",
-    "match",
-    "not_match",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +40,8 @@ class Verdict:
 
     decision: Decision
     because: str
+    considered: tuple[Considered, ...] = field(default=(), repr=False, compare=False)
+    """What the policy looked at, in the order in which it counts; only ``explain`` fills it."""
 
 
 _SHOWN: Final = 6
@@ -82,6 +73,7 @@ class SecurityPolicy(Generic[NameT]):
             isinstance(rule, Rule) and rule.host is not None and rule.decision != "allow" for rule in self.rules
         )
         self.source: str | None = None
+        self._file: PolicyFile | None = None
         self._explain: Explain | None = None
         self._known: Mapping[str, Collection[str]] = {}
         self._find_hints: FindHints | None = None
@@ -112,19 +104,12 @@ class SecurityPolicy(Generic[NameT]):
 
         The file must be outside the workspace and the other roots; that is checked when a toolkit is built with it.
         """
-        import tomllib
+        from toolkit.guard.policy.policy_file import read_policy_file
 
-        name = os.path.basename(path)
-        try:
-            with open(path, "rb") as file:
-                data = tomllib.load(file)
-        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise PolicyError(f"the policy cannot be read: {reason} @ {name}") from None
-        except RecursionError:
-            raise PolicyError(f"the policy cannot be read: it is nested too deeply @ {name}") from None
-        policy = cls(**_check_table(data, name))
+        file = read_policy_file(path)
+        policy = cls(file.default, cast("dict[NameT, Decision]", file.tools), file.rules)
         policy.source = os.path.realpath(path)
+        policy._file = file
         return policy
 
     # -- judging -----------------------------------------------------------------------------------------------------
@@ -134,11 +119,11 @@ class SecurityPolicy(Generic[NameT]):
 
         A tool whose calls can never be allowed is denied here, before any arguments are read.
         """
-        rules = [rule for rule in self._covering_rules(name, permissions) if self._can_apply(rule, name)]
+        rules = [rule for rule in self.covering_rules(name, permissions) if self._can_apply(rule, name)]
         for rule in rules:
             if rule.decision == "deny" and not rule.is_conditional:
                 return _verdict(rule)
-        fallback = self._fallback(name)
+        fallback = self.fallback(name)
         if not any(rule.is_conditional for rule in rules):
             return next(
                 (_verdict(rule) for word in ("ask", "allow") for rule in rules if rule.decision == word), fallback
@@ -164,11 +149,11 @@ class SecurityPolicy(Generic[NameT]):
             return Verdict(found.decision, found.because + touched.why_matched(found))
         allowing = rules.allowing
         if not allowing and touched.commands is None:
-            return self._fallback(name)
+            return self.fallback(name)
         covering = rules.any_allowing or touched.covered_by(allowing)
         if covering is not None:
             return _verdict(covering)
-        fallback, reason = self._fallback(name), touched.why_uncovered(allowing)
+        fallback, reason = self.fallback(name), touched.why_uncovered(allowing)
         return Verdict(fallback.decision, f"{fallback.because} ({reason})") if reason else fallback
 
     def _rules_of(self, name: str, permissions: tuple[Permission, ...]) -> ToolRules:
@@ -177,7 +162,7 @@ class SecurityPolicy(Generic[NameT]):
         if found is None:
             from toolkit.guard.policy.tool_rules import ToolRules
 
-            found = ToolRules(self._covering_rules(name, permissions))
+            found = ToolRules(self.covering_rules(name, permissions))
             self._sorted_rules[name, permissions] = found
         return found
 
@@ -190,7 +175,7 @@ class SecurityPolicy(Generic[NameT]):
         from toolkit.guard.policy.touched import Touched
 
         touched = Touched.from_preview(Preview(url=url), need_commands=False)
-        rules = [rule for rule in self._covering_rules(name, permissions) if rule.host is not None]
+        rules = [rule for rule in self.covering_rules(name, permissions) if rule.host is not None]
         for decision in ("deny", "ask"):
             for rule in rules:
                 if rule.decision == decision and rule.touches(touched):
@@ -210,40 +195,45 @@ class SecurityPolicy(Generic[NameT]):
 
         The rule's condition does not matter: what a command does with the network, for example, cannot be judged per call.
         """
-        rules = self._covering_rules(name, (permission,))
+        rules = self.covering_rules(name, (permission,))
         return any(rule.permission == permission and rule.decision != "allow" for rule in rules)
 
     def denied_paths(self, name: str, permissions: Collection[Permission]) -> tuple[str, ...]:
         """Path globs that no call of the tool may touch. The sandbox enforces them through links, patches and walks."""
-        rules = self._covering_rules(name, permissions)
+        rules = self.covering_rules(name, permissions)
         return tuple(rule.path for rule in rules if rule.decision == "deny" and rule.path is not None)
 
     def ask_rules(self, name: str, permissions: Collection[Permission]) -> tuple[AskRule, ...]:
         """The rules on paths that a call of the tool may touch only after approval. The sandbox enforces them, too."""
-        rules = self._covering_rules(name, permissions)
+        rules = self.covering_rules(name, permissions)
         return tuple(rule.ask_rule for rule in rules if rule.ask_rule is not None)
 
     def allowed_places(self, name: str, permissions: Collection[Permission]) -> Allows | None:
         """Which places a call of the tool may touch without approval; None if they are not limited to some."""
-        rules = self._covering_rules(name, permissions)
+        rules = self.covering_rules(name, permissions)
         allowing = [rule for rule in rules if rule.decision == "allow"]
         is_always_asked = any(rule.decision == "ask" and not rule.is_conditional for rule in rules)
-        is_allowed = self._fallback(name).decision == "allow" or any(not rule.is_conditional for rule in allowing)
+        is_allowed = self.fallback(name).decision == "allow" or any(not rule.is_conditional for rule in allowing)
         if is_allowed and not is_always_asked:
             return None
         return lambda real: any(rule.allows_real(real) for rule in allowing)
 
-    def _covering_rules(self, name: str, permissions: Collection[Permission]) -> list[Rule[NameT]]:
+    def covering_rules(self, name: str, permissions: Collection[Permission]) -> list[Rule[NameT]]:
         """The rules that cover a tool. Without a toolkit its hints are unknown, so every hint is assumed to hold."""
         needs_hints = any(rule.hint is not None for rule in self.rules)
         hints = self._find_hints(name) if needs_hints and self._find_hints is not None else HINTS
         return [rule for rule in self.rules if rule.covers(name, permissions, hints)]
 
+    def locate(self, path: KeyPath) -> str | None:
+        """``policy.toml:3:1``: where a key is in the file of the policy; None if it was not read from one."""
+        return None if self._file is None else self._file.locate(path)
+
     def _can_apply(self, rule: Rule[NameT], name: str) -> bool:
         """Whether calls of the tool can touch what the rule is about; a path rule does not apply to `done`."""
         return rule.condition is None or name not in self._known or rule.condition in self._known[name]
 
-    def _fallback(self, name: str) -> Verdict:
+    def fallback(self, name: str) -> Verdict:
+        """What decides if no rule does: the entry of the tool, else the default."""
         own = cast("Mapping[str, Decision]", self.tools).get(name)
         if own is not None:
             return Verdict(own, f"the policy says {own} for this tool")
@@ -258,27 +248,43 @@ class SecurityPolicy(Generic[NameT]):
 
         A misspelt deny rule would protect nothing, and a path rule cannot apply to a tool that declares no paths.
         """
-        problems = [
-            f"the policy names {name!r}, which is not a tool.{nearest(name, known)}"
-            for name in dict.fromkeys([*self.tools, *(tool for rule in self.rules for tool in rule.tools or ())])
-            if name not in known
-        ]
-        for rule in self.rules:
+        problems = self._find_unknown_tools(known)
+        for index, rule in enumerate(self.rules):
             problems += [
-                f"{rule!r} has a {rule.condition} condition, but {name!r} declares no {rule.condition}: its spec needs an"
-                " 'x-resource', or its handler a 'preview'"
+                f"{self._at(('rules', index))}{rule!r} has a {rule.condition} condition, but {name!r} declares no"
+                f" {rule.condition}: its spec needs an 'x-resource', or its handler a 'preview'"
                 for name in rule.tools or ()
                 if name in known and rule.condition is not None and rule.condition not in known[name]
             ]
         if self.source is not None and any(_is_below(self.source, root) for root in roots):
             problems.append(
-                "the policy file is inside the workspace or another root of the tools, where they could read or change it;"
-                " move it out"
+                f"{self._at(())}the policy file is inside the workspace or another root of the tools, where they could read"
+                " or change it; move it out"
             )
         if problems:
             raise PolicyError("\n".join(problems))
         self._explain, self._known, self._find_hints = explain, known, find_hints
         self._sorted_rules = {}  # which tools a rule covers may depend on their hints
+
+    def _find_unknown_tools(self, known: Collection[str]) -> list[str]:
+        """A problem for each tool that the policy names and that is not in ``known``."""
+        return [
+            f"{self._at(path)}the policy names {name!r}, which is not a tool.{nearest(name, known)}"
+            for name, path in self._named_tools().items()
+            if name not in known
+        ]
+
+    def _named_tools(self) -> dict[str, KeyPath]:
+        """Every tool that the policy names, and where it does so first."""
+        named: dict[str, KeyPath] = {name: ("tools", name) for name in self.tools}
+        for index, rule in enumerate(self.rules):
+            for position, name in enumerate(rule.tools or ()):
+                named.setdefault(name, ("rules", index, "tools", position))
+        return named
+
+    def _at(self, path: KeyPath) -> str:
+        place = self.locate(path)
+        return "" if place is None else f"{place}: "
 
 
 def _verdict(rule: Rule[Any]) -> Verdict:
@@ -288,27 +294,3 @@ def _verdict(rule: Rule[Any]) -> Verdict:
 def _is_below(path: str, root: str) -> bool:
     real = os.path.realpath(root)
     return os.path.commonpath([real, path]) == real
-
-
-def _check_table(data: dict[str, Any], name: str) -> dict[str, Any]:
-    """The arguments for ``SecurityPolicy`` from a TOML file; all problems are reported at once."""
-    problems = [f"unknown key {key!r}.{nearest(key, _KEYS)} @ {name}:/{key}" for key in data if key not in _KEYS]
-    rules: list[Rule[Any]] = []
-    tables = data.get("rules", [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        problems.append(f"'rules' must be a list of tables: write [[rules]] @ {name}:/rules")
-        tables = []
-    for index, table in enumerate(tables):
-        place = f"{name}:/rules/{index}"
-        unknown = [key for key in table if key not in _RULE_KEYS]
-        problems += [f"unknown key {key!r}.{nearest(key, _RULE_KEYS)} @ {place}/{key}" for key in unknown]
-        try:
-            rules.append(Rule(**{key: value for key, value in table.items() if key in _RULE_KEYS}))
-        except (PolicyError, TypeError) as error:
-            problems.append(f"{error} @ {place}")
-    tools = data.get("tools", {})
-    if not isinstance(tools, dict):
-        problems.append(f"'tools' must be a table of decisions @ {name}:/tools")
-    if problems:
-        raise PolicyError("\n".join(problems))
-    return {"default": cast("Decision", data.get("default", "deny")), "tools": tools, "rules": rules}

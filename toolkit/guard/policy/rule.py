@@ -53,7 +53,7 @@ class Rule(Generic[NameT]):
             raise PolicyError(unknown_permission(permission))
         _check_hint(hint, decision)
         if isinstance(tools, str):
-            raise PolicyError(f"a rule's 'tools' must be a list of names: write tools=[{tools!r}]")
+            raise PolicyError(f"a rule's 'tools' must be a list of names: write tools = [{tools!r}]")
         _check_strings({"path": path, "command": command, "host": host, "justification": justification})
         _check_lists({"tools": () if tools is None else tools, "match": match, "not_match": not_match})
         conditions: dict[Condition, str | None] = {"path": path, "command": command, "host": host}
@@ -132,7 +132,9 @@ class Rule(Generic[NameT]):
         for wanted, examples in ((True, match), (False, not_match)):
             for example in examples:
                 if self._matches_example(example) != wanted:
-                    raise PolicyError(f"{self!r} {'does not match' if wanted else 'matches'} its example {example!r}")
+                    raise PolicyError(
+                        f"{self!r} {'does not match' if wanted else 'matches'} its example {example!r}; change one of them"
+                    )
 
     def _matches_example(self, example: str) -> bool:
         from toolkit.guard.policy.preview import Preview
@@ -173,7 +175,8 @@ def _check_strings(values: Mapping[str, object]) -> None:
     """Rules also come from files, which no type checker has seen."""
     for name, value in values.items():
         if value is not None and not isinstance(value, str):
-            raise PolicyError(f"a rule's {name!r} must be a string, not {type(value).__name__}")
+            way_out = "; write one rule for each" if isinstance(value, list) else ""
+            raise PolicyError(f"a rule's {name!r} must be a string, not {type(value).__name__}{way_out}")
 
 
 def _check_lists(values: Mapping[str, object]) -> None:

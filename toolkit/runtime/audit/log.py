@@ -226,7 +226,11 @@ class AuditReport:
 
 
 def verify(path: str | os.PathLike[str], head: AuditHead | None = None) -> AuditReport:
-    """Checks the chain line by line; with a head that was kept elsewhere, also that its line is unchanged."""
+    """Checks the chain line by line; with a head that was kept elsewhere, also that its line is unchanged.
+
+    A file that is not an audit log is a ``SetupError``; an empty file is a log without calls.
+    """
+    refuse_foreign_file(path)
     problems: list[str] = []
     previous, count, calls = BEGINNING, 0, set[str]()
     torn_before = False
@@ -257,6 +261,24 @@ def verify(path: str | os.PathLike[str], head: AuditHead | None = None) -> Audit
             f"there are {count} records, but there were {head.lines} when the head was taken: the tail was cut off"
         )
     return AuditReport(AuditHead(count, previous), len(calls), tuple(problems))
+
+
+def refuse_foreign_file(path: str | os.PathLike[str]) -> None:
+    """Raises if no line of the file is a record of an audit log. One that was cut off while it was written may be."""
+    first = b""
+    with open(path, "rb") as file:
+        for raw in file:
+            if _parse_record(raw) is not None:
+                return
+            first = first or raw
+    if first and not (first.startswith(b'{"') and not first.endswith(b"\n")):
+        raise SetupError(f"{os.fspath(path)}:1:1: this is not an audit log; give the file of ToolkitContext(audit=...)")
+
+
+def read_records(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """The records of a log in their order, without lines that are not records."""
+    refuse_foreign_file(path)
+    return (line for _, line in _lines(path) if line is not None)
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any] | None]]:

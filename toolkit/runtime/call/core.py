@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -257,7 +257,12 @@ class Core:
         tool = self.resolve(name)
         args, _ = steps.validate(tool, steps.as_object(tool, arguments, is_text=False))
         preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self))
-        return self._judge(tool, preview, locate_paths(tool.preview_fs, preview))
+        places = locate_paths(tool.preview_fs, preview)
+        verdict = self._judge(tool, preview, places)
+        from toolkit.guard.policy.considered import list_considered
+
+        considered = list_considered(self.context.policy, verdict, tool.name, tool.info.required, preview, places)
+        return replace(verdict, considered=considered)
 
     def _first_use(self, name: str) -> Tool:
         info = self.catalog.tools.get(name) if isinstance(name, str) else None

@@ -22,9 +22,11 @@ def load_package(name: str | None) -> Any:
         module.CATALOG  # noqa: B018  (loaded now, so that any other package is reported here)
     except SetupError:
         raise
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
+    except Exception as error:  # whatever code of the project raises while it is imported
+        known = isinstance(error, ImportError | AttributeError | ValueError | TypeError)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
         raise SetupError(
-            f"{name!r} is not a generated package that can be imported ({error}); run `toolkit generate`"
+            f"{name!r} is not a generated package that can be imported ({reason}); run `toolkit generate`"
         ) from None
     return module
 
@@ -33,10 +35,13 @@ def load_tool(package: str | None, name: str) -> tuple[Any, dict[str, Any]]:
     """A generated package, and the definition of one of its tools."""
     from toolkit.errors import nearest
 
+    if name.startswith("-"):
+        raise SetupError(f"the name of the tool comes first, before {name!r}")
     module = load_package(package)
     definitions: dict[str, dict[str, Any]] = module.CATALOG.definitions
     if name not in definitions:
-        raise SetupError(f"unknown tool {name!r}.{nearest(name, definitions)}")
+        meant = nearest(name, definitions) or " `toolkit tools` lists them."
+        raise SetupError(f"unknown tool {name!r}.{meant}")
     return module, definitions[name]
 
 
@@ -54,7 +59,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SetupError(f"the arguments are not JSON: {error}") from None
+        raise SetupError(f"the arguments are not JSON: {error}; give one JSON object, or options") from None
     if not isinstance(value, dict):
         raise SetupError("the arguments must be a JSON object")
     return value

@@ -1,0 +1,44 @@
+"""The page about policies: its file is loaded, its program runs, its commands print what it shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run_main import run_main
+from tests.projects import REPOSITORY
+from toolkit.guard.policy.policy_file import KEYS, RULE_KEYS
+
+PAGE = (REPOSITORY / "docs/policies.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_program_runs_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    [policy], [program] = blocks("toml"), blocks("python")
+    (tmp_path / "policy.toml").write_text(policy)
+    exec(compile(program, "docs/policies.md", "exec"), {"__name__": "policies"})
+
+
+@pytest.mark.slow
+def test_the_commands_print_what_the_page_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "policy.toml").write_text(blocks("toml")[0])
+    (tmp_path / "wrong.toml").write_text('[[rules]]\ndecision = "deny"\npth = "a"\n')
+    sessions = [part for block in blocks("console") for part in block.split("$ ")[1:]]
+    assert len(sessions) == 3
+    for session in sessions:
+        command, _, shown = session.partition("\n")
+        ended = run_main(tmp_path, shlex.split(command)[1:], capsys)
+        assert ended.out + ended.err == shown
+
+
+def test_every_key_is_explained() -> None:
+    for key in (*KEYS, *RULE_KEYS):
+        assert re.search(rf"^\| .*`\[?\[?{key}\]?\]?`", PAGE, re.MULTILINE), key

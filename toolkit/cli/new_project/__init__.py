@@ -1,0 +1,1 @@
+"""``toolkit init``: a new project from the files in ``template``."""

@@ -1,0 +1,108 @@
+"""``toolkit init``: a project in which ``toolkit generate``, ``mypy --strict .`` and ``pytest`` pass at once.
+
+All or nothing: the project is made in a hidden folder next to its place, and moved there when it is complete.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from toolkit.cli.new_project.project_name import ProjectName, read_project_name, refuse_occupied_folder
+from toolkit.cli.options import AsJson
+from toolkit.cli.report import print_json, print_line, print_styled, print_table, report_errors, show_progress
+from toolkit.cli.style import Styled
+from toolkit.errors import SetupError
+
+_TEMPLATE: Final = Path(__file__).with_name("template")
+_PURPOSES: Final = (
+    ("pyproject.toml", "settings of toolkit, mypy and pytest"),
+    ("{package}/tools/count_words.yaml", "a spec: name, input, output, permissions"),
+    ("{package}/tools/count_words.py", "its handler"),
+    ("{package}/generated/", "the typed package"),
+    ("tests/test_count_words.py", "a typed test"),
+    (".github/workflows/check.yml", "the same checks in CI"),
+)
+
+
+def init(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the project: the folder to make.", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Make a new project in the folder NAME.
+
+    It has one tool with its handler and test, the settings, and an example for CI. In it `toolkit generate`,
+    `mypy --strict .` and `pytest` pass at once. An existing folder must be empty.
+    """
+    with report_errors(as_json, spec_mistakes=2):
+        project = read_project_name(name)
+        refuse_occupied_folder(project.folder)
+        is_generated = find_spec("datamodel_code_generator") is not None
+        files = _make_project(project, is_generated)
+    if as_json:
+        print_json(
+            {"folder": str(project.folder), "package": project.package, "files": files, "generated": is_generated}
+        )
+        return
+    print_styled(Styled(f"created {project.folder}", "green"), f": {len(files)} files")
+    shown = [(path.format(package=project.package), purpose) for path, purpose in _PURPOSES]
+    if not is_generated:
+        shown = [(path, purpose) for path, purpose in shown if not path.endswith("generated/")]
+    print_table(("", ""), ((Styled(path, "cyan"), purpose) for path, purpose in shown), indent=2)
+    print_styled(Styled("next:", "bold"))
+    for command in _next_commands(project, is_generated):
+        print_line(f"  {command}")
+
+
+def _next_commands(project: ProjectName, is_generated: bool) -> list[str]:
+    import shlex
+
+    first = [f"cd {shlex.quote(str(project.folder))}"]
+    if not is_generated:
+        return [*first, "pip install 'typed-toolkit[codegen]'", "toolkit generate"]
+    return [*first, "mypy --strict . && pytest", "toolkit invoke count_words --path README.md"]
+
+
+def _make_project(project: ProjectName, is_generated: bool) -> list[str]:
+    """The files that were made, relative to the folder."""
+    staging = project.folder.with_name(f".{project.name}.{secrets.token_hex(4)}")
+    try:
+        try:
+            for path, text in _render(project):
+                file = staging / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+            if is_generated:
+                _generate(staging)
+            made = sorted(file.relative_to(staging).as_posix() for file in staging.rglob("*") if file.is_file())
+            os.rename(staging, project.folder)
+        except OSError as error:
+            raise SetupError(f"the folder {str(project.folder)!r} cannot be made: {error.strerror}") from None
+        return made
+    finally:
+        # Whatever happened, Ctrl-C included; after the move there is nothing to remove.
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _render(project: ProjectName) -> Iterator[tuple[Path, str]]:
+    for source in sorted(_TEMPLATE.rglob("*.txt")):
+        path = source.relative_to(_TEMPLATE).with_suffix("")
+        parts = [project.package if part == "package" else part.replace("dot-", ".", 1) for part in path.parts]
+        text = source.read_text(encoding="utf-8")
+        yield Path(*parts), text.replace("__PACKAGE__", project.package).replace("__NAME__", project.name)
+
+
+def _generate(folder: Path) -> None:
+    from toolkit.codegen import find_settings, generate
+
+    with show_progress("generating") as progress:
+        generate(find_settings(folder), progress)
