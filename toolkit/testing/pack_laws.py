@@ -74,11 +74,10 @@ class PackLaws:
         """One test for each tool, call and example."""
         if "tool_name" in metafunc.fixturenames:
             metafunc.parametrize("tool_name", cls.names())
-        for kind in ("calls", "failing_calls"):
-            if kind in metafunc.function.__name__:
-                rows = [(name, arguments) for name, given in getattr(cls, kind).items() for arguments in given]
-                metafunc.parametrize(("name", "arguments"), rows, ids=[name for name, _ in rows])
-                return
+        for parameter, given in (("succeeding_call", cls.calls), ("failing_call", cls.failing_calls)):
+            if parameter in metafunc.fixturenames:
+                calls = [ToolCall("call_1", name, one) for name, several in given.items() for one in several]
+                metafunc.parametrize(parameter, calls, ids=[call.name for call in calls])
         if "example" in metafunc.fixturenames:
             examples = [(spec, example) for spec in cls._load_specs() for example in spec.examples]
             metafunc.parametrize(
@@ -103,32 +102,30 @@ class PackLaws:
             result = toolkit.call(ToolCall("1", tool_name, {}, None, text))
             assert (result.kind, str(result.value).partition(":")[0]) == ("error", code), f"{text}: {result.value}"
 
-    def test_calls_succeed(self, toolkit: SyncToolkit, name: str, arguments: Mapping[str, object]) -> None:
+    def test_calls_succeed(self, toolkit: SyncToolkit, succeeding_call: ToolCall) -> None:
         """An output is what its schema says, survives JSON, and can be sent to every provider."""
-        call = ToolCall("call_1", name, arguments)
-        result = toolkit.call(call)
+        result = toolkit.call(succeeding_call)
         assert result.kind != "error", result.value
         check_output(result)
-        _check_it_can_be_sent(call, result)
+        _check_it_can_be_sent(succeeding_call, result)
 
-    def test_calls_can_be_cancelled(self, toolkit: SyncToolkit, name: str, arguments: Mapping[str, object]) -> None:
+    def test_calls_can_be_cancelled(self, toolkit: SyncToolkit, succeeding_call: ToolCall) -> None:
         """A call that was cancelled before it began does not run."""
         signal = CancelSignal()
         signal.cancel("the test cancelled it")
-        result = toolkit.with_options(signal=signal).call(ToolCall("call_1", name, arguments))
+        result = toolkit.with_options(signal=signal).call(succeeding_call)
         assert str(result.value).startswith("TOOL_CANCELLED"), result.value
 
-    def test_failing_calls_are_errors(self, toolkit: SyncToolkit, name: str, arguments: Mapping[str, object]) -> None:
+    def test_failing_calls_are_errors(self, toolkit: SyncToolkit, failing_call: ToolCall) -> None:
         """A failure is a ``ToolkitError`` with a code of ours, and not an unexpected exception."""
-        call = ToolCall("call_1", name, arguments)
-        result = toolkit.call(call)
+        result = toolkit.call(failing_call)
         assert result.kind == "error", f"the call succeeded: {result.value!r}"
         code = str(result.value).partition(":")[0]
         assert code in ERROR_CODES, result.value
         assert code != "INTERNAL", f"{result.value}; raise ToolFailed for what is expected to fail"
-        _check_it_can_be_sent(call, result)
+        _check_it_can_be_sent(failing_call, result)
         with pytest.raises(ToolkitError):
-            toolkit.execute_raw(name, json.dumps(arguments))
+            toolkit.execute_raw(failing_call.name, json.dumps(failing_call.arguments))
 
     def test_examples_of_the_specs_hold(
         self, toolkit: SyncToolkit, toolkit_workspace: Path, spec: ToolSpec, example: SpecExample

@@ -139,14 +139,14 @@ def toolkit_context(
     request: pytest.FixtureRequest, tmp_path: Path, toolkit_workspace: Path, toolkit_policy: Any
 ) -> Any:
     """The context. By default tools are not granted the network, and what outlives a call is kept below ``tmp_path``."""
-    from toolkit.functions import DynamicContext
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
 
-    _check_keys(_marked(request), DynamicContext)
+    _check_keys(_marked(request), ToolkitContext)
     given = {key: value for key, value in _marked(request).items() if key not in OWN_KEYS}
     defaults = {
         "permissions": ("read", "write", "execute"), "session_id": "test", "state_dir": tmp_path / "toolkit-state",
     }  # fmt: skip
-    return DynamicContext(toolkit_workspace, toolkit_policy, **{**defaults, **given})
+    return ToolkitContext[Any](toolkit_workspace, toolkit_policy, **{**defaults, **given})
 
 
 @pytest.fixture
