@@ -6,67 +6,42 @@ The model here is scripted, so the example needs no network; ``one_loop.py`` has
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
 
-from toolkit import (
-    ChatMessage,
-    QueryOptions,
-    QueryResult,
-    SecurityPolicy,
-    ToolCall,
-    Toolkit,
-    ToolkitContext,
-    ToolResult,
-    create_agent_toolkit,
-    run,
-)
+from toolkit import SecurityPolicy, ToolCall, Toolkit, ToolkitContext, ToolResult, create_agent_toolkit, run
+from toolkit.testing import ScriptedModel, call
 
 Show = Callable[[ToolCall, ToolResult], None]
 
 RUN_TESTS = [sys.executable, "-m", "unittest", "--quiet"]
 
 
-@dataclass
-class ScriptedModel:
-    """Stands in for the driver of an LLM: each turn it calls some tools."""
-
-    script: Iterator[list[ToolCall]]
-
-    def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions) -> QueryResult:
-        return QueryResult("", next(self.script), "tool_calls")
-
-
-def script() -> Iterator[list[ToolCall]]:
-    """What a model might do when asked why the total of an order is wrong."""
-    numbers = count(1)
-
-    def ask(name: str, **arguments: object) -> ToolCall:
-        return ToolCall(f"call_{next(numbers)}", name, arguments)
-
-    yield [ask("todowrite", todos=_plan("in_progress", "pending", "pending"))]
-    yield [ask("tree", max_depth=2), ask("grep", pattern=r"def \w*total", include="*.py")]
-    # Read-only calls next to each other run in parallel. One path is misspelt and one is outside the workspace.
-    yield [
-        ask("read_file", path="shop/order.py"),
-        ask("read_file", path="shop/ordr.py"),
-        ask("read_file", path="../secrets.txt"),
-    ]
-    yield [ask("exec_command", command=RUN_TESTS)]
-    yield [ask("todowrite", todos=_plan("completed", "in_progress", "pending"))]
-    yield [
-        ask("edit", path="shop/order.py", old_string="return price", new_string="return price * quantity"),
-        ask("glob", pattern="**/test_*.py"),
-    ]
-    yield [ask("exec_command", command=RUN_TESTS)]
-    yield [
-        ask("write_file", path="CHANGES.md", content="- An order's total counts every piece of an item.\n"),
-        ask("git_status_summary"),
-        ask("todowrite", todos=_plan("completed", "completed", "completed")),
-    ]
-    yield [ask("done", message="The total ignored the quantity; shop/order.py is fixed, and the tests pass.")]
+def scripted_model() -> ScriptedModel:
+    """Stands in for the driver of an LLM: what a model might do when asked why the total of an order is wrong."""
+    return ScriptedModel(
+        [call("todowrite", todos=_plan("in_progress", "pending", "pending"))],
+        [call("tree", max_depth=2), call("grep", pattern=r"def \w*total", include="*.py")],
+        # Read-only calls next to each other run in parallel. One path is misspelt and one is outside the workspace.
+        [
+            call("read_file", path="shop/order.py"),
+            call("read_file", path="shop/ordr.py"),
+            call("read_file", path="../secrets.txt"),
+        ],
+        [call("exec_command", command=RUN_TESTS)],
+        [call("todowrite", todos=_plan("completed", "in_progress", "pending"))],
+        [
+            call("edit", path="shop/order.py", old_string="return price", new_string="return price * quantity"),
+            call("glob", pattern="**/test_*.py"),
+        ],
+        [call("exec_command", command=RUN_TESTS)],
+        [
+            call("write_file", path="CHANGES.md", content="- An order's total counts every piece of an item.\n"),
+            call("git_status_summary"),
+            call("todowrite", todos=_plan("completed", "completed", "completed")),
+        ],
+        [call("done", message="The total ignored the quantity; shop/order.py is fixed, and the tests pass.")],
+    )
 
 
 def _plan(find: str, fix: str, check: str) -> list[dict[str, str]]:

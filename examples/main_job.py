@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from examples.agent import ScriptedModel, changed_files, open_toolkit, run_agent, script
+from examples.agent import changed_files, open_toolkit, run_agent, scripted_model
 from toolkit import ToolCall, ToolResult
 from toolkit.codegen.run import generate
 from toolkit.codegen.settings import find_settings
@@ -48,7 +48,7 @@ def run_in(folder: Path) -> tuple[str, AuditReport]:
     (folder / "secrets.txt").write_text("not for agents\n")
     has_git = make_repository(workspace)
     with open_toolkit(workspace, audit) as toolkit:
-        answer = run_agent(toolkit, ScriptedModel(script()), show_call)
+        answer = run_agent(toolkit, scripted_model(), show_call)
         if has_git:
             print(f"\n   your own code: changed_files(toolkit) == {changed_files(toolkit)!r}")
     return answer, verify(audit)

@@ -24,6 +24,7 @@ The rest is grouped in modules. Their names can be imported from here as well:
 - ``toolkit.history``: conversations as providers accept them
 - ``toolkit.loop``: a model, a toolkit, and the conversation between them: ``run``, ``stream_run``, ``Driver``
 - ``toolkit.stores``: the output cache, todos, subagents
+- ``toolkit.testing``: scripted models, transcripts and fixtures for tests; laws for adapters and packs of your own
 - ``toolkit.wire``: the neutral format between providers and tools
 - ``toolkit.adapters.<provider>``: one package for each provider
 - ``toolkit.generated``: the models of the built-in tools
@@ -197,5 +198,6 @@ else:
                 NamedTool NativeChoice NativeTool QueryOptions QueryResult StreamResult TextMessage ToolChoice
                 ToolResultMessage Usage has_tool_calls is_tool_result""",
         },
-        submodules="adapters approvals calls codegen errors functions generated guard handlers history loop stores wire",
+        submodules="""adapters approvals calls codegen errors functions generated guard handlers history loop stores
+            testing wire""",
     )

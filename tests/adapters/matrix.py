@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import Any, Final
 
 from tests.adapters import ends_table, settings
-from tests.adapters.originations import BLOCKS, in_result
 from tests.adapters.sdk_types import refusals
 from toolkit import (
     AssistantToolCallMessage,
@@ -28,6 +27,7 @@ from toolkit import (
     ToolResult,
     ToolResultMessage,
 )
+from toolkit.testing.laws.conversations import BLOCKS, in_result
 
 NO: Final = "–"
 THOUGHT: Final = "first I think"

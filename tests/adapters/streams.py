@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.adapters.traffic import exchanges
+from toolkit.testing.laws import adapter as laws
+from toolkit.testing.laws.adapter import Adapter
 from toolkit.wire import QueryResult
 
 Stream = list[Any]
@@ -44,16 +46,18 @@ def recorded_streams(corpus: Path, adapter: str) -> dict[str, Stream]:
     return {one.id: one.events for one in exchanges(corpus, *_FILES[adapter]) if one.streaming}
 
 
+def adapter_module(adapter: str) -> Adapter:
+    module: Any = import_module(f"toolkit.adapters.{adapter}")
+    found: Adapter = module
+    return found
+
+
 def accumulator(adapter: str) -> Any:
-    return import_module(f"toolkit.adapters.{adapter}").Accumulator()
+    return adapter_module(adapter).Accumulator()
 
 
 def read_stream(adapter: str, events: Stream) -> QueryResult:
-    answer = accumulator(adapter)
-    for event in events:
-        answer.feed(event)
-    result: QueryResult = answer.result()
-    return result
+    return laws.read_stream(adapter_module(adapter), events)
 
 
 def _as_langchain_chunk(event: Any) -> Any:

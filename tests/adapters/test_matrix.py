@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.adapters.matrix import ADAPTERS, SHOWN, document, result_media, user_media
-from tests.adapters.originations import BLOCKS
 from tests.adapters.sdk_types import refusals
 from tests.projects import REPOSITORY
 from toolkit import TextMessage
+from toolkit.testing.laws.conversations import BLOCKS
 
 EXPORTED = {
     "Accumulator", "decode_choice", "decode_messages", "decode_response", "decode_tools", "encode_choice", "encode_messages",

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.adapters.matrix import ADAPTERS, Adapter
-from tests.adapters.originations import BLOCKS, MESSAGES, PDF, PNG, QUESTION, TURN, WAV, in_result, result
 from tests.builtin.workspace import toolkit_for
 from toolkit import ChatMessage, ContentBlock, TextMessage
 from toolkit.adapters import anthropic, bedrock, cohere, gemini, ollama, openai_chat, openai_responses
+from toolkit.testing.laws.conversations import BLOCKS, CONVERSATIONS, PDF, PNG, QUESTION, TURN, WAV, in_result, result
 from toolkit.wire import AssistantToolCallMessage, ToolCall, ToolResultMessage, from_json, to_json
 
 IMAGE, DOCUMENT, AUDIO = BLOCKS["image"], BLOCKS["PDF with filename"], BLOCKS["audio"]
@@ -63,7 +63,7 @@ def test_a_data_url_may_have_parameters() -> None:
 
 
 def test_nothing_comes_between_the_results_of_a_turn() -> None:
-    sent = openai_chat.encode_messages(MESSAGES["results of parallel calls, with media"])
+    sent = openai_chat.encode_messages(CONVERSATIONS["results of parallel calls, with media"])
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "tool", "user", "user"]
     kinds = [part["type"] for part in sent[4]["content"] if part["type"] != "text"]
     assert kinds == ["image_url", "file", "file", "input_audio"]
@@ -187,7 +187,7 @@ def test_types_that_are_missing_or_misspelt_are_recognised(block: ContentBlock, 
 @pytest.mark.parametrize("place", ["user", "assistant", "result"])
 def test_media_arrive_once_or_a_note_says_what_was_left_out(adapter: Adapter, name: str, place: str) -> None:
     block = BLOCKS[name]
-    sent = json.dumps(adapter.encode_messages(MESSAGES[f"{place}: {name}"]), ensure_ascii=False)
+    sent = json.dumps(adapter.encode_messages(CONVERSATIONS[f"{place}: {name}"]), ensure_ascii=False)
     if "omitted" in sent:
         assert sent.count("omitted") == 1 and (block.media_type or block.type) in sent
     elif block.data is not None:
@@ -246,10 +246,10 @@ def test_results_without_media_are_as_before() -> None:
     "adapter", [one for one in ADAPTERS if "split_system" in one.__all__], ids=lambda one: one.module
 )
 def test_media_of_a_system_text_follow_in_a_users_message(adapter: Adapter) -> None:
-    system, rest = adapter.split_system(MESSAGES["system text with an image"])
+    system, rest = adapter.split_system(CONVERSATIONS["system text with an image"])
     assert "here it is" in json.dumps(system) and PNG not in json.dumps(system)
     assert json.dumps(adapter.encode_messages(rest)).count(PNG) == 1
-    assert json.dumps(adapter.encode_messages(MESSAGES["system text with an image"])).count(PNG) == 1
+    assert json.dumps(adapter.encode_messages(CONVERSATIONS["system text with an image"])).count(PNG) == 1
 
 
 WRONG: list[Any] = [None, 7, [], {}, ["image/png"], {"a": 1}]

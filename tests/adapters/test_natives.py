@@ -8,10 +8,10 @@ import pytest
 from openai import OpenAI
 
 from tests.adapters.matrix import ADAPTERS, Adapter
-from tests.adapters.originations import QUESTION, TOOLS
 from toolkit import JsonObject, NativeChoice, NativeTool, QueryOptions
 from toolkit.adapters import openai_chat, openai_responses
 from toolkit.adapters.openai_chat import OpenAIChatDriver
+from toolkit.testing.laws.conversations import QUESTION, TOOLS
 
 PROVIDERS = [adapter.module for adapter in ADAPTERS if adapter.module != "langchain"]
 

@@ -11,7 +11,6 @@ import pytest
 from pydantic import BaseModel
 
 from tests.adapters.matrix import ADAPTERS, Adapter
-from tests.adapters.originations import CHOICES, MESSAGES, QUESTION, TOOLS
 from tests.adapters.sdk_types import refusals
 from tests.adapters.traffic import Exchange, exchanges
 from toolkit import ChatMessage, QueryOptions, ToolDefinition, ToolResult, ToolResultMessage
@@ -21,6 +20,7 @@ from toolkit.adapters.ollama import driver as ollama
 from toolkit.adapters.openai_chat import driver as openai_chat
 from toolkit.adapters.openai_responses import driver as openai_responses
 from toolkit.adapters.settings.structured_output import output_schema
+from toolkit.testing.laws.conversations import CHOICES, CONVERSATIONS, QUESTION, TOOLS
 
 
 @pytest.fixture(params=ADAPTERS, ids=lambda adapter: adapter.module)
@@ -39,7 +39,7 @@ def messages_to_send(adapter: Adapter, messages: list[ChatMessage]) -> Any:
     return adapter.encode_messages(messages if split is None else split(messages)[1])
 
 
-@pytest.mark.parametrize("messages", MESSAGES.values(), ids=MESSAGES)
+@pytest.mark.parametrize("messages", CONVERSATIONS.values(), ids=CONVERSATIONS)
 def test_messages_written_from_scratch_are_taken(adapter: Adapter, messages: list[ChatMessage]) -> None:
     assert refusals(adapter.module, "messages", messages_to_send(adapter, messages)) == []
 

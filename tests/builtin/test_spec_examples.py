@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builtin.commands import needs_a_sandbox
 from tests.guard.netns import PUBLIC, Job, Lab
 from tests.projects import REPOSITORY
-from toolkit import SecurityPolicy, ToolFailed, ToolkitContext, ToolkitError, create_agent_toolkit
+from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
 from toolkit.spec.load import load_specs
 from toolkit.spec.model import SpecExample, ToolSpec
+from toolkit.testing.pack_laws import check_example
 
 SPECS = load_specs([REPOSITORY / "toolkit" / "builtin"], base=REPOSITORY)
 # By whether they need a network.
@@ -48,20 +48,8 @@ def lab() -> Iterator[Lab]:
 def test_example(spec: ToolSpec, example: SpecExample, tmp_path: Path) -> None:
     if "execute" in spec.required:
         needs_a_sandbox()
-    for path, text in example.files.items():
-        file = tmp_path / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
     with create_agent_toolkit(ToolkitContext(tmp_path, SecurityPolicy(default="allow"))) as toolkit:
-        try:
-            message = toolkit.execute_raw(spec.name, json.dumps(example.arguments))
-        except ToolkitError as error:
-            assert example.error in (error.code, error.reason if isinstance(error, ToolFailed) else None)
-            return
-    assert example.error is None, f"no error, but {message}"
-    given: dict[str, Any] = message.content.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    assert {key: given[key] for key in example.output or {}} == example.output
-    assert message.text()
+        check_example(toolkit, tmp_path, spec, example)
 
 
 NEED_MORE_THAN_FILES = {

@@ -106,6 +106,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/cli/tools": ("toolkit.errors", "toolkit.cli", "toolkit.jsonschema"),
     # runs inside mypy only
     "toolkit/mypy": ("toolkit.mypy",),
+    # used by tests of other people; the plugin is loaded by every run of pytest
+    "toolkit/testing": (
+        "toolkit.errors",
+        "toolkit.lazy_exports",
+        "toolkit.runtime.context.signals",
+        "toolkit.testing",
+        "toolkit.visible",
+        "toolkit.wire",
+    ),
+    "toolkit/testing/plugin.py": (),
     "toolkit/__init__.py": ("toolkit.lazy_exports",),
     "toolkit/__main__.py": ("toolkit.cli",),
     "codegen": ("toolkit.codegen", "toolkit.errors", "toolkit.jsonschema", "toolkit.spec", "toolkit.models.enforce"),
@@ -190,6 +200,8 @@ TOUCH_THE_SYSTEM = {
     "toolkit/cli", "toolkit/spec", "codegen",
     # a digest of its own files
     "toolkit/mypy/__init__.py",
+    # workspaces and transcripts of tests
+    "toolkit/testing",
     # names of paths, and the manifest of our own package
     "toolkit/runtime/context/toolkit_context.py",
     # the private state directory, and the audit log outside every root
@@ -265,6 +277,12 @@ def test_nothing_imports_the_mypy_plugin() -> None:
     for file in sources():
         if file.relative_to(REPOSITORY).parts[:2] != ("toolkit", "mypy"):
             assert not [name for name in imports(file) if below(name, ("mypy", "toolkit.mypy"))], file
+
+
+def test_nothing_imports_what_is_for_tests() -> None:
+    for file in sources():
+        if file.relative_to(REPOSITORY).parts[:2] != ("toolkit", "testing"):
+            assert not [name for name in imports(file) if below(name, ("pytest", "toolkit.testing"))], file
 
 
 def test_run_time_never_imports_the_generator() -> None:

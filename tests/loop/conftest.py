@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from acme.generated import SecurityPolicy, ToolkitContext, create_agent_toolkit, create_async_agent_toolkit
-from tests.loop.scripted import AsyncScriptedDriver, ScriptedDriver
 from toolkit import Conversation, DynamicContext, run, run_async, stream_run, stream_run_async
+from toolkit.testing import AsyncScriptedModel, ScriptedModel
 
 
 class Loop:
@@ -27,7 +27,7 @@ class Loop:
         return self._loop is not None
 
     def script(self, *answers: Any) -> None:
-        self.driver = ScriptedDriver(*answers) if self._loop is None else AsyncScriptedDriver(*answers)
+        self.driver = ScriptedModel(*answers) if self._loop is None else AsyncScriptedModel(*answers)
 
     def run(self, prompt: Any, **options: Any) -> Conversation:
         if self._loop is None:

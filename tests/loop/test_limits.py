@@ -16,7 +16,7 @@ import pytest
 from acme.generated import SecurityPolicy, ToolkitContext, create_async_agent_toolkit
 from acme.tools import gates
 from tests.loop.conftest import Loop, MakeLoop
-from tests.loop.scripted import AsyncScriptedDriver, add, calls, says, values
+from tests.loop.scripted import add, calls, says, values
 from toolkit import (
     CancelSignal,
     DynamicPolicy,
@@ -33,6 +33,7 @@ from toolkit import (
     tool,
     validate_history,
 )
+from toolkit.testing import AsyncScriptedModel, ModelRequest
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_turns_are_limited_by_default(loop: Loop) -> None:
     loop.script(*(calls(add(str(number), 1, 2)) for number in range(51)))
     with pytest.raises(RunLimitReached, match="50 turns"):
         loop.run("Add.")
-    assert len(loop.driver.answers) == 1
+    assert loop.driver.turns_left == 1
 
 
 def test_an_answer_in_the_last_turn_is_an_answer(loop: Loop) -> None:
@@ -83,11 +84,11 @@ def test_tokens(loop: Loop) -> None:
 def test_seconds_end_a_query(loop: Loop) -> None:
     released = threading.Event()
 
-    def answer() -> QueryResult:
+    def answer(request: ModelRequest) -> QueryResult:
         released.wait(60)
         return says("late")
 
-    async def answer_async() -> QueryResult:
+    async def answer_async(request: ModelRequest) -> QueryResult:
         await asyncio.Event().wait()
         return says("late")
 
@@ -147,7 +148,7 @@ def test_a_signal_ends_a_call(loop: Loop, key: str, place: str) -> None:
     of_run, of_toolkit = ({"signal": signal}, {}) if place == "run" else ({}, {"signal": signal})
     with pytest.raises(RunCancelled, match="the run was cancelled: the user pressed stop") as failure:
         loop.view(**of_toolkit).run("Wait.", **of_run)
-    assert len(loop.driver.answers) == 1
+    assert loop.driver.turns_left == 1
     assert validate_history(failure.value.conversation.messages) == []
     assert [str(value)[:15] for value in values(failure.value.conversation)] == ["TOOL_CANCELLED:"] * 2
 
@@ -155,12 +156,12 @@ def test_a_signal_ends_a_call(loop: Loop, key: str, place: str) -> None:
 def test_a_signal_ends_a_query(loop: Loop) -> None:
     signal, released = CancelSignal(), threading.Event()
 
-    def answer() -> QueryResult:
+    def answer(request: ModelRequest) -> QueryResult:
         signal.cancel("stop")
         released.wait(60)
         return says("late")
 
-    async def answer_async() -> QueryResult:
+    async def answer_async(request: ModelRequest) -> QueryResult:
         signal.cancel("stop")
         await asyncio.Event().wait()
         return says("late")
@@ -188,7 +189,7 @@ def test_a_cancelled_task_ends_a_run_during_a_query(tmp_path: Path) -> None:
     async def main() -> bool:
         asked, ended = asyncio.Event(), asyncio.Event()
 
-        async def answer() -> QueryResult:
+        async def answer(request: ModelRequest) -> QueryResult:
             asked.set()
             try:
                 await asyncio.Event().wait()
@@ -198,7 +199,7 @@ def test_a_cancelled_task_ends_a_run_during_a_query(tmp_path: Path) -> None:
 
         context = ToolkitContext(tmp_path, SecurityPolicy(default="allow"), state_dir=tmp_path.parent / "state")
         async with create_async_agent_toolkit(context) as toolkit:
-            task = asyncio.ensure_future(run_async(AsyncScriptedDriver(answer), toolkit, "Add."))
+            task = asyncio.ensure_future(run_async(AsyncScriptedModel(answer), toolkit, "Add."))
             await asked.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -226,7 +227,7 @@ def test_async_hooks_are_awaited(tmp_path: Path) -> None:
 
         context = ToolkitContext(tmp_path, SecurityPolicy(default="allow"), state_dir=tmp_path.parent / "state")
         async with create_async_agent_toolkit(context) as toolkit:
-            driver = AsyncScriptedDriver(calls(add("1", 1, 2)), says("ok"))
+            driver = AsyncScriptedModel(calls(add("1", 1, 2)), says("ok"))
             conversation = await run_async(driver, toolkit, "Add.", before_call=before, after_call=after, save=save)
         return [*seen, *map(str, values(conversation))]
 

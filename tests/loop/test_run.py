@@ -12,7 +12,7 @@ import pytest
 
 from acme.generated import SecurityPolicy
 from tests.loop.conftest import Loop, MakeLoop
-from tests.loop.scripted import AsyncScriptedDriver, ScriptedDriver, add, calls, done, says, values
+from tests.loop.scripted import add, calls, done, says, values
 from toolkit import (
     ActionNeeded,
     AnswerCutOff,
@@ -39,6 +39,7 @@ from toolkit import (
     run_async,
     validate_history,
 )
+from toolkit.testing import AsyncScriptedModel, ScriptedModel
 from toolkit.wire import FinishReason, JsonObject, from_json, to_json
 
 # -- how it goes on and ends ---------------------------------------------------------------------------------------------
@@ -58,10 +59,10 @@ def test_it_runs_the_calls_of_each_turn_until_the_model_stops(loop: Loop) -> Non
     ]
     assert isinstance(failed, ToolResultMessage) and str(failed.result.value).startswith("TOOL_NOT_FOUND: ")
     first, second, third = loop.driver.requests
-    assert [len(messages) for messages, _ in (first, second, third)] == [1, 4, 6]
-    assert third[0] == conversation.messages[:-1]
-    assert {tool.name for tool in first[1].tools} == {tool.name for tool in loop.toolkit.get_allowed_tools()}
-    assert first[1].system == "Be short."
+    assert [len(request.messages) for request in (first, second, third)] == [1, 4, 6]
+    assert third.messages == conversation.messages[:-1]
+    assert {tool.name for tool in first.options.tools} == {tool.name for tool in loop.toolkit.get_allowed_tools()}
+    assert first.options.system == "Be short."
 
 
 def test_it_ends_when_done_is_called(loop: Loop) -> None:
@@ -87,7 +88,7 @@ def test_a_paused_turn_goes_on(loop: Loop) -> None:
     loop.script(QueryResult("", (), "paused", metadata=native), says("found"))
     conversation = loop.run("Search.")
     assert conversation.answer == "found"
-    assert loop.driver.requests[1][0] == [TextMessage("user", "Search."), TextMessage("assistant", "", native)]
+    assert loop.driver.requests[1].messages == [TextMessage("user", "Search."), TextMessage("assistant", "", native)]
 
 
 def test_ids_that_a_server_sends_in_every_turn_are_made_distinct(loop: Loop) -> None:
@@ -95,7 +96,7 @@ def test_ids_that_a_server_sends_in_every_turn_are_made_distinct(loop: Loop) -> 
     conversation = loop.run("Add.")
     assert values(conversation) == [{"sum": 3}, {"sum": 7}]
     assert validate_history(conversation.messages) == []
-    assert validate_history(loop.driver.requests[2][0]) == []
+    assert validate_history(loop.driver.requests[2].messages) == []
 
 
 def test_old_outputs_are_replaced_where_they_take_too_much_of_the_window(make_loop: MakeLoop, tmp_path: Any) -> None:
@@ -104,7 +105,7 @@ def test_old_outputs_are_replaced_where_they_take_too_much_of_the_window(make_lo
     reads = [calls(ToolCall(str(number), "read_file", {"path": "big.txt"})) for number in range(4)]
     loop.script(*reads, says("ok"))
     whole = loop.run("Read.", window=1_000)
-    sent = loop.driver.requests[-1][0]
+    sent = loop.driver.requests[-1].messages
     cut = [one for one in sent if isinstance(one, ToolResultMessage) and "omitted here" in str(one.result.value)]
     assert cut and len(sent) == len(whole.messages) - 1
     assert not any("tokens, omitted here" in str(value) for value in values(whole))
@@ -117,13 +118,13 @@ def test_tools_of_the_options_replace_those_of_the_toolkit(loop: Loop) -> None:
     only = ToolDefinition("add", "Adds.", JsonObject({"type": "object"}))
     loop.script(says("ok"))
     loop.run("Add.", options=QueryOptions(tools=[only]))
-    assert loop.driver.requests[0][1].tools == [only]
+    assert loop.driver.requests[0].options.tools == [only]
 
 
 def test_a_named_tool_is_required_once(loop: Loop) -> None:
     loop.script(calls(add("1", 1, 2)), says("ok"))
     loop.run("Add.", options=QueryOptions(tool_choice=NamedTool("add")))
-    assert [options.tool_choice for _, options in loop.driver.requests] == [NamedTool("add"), "auto"]
+    assert [request.options.tool_choice for request in loop.driver.requests] == [NamedTool("add"), "auto"]
 
 
 def test_messages_in_the_options_are_refused(loop: Loop) -> None:
@@ -133,17 +134,17 @@ def test_messages_in_the_options_are_refused(loop: Loop) -> None:
 
 
 def test_a_driver_of_the_other_flavour_is_refused(loop: Loop) -> None:
-    loop.driver = (ScriptedDriver if loop.is_async else AsyncScriptedDriver)(says("ok"))
-    with pytest.raises(SetupError, match=r"ScriptedDriver is not an? a?sync driver; use run"):
+    loop.driver = (ScriptedModel if loop.is_async else AsyncScriptedModel)(says("ok"))
+    with pytest.raises(SetupError, match=r"ScriptedModel is not an? a?sync driver; use run"):
         loop.run("Add.")
 
 
 def test_a_toolkit_of_the_other_flavour_is_refused(loop: Loop) -> None:
     def run_other() -> None:
         if loop.is_async:
-            run(ScriptedDriver(says("ok")), loop.toolkit, "Add.")
+            run(ScriptedModel(says("ok")), loop.toolkit, "Add.")
         else:
-            asyncio.run(run_async(AsyncScriptedDriver(says("ok")), loop.toolkit, "Add."))
+            asyncio.run(run_async(AsyncScriptedModel(says("ok")), loop.toolkit, "Add."))
 
     with pytest.raises(SetupError, match=rf"{type(loop.toolkit).__name__} is not an? a?sync toolkit; use run"):
         run_other()
@@ -179,7 +180,7 @@ def test_an_answer_that_cannot_be_used_raises_with_the_conversation_so_far(loop:
 
     loop.script(says("3"))
     assert loop.run(error.conversation).answer == "3"
-    assert loop.driver.requests[0][0] == error.conversation.messages
+    assert loop.driver.requests[0].messages == error.conversation.messages
 
 
 def test_the_error_of_a_response_is_in_the_message(loop: Loop) -> None:
@@ -202,7 +203,7 @@ def test_what_a_provider_waits_for_is_asked_for(loop: Loop) -> None:
     loop.script(NEEDS_ACTION, says("ok"))
     assert loop.run("Go.", on_action=approve).answer == "ok"
     assert asked == [NEEDS_ACTION]
-    assert loop.driver.requests[1][0] == [TextMessage("user", "Go."), NEEDS_ACTION.message(), *APPROVED]
+    assert loop.driver.requests[1].messages == [TextMessage("user", "Go."), NEEDS_ACTION.message(), *APPROVED]
 
 
 @pytest.mark.parametrize("hooks", [{}, {"on_action": lambda result: ()}])
@@ -212,7 +213,7 @@ def test_without_what_the_provider_waits_for_the_run_ends(loop: Loop, hooks: dic
         loop.run("Go.", **hooks)
     loop.script(says("ok"))
     assert loop.run(failure.value.conversation.add(*APPROVED)).answer == "ok"
-    assert loop.driver.requests[0][0][1:] == [NEEDS_ACTION.message(), *APPROVED]
+    assert loop.driver.requests[0].messages[1:] == [NEEDS_ACTION.message(), *APPROVED]
 
 
 WAITING_ITEM = {"type": "mcp_approval_request", "id": "r1"}
@@ -230,7 +231,7 @@ def test_what_a_provider_waits_for_next_to_calls_follows_their_results(loop: Loo
     assert loop.run("Go.", on_action=approve).answer == "ok"
     assert asked == [CALLS_AND_ACTION]
     result = ToolResultMessage(ToolResult("1", "add", "data", {"sum": 3}))
-    assert loop.driver.requests[1][0][1:] == [CALLS_AND_ACTION.message(), result, *APPROVED]
+    assert loop.driver.requests[1].messages[1:] == [CALLS_AND_ACTION.message(), result, *APPROVED]
 
 
 def test_a_run_that_goes_on_asks_for_what_the_provider_still_waits_for(loop: Loop) -> None:
@@ -248,7 +249,7 @@ def test_a_run_that_goes_on_asks_for_what_the_provider_still_waits_for(loop: Loo
         loop.script(says("ok"))
         whole = loop.run(before, on_action=lambda result: APPROVED)
         assert (whole.answer, values(whole)) == ("ok", [{"sum": 3}])
-        assert loop.driver.requests[0][0][-1:] == APPROVED
+        assert loop.driver.requests[0].messages[-1:] == APPROVED
     loop.script(says("ok"))
     assert loop.run(failure.value.conversation.add(*APPROVED)).answer == "ok", "it has been told"
 
@@ -302,7 +303,7 @@ def test_a_run_goes_on_from_the_json_of_each_of_its_steps(loop: Loop) -> None:
         loop.script(*script[(at // 2) + 1 :])
         again = loop.run(Conversation.from_json(json.loads(text)))
         assert again == whole
-        assert loop.driver.answers == []
+        assert loop.driver.turns_left == 0
 
 
 def test_a_conversation_that_has_ended_stays_as_it_is_until_something_is_said(loop: Loop) -> None:

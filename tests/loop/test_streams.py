@@ -15,7 +15,7 @@ import pytest
 
 from tests.adapters.loopback import Answer, serve
 from tests.loop.conftest import Loop
-from tests.loop.scripted import AsyncScriptedDriver, ScriptedDriver, add, calls, done, says, values
+from tests.loop.scripted import add, calls, done, says, values
 from toolkit import (
     AnswerRefused,
     AsyncStreamResult,
@@ -35,23 +35,24 @@ from toolkit import (
 )
 from toolkit.adapters.openai_chat import OpenAIChatDriver
 from toolkit.loop import CallAnswered, RunEnded
-from toolkit.wire import AnswerEnded, AnswerEvent, CallCompleted, CallStarted, TextCame
+from toolkit.testing import AsyncScriptedModel, ScriptedModel
+from toolkit.wire import AnswerEnded, AnswerEvent, ArgumentsCame, CallCompleted, CallStarted, TextCame
 
 
 def test_every_event_comes_in_its_order(loop: Loop) -> None:
-    first, second = calls(add("1", 1, 2), text="hm"), calls(done("It is 3."))
+    first, second = calls(add("1", 1, 2), text="hm so"), calls(done("It is 3."))
     loop.script(first, second)
     events = list(loop.stream("Add."))
     assert [type(event) for event in events] == [
-        *(TextCame, TextCame, CallStarted, CallCompleted, AnswerEnded, CallAnswered),
-        *(CallStarted, CallCompleted, AnswerEnded, CallAnswered, RunEnded),
+        *(TextCame, TextCame, CallStarted, ArgumentsCame, ArgumentsCame, CallCompleted, AnswerEnded, CallAnswered),
+        *(CallStarted, ArgumentsCame, ArgumentsCame, CallCompleted, AnswerEnded, CallAnswered, RunEnded),
     ]
-    assert events[4] == AnswerEnded(first)
-    assert events[5] == CallAnswered(add("1", 1, 2), ToolResult("1", "add", "data", {"sum": 3}))
+    assert events[6] == AnswerEnded(first)
+    assert events[7] == CallAnswered(add("1", 1, 2), ToolResult("1", "add", "data", {"sum": 3}))
     assert events[-1].conversation.answer == "It is 3."
     loop.script(first, second)
     assert loop.run("Add.") == events[-1].conversation
-    assert loop.driver.closed == 0, "a run does not stream"
+    assert loop.driver.streams_closed == 0, "a run does not stream"
 
 
 def test_an_answer_that_cannot_be_used_raises_after_its_events(loop: Loop) -> None:
@@ -71,11 +72,11 @@ def test_a_conversation_that_has_ended_is_one_event(loop: Loop) -> None:
 
 
 def test_closing_the_events_closes_the_stream(loop: Loop) -> None:
-    loop.script(says("hello"), says("late"))
+    loop.script(says("hello you"), says("late"))
     events: Any = loop.stream("hi")
-    assert next(events) == TextCame("h")
+    assert next(events) == TextCame("hello ")
     events.close()
-    assert (loop.driver.closed, len(loop.driver.answers)) == (1, 1)
+    assert (loop.driver.streams_closed, loop.driver.turns_left) == (1, 1)
 
 
 def test_results_are_saved_before_they_are_told(loop: Loop) -> None:
@@ -90,13 +91,13 @@ def test_results_are_saved_before_they_are_told(loop: Loop) -> None:
 
 def test_a_signal_ends_a_stream(loop: Loop) -> None:
     signal = CancelSignal()
-    loop.script(says("hello"))
+    loop.script(says("hello you"))
     events = loop.stream("hi", signal=signal)
-    assert next(events) == TextCame("h")
+    assert next(events) == TextCame("hello ")
     signal.cancel("the user pressed stop")
     with pytest.raises(RunCancelled, match="the user pressed stop"):
         next(events)
-    assert loop.driver.closed == 1
+    assert loop.driver.streams_closed == 1
 
 
 class Silence:
@@ -192,8 +193,8 @@ def test_limits_hold(loop: Loop) -> None:
 
 
 def test_a_driver_of_the_other_flavour_is_refused(loop: Loop) -> None:
-    loop.driver = (ScriptedDriver if loop.is_async else AsyncScriptedDriver)(says("ok"))
-    with pytest.raises(SetupError, match=r"ScriptedDriver is not an? a?sync driver; use run"):
+    loop.driver = (ScriptedModel if loop.is_async else AsyncScriptedModel)(says("ok"))
+    with pytest.raises(SetupError, match=r"ScriptedModel is not an? a?sync driver; use run"):
         list(loop.stream("Add."))
 
 

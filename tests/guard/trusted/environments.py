@@ -9,6 +9,9 @@ from pathlib import Path
 
 from tests.projects import REPOSITORY
 
+ASKS, MISSING = ("platform", "_wmi") if sys.version_info >= (3, 12) else ("copy", "org")
+"""A module of the standard library, and one that it asks for and that only another platform has."""
+
 LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
 
 

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.trusted.environments import LIBRARY, make_environment, plant_home, run_python, touch_code
+from tests.guard.trusted.environments import (
+    ASKS,
+    LIBRARY,
+    MISSING,
+    make_environment,
+    plant_home,
+    run_python,
+    touch_code,
+)
 from tests.guard.ways import SANDBOXED, Way, needs
 from tests.projects import REPOSITORY
 
@@ -66,14 +74,14 @@ def test_what_is_next_to_our_package_is_not_imported(workspace: Path, tmp_path: 
     shutil.copytree(REPOSITORY / "toolkit/guard", folder / "toolkit/guard")
     for name in ("__init__.py", "errors.py", "lazy_exports.py", "visible.py"):
         shutil.copy(REPOSITORY / "toolkit" / name, folder / "toolkit")
-    planted = folder / "org/__init__.py"
+    planted = folder / MISSING / "__init__.py"
 
     done = run_python(
         sys.executable, AGENT, str(workspace), *OPTIONS[way], str(planted), touch_code(marker), path=folder
     )
 
     assert (done.stdout.strip(), marker.exists()) == ("ran", False), done.stderr
-    code = f"import sys; sys.path.append({str(folder)!r}); import copy"
+    code = f"import sys; sys.path.append({str(folder)!r}); import {ASKS}"
     subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True)
     assert marker.exists(), "with the directory on the path the planted code runs"
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.trusted.environments import LIBRARY, make_environment
+from tests.guard.trusted.environments import ASKS, LIBRARY, MISSING, make_environment
 from tests.guard.ways import needs
 from tests.projects import REPOSITORY, Project, tool
 
@@ -192,10 +192,10 @@ def test_one_warning_if_tools_may_write_on_the_path(
     assert done.stderr.count(f"tools may write in {os.path.realpath(tmp_path)}, which is on sys.path") == warnings
 
 
-OPTIONAL = """
-done = toolkit.invoke("bash", {"command": "mkdir org; echo 'open(__import__(\\"os\\").environ[\\"MARKER\\"], \\"a\\").write(\\"org \\")' > org/__init__.py"})
-sys.modules.pop("copy", None)
-import copy, pickle  # both ask for the module of another implementation
+OPTIONAL = f"""
+done = toolkit.invoke("bash", {{"command": "mkdir {MISSING}; echo 'open(__import__(\\"os\\").environ[\\"MARKER\\"], \\"a\\").write(\\"{MISSING} \\")' > {MISSING}/__init__.py"}})
+sys.modules.pop("{ASKS}", None)
+import {ASKS}
 print("worked")
 """
 
@@ -205,7 +205,7 @@ def test_what_is_missing_stays_missing_for_ours(tmp_path: Path, url: str, contro
     needs("full")
     agent = BUILD + OPTIONAL
     done, ran = run_agent(tmp_path, url, agent, STARTS["a script in the workspace"], control=control)
-    assert (done.stdout, ran) == ("worked\n", {"org"} if control else set()), done.stderr
+    assert (done.stdout, ran) == ("worked\n", {MISSING} if control else set()), done.stderr
 
 
 def mark(name: str) -> str:

@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.guard.trusted.environments import LIBRARY, make_environment
 from tests.projects import REPOSITORY
@@ -219,10 +220,9 @@ def test_the_list_of_dependencies_is_complete() -> None:
         if name in seen or name not in modules:
             continue
         seen.add(name)
-        for requirement in metadata.requires(name) or []:
-            word = re.match(r"[\w.-]+", requirement)
-            if word and "extra ==" not in requirement:
-                todo.append(word.group())
+        for requirement in map(Requirement, metadata.requires(name) or []):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                todo.append(requirement.name)
     needed = {module for name in seen for module in modules[name] if module.isidentifier()}
     assert needed - {"jsonpatch_cli"} - DEPENDENCIES == set()
 

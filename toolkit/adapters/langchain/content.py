@@ -136,7 +136,7 @@ def encode_layout(text: str, calls: Sequence[ToolCall], layout: list[JsonDict]) 
 
 def _encode_native(part: Any, calls: dict[str, ToolCall]) -> list[Any]:
     """The part itself; the copy of a call gets the arguments of the call, and is left out if that was removed."""
-    key = _ARGUMENTS.get(part.get("type", "")) if isinstance(part, dict) else None
+    key = _ARGUMENTS.get(as_text(part.get("type")) or "") if isinstance(part, dict) else None
     if key is None or not isinstance(part.get("id"), str):
         return [part]
     call = calls.get(part["id"])

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from toolkit.errors import FailureReason, ToolFailed, ToolkitError
@@ -51,10 +49,26 @@ def conflict(shown: str) -> ToolFailed:
     return ToolFailed("CONFLICT", f"'{shown}' has changed since it was read; read it again", path=shown)
 
 
-@contextmanager
-def translate_os_errors(shown: str) -> Iterator[None]:
+class OsErrorTranslation:
+    """Raises an ``OSError`` that leaves its block as ``to_failure``.
+
+    Not a generator: its frame and that of ``contextlib`` would form a cycle with the error, and what the failed operation
+    held open would stay open until the next garbage collection.
+    """
+
+    __slots__ = ("_shown",)
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError):
+            raise to_failure(error, self._shown) from None
+
+
+def translate_os_errors(shown: str) -> OsErrorTranslation:
     """Raise every ``OSError`` of the block as ``to_failure`` for ``shown``."""
-    try:
-        yield
-    except OSError as error:
-        raise to_failure(error, shown) from None
+    return OsErrorTranslation(shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
-from toolkit import (
+from toolkit.wire import (
     AssistantToolCallMessage,
     ChatMessage,
     ContentBlock,
@@ -70,10 +70,18 @@ def in_result(*blocks: ContentBlock) -> list[ChatMessage]:
     return [QUESTION, TURN, result("multimodal", blocks)]
 
 
+def _called(call: ToolCall, *results: ToolResultMessage) -> list[ChatMessage]:
+    return [QUESTION, AssistantToolCallMessage("", [call]), *results]
+
+
+def _answer(id: str, name: str = "f", text: str = "7") -> ToolResultMessage:
+    return ToolResultMessage(ToolResult(id, name, "text", text))
+
+
 _LEAD: Final = ContentBlock("text", text="here it is")
 _LONG: Final = "call_" + "0123456789" * 9
 
-MESSAGES: Final[dict[str, list[ChatMessage]]] = {
+CONVERSATIONS: Final[dict[str, list[ChatMessage]]] = {
     "text": [QUESTION],
     "system": [TextMessage("system", "be brief"), QUESTION],
     "system text with an image": [TextMessage("system", [_LEAD, BLOCKS["image"]]), QUESTION],
@@ -81,11 +89,16 @@ MESSAGES: Final[dict[str, list[ChatMessage]]] = {
     "text blocks": [TextMessage("user", [_LEAD, _LEAD]), TextMessage("assistant", [_LEAD, _LEAD])],
     "call": [QUESTION, TURN],
     "call after text": [QUESTION, AssistantToolCallMessage("I look.", [_CALL]), result("text", "7")],
-    "parallel calls": [QUESTION, AssistantToolCallMessage("", [_CALL, ToolCall("call_2", "g", {})]), result("text", "7"), result("text", "8", "call_2")],
-    "call with broken arguments": [QUESTION, AssistantToolCallMessage("", [ToolCall("call_1", "f", {}, None, '{"a": ')]), result("error", "INVALID: no")],
-    "call with an odd name": [QUESTION, AssistantToolCallMessage("", [ToolCall("call_1", "a.b c", {})]), ToolResultMessage(ToolResult("call_1", "a.b c", "text", "7"))],
-    "call with a long id": [QUESTION, AssistantToolCallMessage("", [ToolCall(_LONG, "f", {})]), result("text", "7", _LONG)],
-    "call with an odd id": [QUESTION, AssistantToolCallMessage("", [ToolCall("functions.f:0", "f", {})]), result("text", "7", "functions.f:0")],
+    "parallel calls": [
+        QUESTION,
+        AssistantToolCallMessage("", [_CALL, ToolCall("call_2", "g", {})]),
+        _answer("call_1"),
+        _answer("call_2", "g", "8"),
+    ],
+    "call with broken arguments": _called(ToolCall("call_1", "f", {}, None, '{"a": '), result("error", "INVALID: no")),
+    "call with an odd name": _called(ToolCall("call_1", "a.b c", {}), _answer("call_1", "a.b c")),
+    "call with a long id": _called(ToolCall(_LONG, "f", {}), _answer(_LONG)),
+    "call with an odd id": _called(ToolCall("functions.f:0", "f", {}), _answer("functions.f:0")),
     "result: text": [QUESTION, TURN, result("text", "7")],
     "result: empty text": [QUESTION, TURN, result("text", "")],
     "result: object": [QUESTION, TURN, result("data", {"n": 7})],
