@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -50,6 +52,9 @@ class TomlPlaces:
             path = path[:-1]
         return self._places.get(path, (1, 1))
 
+    def items(self) -> Iterable[tuple[KeyPath, tuple[int, int]]]:
+        return self._places.items()
+
     @staticmethod
     def read(text: str) -> tuple[dict[str, Any], TomlPlaces]:
         """The data of a TOML text, and where its keys are. Raises ``TomlMistake``; RecursionError if it is nested deeply."""
@@ -91,9 +96,12 @@ class _Scanner:
     places: dict[KeyPath, tuple[int, int]] = field(default_factory=dict)
     lengths: dict[KeyPath, int] = field(default_factory=dict)
     """How many tables each ``[[list]]`` has so far."""
+    starts: list[int] = field(default_factory=list)
+    """Where each line begins."""
 
     def scan(self) -> dict[KeyPath, tuple[int, int]]:
         table: KeyPath = ()
+        self.starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
         self._skip(_SKIPPED)
         while self.at < len(self.text):
             if self.text[self.at] == "[":
@@ -179,5 +187,5 @@ class _Scanner:
         return raw
 
     def _note(self, path: KeyPath, offset: int) -> None:
-        line = self.text.count("\n", 0, offset) + 1
-        self.places.setdefault(path, (line, offset - self.text.rfind("\n", 0, offset)))
+        line = bisect_right(self.starts, offset)
+        self.places.setdefault(path, (line, offset - self.starts[line - 1] + 1))

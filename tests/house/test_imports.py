@@ -42,6 +42,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.jsonschema",
         "toolkit.lazy_exports",
         "toolkit.spec",
+        "toolkit.toml_places",
         "toolkit.visible",
     ),
     "toolkit/runtime": (
