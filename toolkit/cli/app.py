@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from signal import SIGINT
 
-from toolkit.cli.report import print_line, show_stderr_plainly
-from toolkit.errors import SetupError
+from toolkit.cli.report import show_stderr_plainly
 
 
 def main() -> None:
     show_stderr_plainly()
-    if sys.argv[1:] == ["generate"] and _has_reported_nothing_to_do():
+    if sys.argv[1:] == ["generate"]:
+        # The most frequent command. There are no options to read, and typer, which would read them, imports pydantic.
+        _generate()
         return
     from toolkit.cli.commands import app
 
     app()
 
 
-def _has_reported_nothing_to_do() -> bool:
-    """The answer of ``toolkit generate`` if the package is up to date. Anything else is left to the command.
-
-    It is the most frequent answer, and reading the options would take longer than the answer: typer imports pydantic.
-    """
-    from toolkit.codegen.run import has_nothing_to_do
-    from toolkit.codegen.settings import find_settings, list_missing_imports
+def _generate() -> None:
+    """Ends as every command does: an interruption and a reader that went away are no errors of ours."""
+    from toolkit.cli.write_package import write_package
 
     try:
-        settings = find_settings(Path())
-        if list_missing_imports(settings) or not has_nothing_to_do(settings):
-            return False
-        print_line(f"{settings.output_name}: nothing to do")
-    except (SetupError, OSError):
-        return False
-    return True
+        write_package(Path(), as_json=False)
+    except KeyboardInterrupt:
+        raise SystemExit(128 + SIGINT) from None
+    except BrokenPipeError:
+        # Python flushes what is left when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
