@@ -32,20 +32,19 @@ def generate(settings: Settings, progress: Progress | None = None, *, parallel: 
         inputs = read_inputs(settings, read_previous_run(settings, fingerprint))
     if is_current(settings, inputs):
         return []
+    from toolkit.codegen.package.classes.kept_texts import keep_texts, read_kept_texts
     from toolkit.codegen.package.plan import make_plan
     from toolkit.codegen.package.write import write
 
     with _rare_collections(), _located_errors(settings):
-        plan = make_plan(settings, inputs, progress, parallel=parallel)
+        written = read_kept_texts(settings)
+        known = len(written)
+        plan = make_plan(settings, inputs, progress, parallel=parallel, written=written)
     changed = write(plan)
+    if len(written) > known:
+        keep_texts(settings, written, len(plan.kept) + len(plan.files))
     record_run(settings, fingerprint, plan.inputs, plan.digests())
     return changed
-
-
-def has_nothing_to_do(settings: Settings) -> bool:
-    """Whether ``generate`` would change nothing; it says so as fast as possible."""
-    previous = read_previous_run(settings, generator_fingerprint(settings))
-    return previous is not None and is_current(settings, read_inputs(settings, previous))
 
 
 def check(settings: Settings, progress: Progress | None = None, *, parallel: bool = False) -> str:

@@ -24,6 +24,7 @@ ALONE: Final = "datamodel-code-generator alone, all in one run"
 SCRATCH: Final = "from scratch"
 PYDANTIC: Final = "importing pydantic's BaseModel"
 CHANGED: Final = "one spec changed"
+TYPE_CHANGED: Final = "one type changed"
 UNCHANGED: Final = "nothing changed"
 FIRST_CALL: Final = "import and first call"
 
@@ -65,6 +66,7 @@ def measure(*, full: bool) -> Iterator[Table]:
     sizes = SIZES if full else SIZES[:1]
     with tempfile.TemporaryDirectory() as folder:
         projects = {size: _project(Path(folder) / str(size), size) for size in sizes}
+        _generate(_project(Path(folder) / "first", 1))
         scratch = {size: _generate(project) / size for size, project in projects.items()}
         alone = _alone_ms(100 if full else 2)
         rows = compared({ALONE: alone, SCRATCH: scratch[sizes[-1]]}, ALONE, "ms a tool")
@@ -83,6 +85,9 @@ def _project(root: Path, size: int) -> Project:
 def _generate(project: Project) -> float:
     """The record of earlier runs is kept in the project's folder, so that the first run starts from scratch."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(project.root / "cache"), "PYTHONPATH": str(REPOSITORY)}
+    # Users' modules are compiled once: here beside the projects, and by a run that does not count.
+    environment["PYTHONPYCACHEPREFIX"] = str(project.root.parent / "compiled")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "toolkit", "generate"]
     return child_cpu_ms(command, folder=str(project.root), environment=environment)
 
@@ -100,16 +105,18 @@ def _alone_ms(count: int) -> float:
 
 
 def _incremental(project: Project, size: int, attempts: int) -> Table:
-    base, changed, unchanged = [], [], []
+    """A changed text, which the generator beneath does not see, and a changed type, for which it must run."""
+    taken: dict[str, list[float]] = {name: [] for name in (PYDANTIC, CHANGED, TYPE_CHANGED, UNCHANGED)}
     for attempt in range(attempts):
-        project.write("acme/tools/tool_7.json", json.dumps(tool("tool_7", description=f"Changed {attempt}.")))
-        changed.append(_generate(project))
-        unchanged.append(_generate(project))
-        base.append(child_cpu_ms([sys.executable, "-c", PROGRAMS[BASE]]))
-    seconds = {
-        name: min(times) / 1000 for name, times in ((PYDANTIC, base), (CHANGED, changed), (UNCHANGED, unchanged))
-    }
-    rows = compared(seconds, PYDANTIC, "s")
+        spec = tool("tool_7", description=f"Changed {attempt}.")
+        project.write("acme/tools/tool_7.json", json.dumps(spec))
+        taken[CHANGED].append(_generate(project))
+        spec["inputSchema"]["properties"][f"added_{attempt}"] = {"type": "string"}
+        project.write("acme/tools/tool_7.json", json.dumps(spec))
+        taken[TYPE_CHANGED].append(_generate(project))
+        taken[UNCHANGED].append(_generate(project))
+        taken[PYDANTIC].append(child_cpu_ms([sys.executable, "-c", PROGRAMS[BASE]]))
+    rows = compared({name: min(times) / 1000 for name, times in taken.items()}, PYDANTIC, "s")
     return Table("again", f"Generating again, {size:,} tools: the whole command, CPU time", rows)
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolkit.codegen.package.manifest import FORM, NAME, digest, package_folder, parse_rows
 from toolkit.codegen.settings import Settings
@@ -22,12 +22,14 @@ from toolkit.errors import GenerationError
 if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row
 
+_RECORDS: Final = "generated"
+
 
 def generator_fingerprint(settings: Settings) -> str:
     """A digest of everything besides the specs that decides the output: generators, settings, included packages."""
     here = Path(__file__).parents[1]
     parts = [digest(file.read_bytes()) for file in sorted(here.rglob("*.py"))]
-    parts += [str(FORM), str(settings.rich_formats), settings.package, settings.class_name, _generator_version()]
+    parts += [str(FORM), str(settings.rich_formats), settings.package, settings.class_name, generator_version()]
     parts += map(json.dumps, (settings.specs, settings.packs, settings.include, settings.functions))
     parts.append(json.dumps([asdict(item) for item in settings.imports]))
     parts.append(json.dumps([asdict(profile) for profile in settings.profiles]))
@@ -52,7 +54,7 @@ class PreviousRun:
 
 def read_previous_run(settings: Settings, fingerprint: str) -> PreviousRun | None:
     """The last run for this package, if the generator with this fingerprint did it and its manifest is unchanged."""
-    file = _record_file(settings)
+    file = cache_file(settings, _RECORDS)
     if file is None:
         return None
     try:
@@ -68,26 +70,31 @@ def read_previous_run(settings: Settings, fingerprint: str) -> PreviousRun | Non
 
 def record_run(settings: Settings, fingerprint: str, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:
     """Records the digests of what this run read and of all files now. A cache that cannot be written costs only time."""
-    file = _record_file(settings)
-    if file is None:
-        return
     record = {"generator": fingerprint, "inputs": dict(inputs), "outputs": dict(outputs)}
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        staged = file.with_name(f"{file.name}.{os.getpid()}")
-        staged.write_text(json.dumps(record), encoding="utf-8")
-        os.replace(staged, file)
+    replace_cache_file(cache_file(settings, _RECORDS), json.dumps(record))
 
 
-def _record_file(settings: Settings) -> Path | None:
+def cache_file(settings: Settings, kind: str) -> Path | None:
+    """Where something about a package is kept in the user's cache folder, if there is one."""
     try:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:
         return None
-    return Path(base) / "typed-toolkit" / "generated" / digest(os.fsencode(settings.output.resolve()))
+    return Path(base) / "typed-toolkit" / kind / digest(os.fsencode(settings.output.resolve()))
 
 
-def _generator_version() -> str:
+def replace_cache_file(file: Path | None, text: str) -> None:
+    """The old text or the new one is there at every moment, also if two runs write at once."""
+    if file is None:
+        return
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        staged = file.with_name(f"{file.name}.{os.getpid()}")
+        staged.write_text(text, encoding="utf-8")
+        os.replace(staged, file)
+
+
+def generator_version() -> str:
     """The version of datamodel-code-generator, without importing it or ``importlib.metadata``, which takes longer than the
     rest of a run with nothing to do."""
     found = find_spec("datamodel_code_generator")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolkit.codegen.package.classes.generator import write_classes
+from toolkit.codegen.package.classes.generator import WrittenTexts, write_classes
 from toolkit.codegen.package.classes.tool_types import ToolTypes
 from toolkit.codegen.package.code_allow_list import check_module
 from toolkit.codegen.package.formats import RICH
@@ -56,20 +56,28 @@ def render_models(source: str, prefix: str, description: str, inputs: Document, 
     return render_many([RenderJob(source, prefix, description, inputs, outputs)])[0]
 
 
-def render_many(jobs: Sequence[RenderJob]) -> list[str]:
-    """The texts of some modules, each as ``render_models`` gives it; together they cost about half."""
+def render_many(jobs: Sequence[RenderJob], written: WrittenTexts | None = None) -> list[str]:
+    """The texts of some modules, each as ``render_models`` gives it; together they cost about half.
+
+    ``written`` holds what datamodel-code-generator wrote earlier, and gets what it writes now.
+    """
+    written = {} if written is None else written
     try:
-        classes = write_classes([ToolTypes.of(_documents(job)) for job in jobs])
+        classes = write_classes(list(map(tool_types, jobs)), written)
         return [_render_module(job, text) for job, text in zip(jobs, classes, strict=True)]
     except Exception as error:
         if len(jobs) > 1:
             # One by one, so that the mistake of one tool is reported as its own.
-            return [text for job in jobs for text in render_many([job])]
+            return [text for job in jobs for text in render_many([job], written)]
         if isinstance(error, RecursionError):
             raise GenerationError(
                 [Finding(f"the types of {jobs[0].prefix!r} are nested too deeply for Python", jobs[0].source)]
             ) from None
         raise
+
+
+def tool_types(job: RenderJob) -> ToolTypes:
+    return ToolTypes.of(_documents(job))
 
 
 def _documents(job: RenderJob) -> list[Document]:

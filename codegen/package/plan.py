@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from toolkit.codegen.imports.freshness import refuse_stale_imports
 from toolkit.codegen.lint import schema_mistakes
 from toolkit.codegen.package import manifest as manifests
+from toolkit.codegen.package.classes.generator import WrittenTexts
 from toolkit.codegen.package.inputs import Inputs, policy_files, read_file
 from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.models import RenderJob
@@ -68,9 +69,14 @@ class _ModelPlan:
 
 
 def make_plan(
-    settings: Settings, inputs: Inputs, progress: Progress | None = None, *, parallel: bool = False
+    settings: Settings,
+    inputs: Inputs,
+    progress: Progress | None = None,
+    *,
+    parallel: bool = False,
+    written: WrittenTexts | None = None,
 ) -> PackagePlan:
-    """All files of the package; ``parallel`` as in ``run.generate``."""
+    """All files of the package; ``parallel`` as in ``run.generate``, ``written`` as in ``models.render_many``."""
     earlier = inputs.previous.read_rows() if inputs.previous else ()
     reusable = inputs.reusable(earlier)
     specs = _read_changed_specs(settings, inputs, reusable)
@@ -78,7 +84,7 @@ def make_plan(
     models = _plan_models(settings, inputs, _list_tools(inputs, reusable, specs), included)
     rows, jobs = models.rows, models.jobs
     files: dict[str, str] = {}
-    texts = render_all(list(jobs.values()), workers_for(len(jobs)) if parallel else 1)
+    texts = render_all(list(jobs.values()), workers_for(len(jobs)) if parallel else 1, written)
     for path, text in zip(jobs, texts, strict=True):
         files[path] = text
         if progress is not None:

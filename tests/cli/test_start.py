@@ -1,16 +1,21 @@
-"""`toolkit generate` with nothing to do: the same answer, without importing what reads options or generates code."""
+"""`toolkit generate` without options: the same answers as with options, without importing what reads those.
+
+What generates code is imported only if it has something to write.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.projects import Project, run, tool
+from tests.projects import REPOSITORY, Project, run, tool
 
 COMMAND = """
 import sys
@@ -110,3 +115,46 @@ def test_mistakes_are_reported_by_the_command(tmp_path: Path) -> None:
     project.write("pyproject.toml", "[tool.toolkit]\nspec = 1\n")
     done = run([sys.executable, "-m", "toolkit", "generate"], project.root, check=False)
     assert done.returncode == 2 and "unknown key 'spec'" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_changed_description_is_written_without_pydantic(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    project.generate()
+    project.write("acme/tools/tools.json", json.dumps({"tools": [tool("alpha", description="Another text.")]}))
+    answer, imported = start(project)
+    assert (answer, imported) == ("acme/generated: 4 files changed", "[]")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", ["a wrong spec", "a wrong setting"])
+def test_mistakes_are_told_as_with_options(tmp_path: Path, mistake: str) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    if mistake == "a wrong spec":
+        project.write("acme/tools/tools.json", json.dumps({"tools": [tool("alpha", inputSchema=7)]}))
+    else:
+        project.write("pyproject.toml", "[tool.toolkit]\nspecs = 7\n")
+    plain, optioned = (
+        run([sys.executable, "-m", "toolkit", "generate", *options], project.root, check=False)
+        for options in ([], ["--project", "."])
+    )
+    assert plain.returncode == {"a wrong spec": 1, "a wrong setting": 2}[mistake]
+    assert plain.stderr and plain.stdout == ""
+    assert (plain.returncode, plain.stderr) == (optioned.returncode, optioned.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["--project", "."]], ids=["without options", "with options"])
+def test_a_reader_that_went_away_is_no_traceback(tmp_path: Path, options: list[str]) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "toolkit", "generate", *options],
+        cwd=project.root,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdout=writing,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -15,6 +15,7 @@ from toolkit.cli.login import choose_browser
 from toolkit.cli.options import AsJson, ImportNames, Project, Trust
 from toolkit.cli.report import print_json, print_line, print_text, print_warning, report_errors, show_progress
 from toolkit.cli.trust import choose_decision
+from toolkit.cli.write_package import warn_not_imported, write_package
 from toolkit.errors import SetupError
 
 Target: TypeAlias = Literal["openai", "anthropic", "gemini", "ollama"]
@@ -23,23 +24,7 @@ AllowedChange: TypeAlias = Literal["compatible", "widening"]
 
 def generate(project: Project = Path(), as_json: AsJson = False) -> None:
     """Write the typed package of this project. Only what changed is regenerated."""
-    from toolkit.codegen import find_settings, generate, list_missing_imports, read_form
-
-    with report_errors(as_json):
-        settings = find_settings(project)
-        old_form = read_form(settings.output)
-        with show_progress("generating") as progress:
-            changed = generate(settings, progress, parallel=True)
-        missing = list_missing_imports(settings)
-    if as_json:
-        print_json({"package": settings.package, "changed": changed, "notImported": missing})
-        return
-    print_line(f"{settings.output_name}: {count(len(changed), 'file') + ' changed' if changed else 'nothing to do'}")
-    if (new_form := read_form(settings.output)) != old_form and old_form is not None:
-        print_line(
-            f"everything was regenerated: it had form {old_form}, and this version of typed-toolkit writes form {new_form}"
-        )
-    _warn_not_imported(missing)
+    write_package(project, as_json=as_json)
 
 
 def check(
@@ -85,14 +70,9 @@ def check(
             print_line(f"{settings.output_name} differs from its specs{other}: run `toolkit generate`")
         else:
             print_line(f"{settings.output_name}: up to date")
-        _warn_not_imported(missing)
+        warn_not_imported(missing)
     if difference or missing:
         raise typer.Exit(1)
-
-
-def _warn_not_imported(names: Sequence[str]) -> None:
-    if names:
-        print_warning(f"not imported yet: {', '.join(names)}; run `toolkit import {' '.join(names)}`")
 
 
 def _check_live(names: list[str], allow: AllowedChange | None, trust: bool, project: Path, as_json: bool) -> None:

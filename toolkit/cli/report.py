@@ -191,12 +191,6 @@ def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
     typer.echo(text, nl=nl, err=err)
 
 
-def _exit(code: int) -> Exception:
-    import typer
-
-    return typer.Exit(code)
-
-
 def ask(question: str) -> bool:
     """Asks a person on the terminal; anything but yes means no, and so does the end of the input."""
     _echo(f"{escape_hidden(question)} [y/N]: ", nl=False, err=True)
@@ -252,12 +246,12 @@ def report_errors(as_json: bool, *, spec_mistakes: int = 1) -> Iterator[None]:
     except ToolkitError as error:
         failure = {"code": error.code, "tool_name": error.tool_name, "message": error.message, "details": error.details}
         _print_error(error, failure, as_json)
-        raise _exit(1) from None
+        raise SystemExit(1) from None
     except SetupError as error:
         found = [finding.as_json() for finding in error.findings]
         problems = {"problems": found} if found else {"error": str(error)}
         _print_error(error, problems, as_json)
-        raise _exit(spec_mistakes if isinstance(error, SpecError | GenerationError) else 2) from None
+        raise SystemExit(spec_mistakes if isinstance(error, SpecError | GenerationError) else 2) from None
 
 
 def _print_error(error: Exception, value: dict[str, Any], as_json: bool) -> None:
@@ -276,13 +270,13 @@ def show_progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
     if not _is_terminal():
         yield None
         return
-    import typer
-
     with ExitStack() as shown:
         bars: list[Any] = []
 
         def step(done: int, total: int) -> None:
             if not bars:
+                import typer
+
                 bars.append(shown.enter_context(typer.progressbar(length=total, label=label, file=sys.__stderr__)))
             bars[0].length = total
             bars[0].update(done - bars[0].pos)

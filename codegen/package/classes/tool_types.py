@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from toolkit.codegen.package import python_names
@@ -15,7 +18,7 @@ from toolkit.codegen.schema.objects import DECLARED_BY_SOME
 from toolkit.jsonschema.keywords import Schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolTypes:
     """Everything that has a name in the documents of one tool."""
 
@@ -49,9 +52,14 @@ class ToolTypes:
                 del open_names[name]
         return False
 
+    @cached_property
     def plain_schemas(self) -> dict[str, Schema]:
         """The nodes as datamodel-code-generator may see them."""
         return {name: _strip_node(node, self.nodes) for name, node in self.nodes.items()}
+
+    def digest(self) -> str:
+        """Of all that datamodel-code-generator may see, in order: the order of classes depends on it."""
+        return hashlib.sha256(json.dumps([self.plain_schemas, sorted(self.rich)]).encode()).hexdigest()
 
 
 def _strip_node(node: Any, nodes: Mapping[str, Schema]) -> Any:
