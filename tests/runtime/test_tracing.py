@@ -179,6 +179,24 @@ def test_arguments_and_results_are_there_only_if_they_are_asked_for_and_without_
     assert len(second["gen_ai.tool.call.arguments"]) == len(second["gen_ai.tool.call.result"]) == 10_001
 
 
+@tool
+def odd() -> Any:
+    "Returns what JSON does not have."
+    return {"made": Unwritable()}
+
+
+class Unwritable:
+    def __repr__(self) -> str:
+        raise RuntimeError("nobody writes this")
+
+
+def test_a_result_that_cannot_be_written_is_left_out_of_the_trace(make_door: MakeDoor) -> None:
+    door = make_door(packs=[odd], tracing=Tracing(PROVIDER, content=True), output_check="off")
+    assert type(door.invoke("odd", {}).content["made"]) is Unwritable
+    found = spans()["execute_tool odd"]
+    assert found.status.is_unset and "gen_ai.tool.call.result" not in facts(found)
+
+
 def test_the_audit_log_is_written_as_without_tracing(make_door: MakeDoor, tmp_path: Path) -> None:
     audit = tmp_path / "audit.jsonl"
     door = make_door(packs=TOOLS, tracing=Tracing(PROVIDER), audit=audit)

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from toolkit.errors import ToolFailed, ToolkitError, ToolNotAllowed
 from toolkit.runtime.audit.redact import redact
+from toolkit.runtime.output.message import ToolMessage
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.catalog import Catalog
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.toolkit_context import ToolkitContext
-    from toolkit.runtime.output.message import ToolMessage
     from toolkit.runtime.tracing.settings import Tracing
 
 _MAX_NAME: Final = 100
@@ -77,15 +77,17 @@ class TracedCalls:
             self._log.close()
 
     def _read_content(self, name: str, value: object, schema_key: str) -> str | None:
-        """Arguments or a result as JSON text, without what their schema marks as secret."""
-        if isinstance(value, BaseModel):
-            value = value.__pydantic_serializer__.to_python(value, mode="json", by_alias=True, exclude_unset=True)
+        """Arguments or a result as JSON text, without what their schema marks as secret; None if they cannot be written."""
         if name not in self._catalog.tools:
             return None  # nothing says what is secret
         schema = self._catalog.definitions[name].get(schema_key)
         try:
+            if isinstance(value, ToolMessage):
+                value = value.content if isinstance(value.content, str) else value._data()
+            elif isinstance(value, BaseModel):
+                value = value.__pydantic_serializer__.to_python(value, mode="json", by_alias=True, exclude_unset=True)
             text = json.dumps(redact(value, schema) if schema else value, ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError):
+        except Exception:  # whatever a value does when it is written: a trace changes no call
             return None
         return text if len(text) <= MAX_CONTENT else text[:MAX_CONTENT] + "…"
 
@@ -143,9 +145,7 @@ class TracedRecord:
             if self._record is not None:
                 self._record.end_succeeded(message)
         finally:
-            if self._content is not None:
-                value = message.content if isinstance(message.content, BaseModel | str) else message._data()
-                self._add_content("gen_ai.tool.call.result", value, "outputSchema")
+            self._add_content("gen_ai.tool.call.result", message, "outputSchema")
             self._end()
 
     def _add_content(self, attribute: str, value: object, schema_key: str) -> None:
