@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
 import uuid
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +62,26 @@ def test_deadline_ends_an_async_handler(door: Door, key: str) -> None:
         door.with_options(deadline=0.02).invoke("shout", {"text": "x", "key": key})
     assert failure.value.details["abandoned"] is False
     assert not gates.entered[key].is_set() or gates.left[key].wait(30)
+
+
+@pytest.mark.slow
+def test_an_async_handler_that_never_starts_leaves_nothing_behind(toolkit: AcmeToolkit, key: str) -> None:
+    async def occupy() -> None:
+        gates.entered[key].set()
+        gates.opened[key].wait()
+        gates.left[key].set()
+
+    busy, _ = toolkit._core.loop.submit(occupy())
+    assert gates.entered[key].wait(30)
+    with pytest.raises(ToolTimeout):  # its task is made, and cancelled, when the loop has time
+        toolkit.with_options(deadline=0.001).invoke("shout", {"text": "x"})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gates.opened[key].set()
+        busy.result(30)
+        assert toolkit.invoke("shout", {"text": "after"}).content.text == "AFTER"
+        gc.collect()
+    assert [str(warning.message) for warning in caught] == []
 
 
 def test_deadline_of_the_context_holds_for_every_call(make_door: MakeDoor, key: str) -> None:

@@ -120,7 +120,7 @@ class LoopThread:
         def start() -> None:
             # call_soon copied the caller's context variables; the task copies them from here.
             _handler_of.set(self)
-            tasks.append(loop.create_task(await_contained(work)))
+            tasks.append(start_contained(work, loop))
             tasks[0].add_done_callback(finish)
 
         def finish(task: asyncio.Task[T]) -> None:
@@ -189,6 +189,14 @@ async def await_contained(work: Awaitable[T]) -> T:
         return await work
     except SystemExit as error:
         raise RuntimeError("the handler raised SystemExit") from error
+
+
+def start_contained(work: Awaitable[T], loop: asyncio.AbstractEventLoop) -> asyncio.Task[T]:
+    """A task that awaits a handler's work. If it is cancelled before it starts, nobody awaits the work, so it is closed."""
+    task = loop.create_task(await_contained(work))
+    if inspect.iscoroutine(work):
+        task.add_done_callback(lambda _: work.close())
+    return task
 
 
 def is_async(handler: Callable[..., Any]) -> bool:

@@ -20,7 +20,7 @@ from toolkit.runtime.context.progress import Progress, combine_listeners
 from toolkit.runtime.context.signals import NEVER, CallSignal, CancelSignal
 from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.output.message import ToolMessage
-from toolkit.runtime.workers import MAX_AT_ONCE, await_contained
+from toolkit.runtime.workers import MAX_AT_ONCE, await_contained, start_contained
 from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
@@ -70,7 +70,7 @@ class AsyncRunner(View):
                 signal.check()
                 value = await await_handler(self._start_handler(call, ctx, threaded=threaded), signal)
             elif tool.is_async:
-                value = await await_contained(await_and_release(call.handler(call.arguments, ctx), ctx))
+                value = await await_contained(await_and_release(call.handler, call.arguments, ctx))
             else:
                 value = call.handler(call.arguments, ctx)
             if not isinstance(value, tool.output.model) and inspect.isawaitable(value):
@@ -111,7 +111,7 @@ class AsyncRunner(View):
         handler, args = call.handler, call.arguments
         if threaded:
             return asyncio.wrap_future(self._core.workers.submit(lambda: run_and_release(handler, args, ctx)))
-        return asyncio.ensure_future(await_contained(await_and_release(handler(args, ctx), ctx)))
+        return start_contained(await_and_release(handler, args, ctx), asyncio.get_running_loop())
 
     @staticmethod
     def _is_cancelled(error: BaseException) -> bool:

@@ -60,10 +60,13 @@ def run_and_release(handler: Callable[..., Any], args: BaseModel, ctx: ToolConte
     return value
 
 
-async def await_and_release(work: Awaitable[T], ctx: ToolContext) -> T:
-    """Awaits an async handler, then releases its dependencies."""
+async def await_and_release(handler: Callable[..., Awaitable[T]], args: BaseModel, ctx: ToolContext) -> T:
+    """Awaits an async handler, then releases its dependencies.
+
+    It calls the handler itself: a coroutine that is made elsewhere would be left over if this one never starts.
+    """
     try:
-        value = await work
+        value = await handler(args, ctx)
     except BaseException as error:
         ctx._drop_output()
         if ctx._scope is not None:

@@ -113,7 +113,7 @@ class Runner(View, Closeable):
         """Starts the handler in the loop or in a thread; returns its future, and what cancels it."""
         handler, args, tool = call.handler, call.arguments, call.tool
         if tool.is_async:
-            return self._submit_to_loop(await_and_release(handler(args, ctx), ctx))
+            return self._submit_to_loop(await_and_release(handler, args, ctx))
 
         def work(args: BaseModel, ctx: ToolContext) -> Any:
             value = handler(args, ctx)
