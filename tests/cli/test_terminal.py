@@ -176,6 +176,7 @@ ATTACKS: dict[str, tuple[Callable[[Project], None], tuple[str, ...], bool]] = {
     "tools": (plain, ("tools",), True),
     "tools: an exception nobody expects": (unexpected, ("tools", "--package", "acme.boom"), False),
     "describe": (plain, ("describe", "alpha"), True),
+    "invoke: the help of a tool": (plain, ("invoke", "alpha", "--help"), False),
     "invoke: an output": (functions, ("invoke", "answer", '{"a": 1}'), True),
     "invoke: an exception in the log": (functions, ("invoke", "fail", '{"a": 1}'), False),
     "policy explain: a reason": (policy, ("policy", "explain", "alpha", '{"query": "x"}', "--policy", "policy.toml", "--workspace", "desk"), True),
