@@ -129,7 +129,7 @@ def test_describe_shows_what_the_root_refers_to(tmp_path: Path, spelling: str) -
     project = Project(tmp_path, [{"name": "x", "inputSchema": {"type": "object"}, "outputSchema": output}])
     project.generate()
     shown = run([sys.executable, "-m", "toolkit", "describe", "x"], project.root).stdout
-    assert shown.endswith("\n  boolean\n")
+    assert "\noutput:\n  boolean\n" in shown
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

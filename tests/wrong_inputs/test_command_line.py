@@ -1,7 +1,7 @@
-"""Wrong commands, options, arguments, policy files, names of projects and audit logs, with the text each gives.
+"""Wrong commands, options, arguments, policy files, names of projects and audit logs: ``snapshots/command_line.txt``.
 
-``command_line.txt`` is the snapshot, to be read line by line. After a change of a text: remove it, run this test twice, and
-read what changed.
+Through the real entry point, which words wrong usage. ``pytest tests/wrong_inputs --update-snapshots`` rewrites the text; read
+the diff as the person who made the mistake.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.run_main import run_main
 
-SNAPSHOT = Path(__file__).with_name("command_line.txt")
+SNAPSHOT = Path(__file__).parent / "snapshots" / "command_line.txt"
 RULE = '[[rules]]\ndecision = "deny"\n'
 CHECK = ("policy", "check", "../policy.toml")
 
@@ -125,21 +125,18 @@ def render(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_snapshot() -> dict[str, str]:
-    text = SNAPSHOT.read_text() if SNAPSHOT.exists() else ""
-    return {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in text.split("## ")[1:]}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ROWS)
-def test_the_text_of_each_mistake(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = render(tmp_path, name, capsys)
-    known = read_snapshot()
-    if name not in known:
-        SNAPSHOT.write_text("\n".join([*known.values(), shown]))
-        pytest.fail(f"{name!r} was not in {SNAPSHOT.name}, and has been added: read it")
-    assert shown == known[name]
-
-
-def test_the_snapshot_has_no_rows_of_the_past() -> None:
-    assert list(read_snapshot()) == list(ROWS)
+def test_the_text_of_each_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pytestconfig: pytest.Config
+) -> None:
+    texts = []
+    for number, name in enumerate(ROWS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        texts.append(render(folder, name, capsys))
+    text = "\n".join(texts)
+    if pytestconfig.getoption("--update-snapshots"):
+        SNAPSHOT.write_text(text, encoding="utf-8")
+    assert text == SNAPSHOT.read_text(encoding="utf-8"), (
+        "run pytest tests/wrong_inputs --update-snapshots and read the diff"
+    )

@@ -87,9 +87,10 @@ def show(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the calls in a log: when, which tool, what was decided, how long it took, how it ended.
+    """List the calls in a log.
 
-    With --json: the records as they are, starts and ends. The chain is not checked; `toolkit audit verify` does that.
+    Each line says when, which tool, what was decided, how long it took and how it ended. With --json: the records as they
+    are, starts and ends. The chain is not checked; `toolkit audit verify` does that.
     """
     from toolkit.runtime.audit.log import read_records
 

@@ -183,7 +183,7 @@ def test_optional_permissions_are_withheld_by_rules_that_speak_of_them() -> None
 WRONG_RULES: dict[str, tuple[dict[str, Any], str]] = {
     "decision": ({"decision": "maybe"}, "a rule's decision must be allow, ask or deny"),
     "permission": ({"decision": "deny", "permission": "fly"}, "'fly' is not a permission"),
-    "tools as text": ({"decision": "deny", "tools": "edit"}, r"write tools=\['edit'\]"),
+    "tools as text": ({"decision": "deny", "tools": "edit"}, r"write tools = \['edit'\]"),
     "two conditions": (
         {"decision": "deny", "path": "x", "host": "y"},
         "a rule has only one condition, not path and host",

@@ -12,9 +12,9 @@ from typer.core import TyperCommand
 from toolkit.cli.usage import CliCommand
 
 
-def complete_tool_names(context: typer.Context, words: list[str], incomplete: str) -> list[tuple[str, str]]:
-    rows = _read_definitions(context.params.get("package"))
-    return [(name, " ".join(row["description"].split())[:80]) for name, row in rows.items()]
+def complete_tool_names(context: typer.Context, words: list[str], incomplete: str) -> list[str]:
+    """Names only: a description is anybody's text, and some shells evaluate what they get."""
+    return [name for name in _read_definitions(context.params.get("package")) if _is_tool_name(name)]
 
 
 def complete_import_names(context: typer.Context, words: list[str], incomplete: str) -> list[str]:
@@ -25,6 +25,12 @@ def complete_import_names(context: typer.Context, words: list[str], incomplete: 
         return [item.name for item in find_settings(context.params.get("project") or Path()).imports]
     except SetupError:
         return []
+
+
+def _is_tool_name(name: object) -> bool:
+    from toolkit.spec.tool_names import is_wire_name
+
+    return isinstance(name, str) and is_wire_name(name)
 
 
 class InvokeCommand(CliCommand):
@@ -39,11 +45,7 @@ class InvokeCommand(CliCommand):
         row = _read_definitions(ctx.params.get("package")).get(ctx.params.get("name"))
         if row is not None and incomplete.startswith("-"):
             options = tool_options(row)
-            found += [
-                CompletionItem(option.option, help=option.help)
-                for option in options
-                if option.option.startswith(incomplete)
-            ]
+            found += [CompletionItem(option.option) for option in options if option.option.startswith(incomplete)]
         return found
 
 

@@ -31,8 +31,9 @@ def _print_header(row: Mapping[str, Any]) -> None:
 
     for line in python_signature(row).split("\n"):
         print_styled(Styled(line, "cyan"))
-    print_line("")
-    print_paragraphs(row["longDescription"] or row["description"])
+    if description := (row["longDescription"] or row["description"]).strip("\n"):
+        print_line("")
+        print_paragraphs(description)
     print_line("")
     _print_fact("tool", row["name"])
     _print_fact("permissions", ", ".join(row["required"]) or "none")

@@ -1,0 +1,116 @@
+"""``toolkit init``: a project in which everything passes at once, or nothing at all."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run_main import run_main
+from tests.projects import run
+
+
+@pytest.mark.slow
+def test_a_new_project_passes_at_once(tmp_path: Path) -> None:
+    programs = Path(sys.executable).parent
+    made = run([sys.executable, "-m", "toolkit", "init", "my-shop"], tmp_path)
+    assert made.stdout.startswith("created my-shop: ")
+    assert made.stdout.splitlines()[-3:] == [
+        "  cd my-shop",
+        "  mypy --strict . && pytest",
+        "  toolkit invoke count_words --path README.md",
+    ]
+    folder = tmp_path / "my-shop"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["my-shop"]
+    assert run([sys.executable, "-m", "toolkit", "generate"], folder).stdout == "my_shop/generated: nothing to do\n"
+    assert run([sys.executable, "-m", "toolkit", "check"], folder).stdout == "my_shop/generated: up to date\n"
+    assert run([sys.executable, "-m", "toolkit", "lint"], folder).returncode == 0
+    assert "no issues found" in run([str(programs / "mypy"), "--strict", "."], folder).stdout
+    assert "2 passed" in run([str(programs / "pytest"), "-q"], folder).stdout
+    counted = run([sys.executable, "-m", "toolkit", "invoke", "count_words", "--path", "README.md", "--json"], folder)
+    assert json.loads(counted.stdout)["content"]["words"] > 10
+    wrong = folder / "wrong.py"
+    wrong.write_text(
+        "from my_shop.generated import Toolkit\ndef f(t: Toolkit) -> None:\n    t.tools.count_words(pth='a')\n"
+    )
+    checked = run([str(programs / "mypy"), "--strict", "wrong.py"], folder, check=False)
+    assert checked.returncode == 1 and "wrong.py:3: error:" in checked.stdout
+
+
+@pytest.mark.slow
+def test_an_empty_folder_is_filled_and_a_script_reads_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "Tools.One").mkdir()
+    made = run_main(tmp_path, ["init", "Tools.One", "--json"], capsys)
+    told = json.loads(made.out)
+    assert (made.code, told["folder"], told["package"], told["generated"]) == (0, "Tools.One", "tools_one", True)
+    files = {file.relative_to(tmp_path / "Tools.One").as_posix() for file in (tmp_path / "Tools.One").rglob("*")}
+    assert {*told["files"]} < files
+    assert {"tools_one/tools/count_words.yaml", ".github/workflows/check.yml", ".gitignore"} < {*told["files"]}
+    again = run_main(tmp_path, ["init", "Tools.One"], capsys)
+    assert (again.code, "is not empty" in again.err) == (2, True)
+
+
+INTERRUPTED = """
+import os, signal, sys
+from toolkit.cli.app import main
+
+def interrupt(event, arguments):
+    if event == "os.rename" and arguments[1].endswith("shop"):
+        assert os.path.isfile(os.path.join(arguments[0], "pyproject.toml"))
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.addaudithook(interrupt)
+sys.argv = ["toolkit", "init", "shop"]
+main()
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    done = run([sys.executable, "-c", INTERRUPTED], tmp_path, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+WITHOUT_GENERATOR = """
+import sys
+from toolkit.cli.app import main
+
+sys.modules["datamodel_code_generator"] = None  # as if it was not installed
+sys.argv = ["toolkit", "init", "shop"]
+main()
+"""
+
+
+@pytest.mark.slow
+def test_without_the_generator_the_next_step_is_printed(tmp_path: Path) -> None:
+    done = run([sys.executable, "-c", WITHOUT_GENERATOR], tmp_path)
+    assert done.stdout.splitlines()[-3:] == [
+        "  cd shop",
+        "  pip install 'typed-toolkit[codegen]'",
+        "  toolkit generate",
+    ]
+    assert not (tmp_path / "shop" / "shop" / "generated").exists()
+
+
+WAITING = """
+import os, signal, sys
+from toolkit.cli.app import main
+
+class Input:
+    class buffer:
+        def read():
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.stdin = Input
+sys.argv = ["toolkit", "invoke", "done", "-"]
+main()
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_a_command_waits_ends_with_one_line(tmp_path: Path) -> None:
+    done = run([sys.executable, "-c", WAITING], tmp_path, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")

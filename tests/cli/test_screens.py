@@ -1,0 +1,177 @@
+"""What a person sees on a terminal, what a script sees in a pipe, and what both see when something breaks."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run_main import run_main
+from tests.projects import REPOSITORY, Project, run, tool
+from toolkit import SecurityPolicy, ToolkitContext, ToolkitError, create_agent_toolkit
+
+
+def on_screen(arguments: list[str], folder: Path, columns: int, **variables: str) -> tuple[int, str]:
+    """The exit code, and what a terminal of this width gets."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    environment = {**kept, "TERM": "xterm-256color", "PYTHONPATH": f"{folder}:{REPOSITORY}", **variables}
+    command = [sys.executable, "-m", "toolkit", *arguments]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # how Linux reports that nobody has the terminal open any more
+            while piece := os.read(ours, 65536):
+                shown += piece
+        os.close(ours)
+    return process.returncode, shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.slow
+def test_tools_on_a_terminal_are_one_line_each_in_groups(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha"), tool("beta")], include=["toolkit.generated"])
+    project.generate()
+    code, shown = on_screen(["tools"], tmp_path, 60, NO_COLOR="1")
+    lines = shown.splitlines()
+    assert code == 0 and "\x1b" not in shown
+    assert max(map(len, lines)) <= 60
+    assert [line for line in lines if not line.startswith("  ")] == [
+        "acme.generated (2)",
+        "built-in (18)",
+        "20 tools; `toolkit describe NAME` shows one of them",
+    ]
+    assert next(line for line in lines if "read_file" in line).rstrip().endswith("…")
+    code, shown = on_screen(["tools", "todo", "list"], tmp_path, 120)
+    assert "2 of 20 tools" in shown and "\x1b[36mtodoread" in shown
+    piped = run([sys.executable, "-m", "toolkit", "tools", "todo", "list"], tmp_path).stdout
+    assert [line.split()[0] for line in piped.splitlines()] == ["todoread", "todowrite"]
+
+
+@pytest.mark.slow
+def test_help_and_errors_have_colours_on_a_terminal_only(tmp_path: Path) -> None:
+    code, shown = on_screen(["--help"], tmp_path, 80)
+    assert code == 0 and "\x1b[1mCommands:\x1b[0m" in shown and "\x1b[36mgenerate\x1b[0m" in shown
+    code, shown = on_screen(["genrate"], tmp_path, 80)
+    assert code == 2
+    assert shown.startswith("\x1b[1;31mError:\x1b[0m No such command 'genrate'. Did you mean 'generate'?\n")
+    _, plain = on_screen(["genrate"], tmp_path, 80, NO_COLOR="1")
+    assert plain.startswith("Error: No such command")
+    _, dumb = on_screen(["genrate"], tmp_path, 80, TERM="dumb")
+    assert "\x1b" not in dumb
+
+
+COMMANDS: tuple[list[str], ...] = (
+    [], ["init"], ["import"], ["generate"], ["check"], ["lint"], ["tools"], ["describe"], ["invoke"], ["policy"],
+    ["policy", "check"], ["policy", "explain"], ["audit"], ["audit", "verify"], ["audit", "head"], ["audit", "show"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_help_is_short_and_has_an_example(
+    tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = run_main(tmp_path, [*command, "--help"], capsys)
+    assert (shown.code, shown.err) == (0, "")
+    lines = shown.out.splitlines()
+    assert lines[0].startswith(f"Usage: {' '.join(['toolkit', *command])} ")
+    assert max(map(len, lines)) <= 100 and len(lines) <= 45
+    assert "<bool>" not in shown.out and "<str>" not in shown.out and "..." not in shown.out.partition("Commands:")[2]
+    assert "Examples:\n  toolkit " in shown.out or command in (["policy"], ["audit"])
+
+
+def test_the_help_of_policy_shows_a_file_that_can_be_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run_main(tmp_path, ["policy", "--help"], capsys).out
+    text = shown.partition("A policy file (TOML):\n")[2]
+    (tmp_path / "policy.toml").write_text(text)
+    checked = run_main(tmp_path, ["policy", "check", "policy.toml"], capsys)
+    assert checked.out == "policy.toml: no mistakes; 2 tools, 1 rule, default deny\n"
+
+
+CRASHING = """
+import sys
+from toolkit.cli.app import main
+
+def crash(event, arguments):
+    if event == "open" and str(arguments[0]).endswith("policy.toml"):
+        raise {error}
+
+sys.addaudithook(crash)
+sys.argv = ["toolkit", "policy", "check", "policy.toml"]
+main()
+"""
+
+
+@pytest.mark.slow
+def test_an_unexpected_error_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = [sys.executable, "-c", CRASHING.format(error='RuntimeError("boom")')]
+    done = run(program, tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (70, "")
+    assert done.stderr == (
+        "Error: unexpected RuntimeError: boom; this is a bug in typed-toolkit: set TOOLKIT_DEBUG=1 to see where, and"
+        " report it with what is printed then\n"
+    )
+    monkeypatch.setenv("TOOLKIT_DEBUG", "1")
+    done = run(program, tmp_path, check=False)
+    assert done.returncode == 70 and done.stderr.startswith("Traceback (most recent call last):\n")
+
+
+@pytest.mark.slow
+def test_completion_knows_commands_tools_and_options_without_running_the_project(tmp_path: Path) -> None:
+    project = Project(tmp_path, [tool("alpha")], include=["toolkit.generated"])
+    project.generate()
+    project.write("acme/__init__.py", "raise SystemExit('imported')\n")
+    settings = (tmp_path / "pyproject.toml").read_text()
+    project.write("pyproject.toml", f'{settings}[tool.toolkit.imports.time]\ncommand = ["server"]\n')
+
+    def complete(words: str) -> list[str]:
+        program = "import sys; from toolkit.cli.app import main; sys.argv = ['toolkit']; main()"
+        variables = {
+            "_TOOLKIT_COMPLETE": "complete_bash",
+            "COMP_WORDS": f"toolkit {words}",
+            "COMP_CWORD": str(words.count(" ") + 1),
+        }
+        with pytest.MonkeyPatch.context() as patch:
+            for key, value in variables.items():
+                patch.setenv(key, value)
+            return run([sys.executable, "-c", program], tmp_path).stdout.split()
+
+    assert complete("gen") == ["generate"]
+    assert complete("describe al") == ["alpha"]
+    assert complete("invoke read") == ["read_file"]
+    assert complete("invoke read_file --st") == ["--start-line"]
+    assert complete("import t") == ["time"]
+
+
+def test_audit_show_lists_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "desk").mkdir()
+    policy = SecurityPolicy(default="deny", tools={"done": "allow", "read_file": "allow"})
+    context = ToolkitContext(tmp_path / "desk", policy, audit=str(tmp_path / "audit.jsonl"))
+    with create_agent_toolkit(context) as toolkit:
+        toolkit.tools.done(message="x")
+        for name, arguments in (("read_file", {"path": "a.txt"}), ("bash", {"command": "ls"})):
+            with pytest.raises(ToolkitError):
+                toolkit.execute_raw(name, json.dumps(arguments))
+    shown = run_main(tmp_path, ["audit", "show", "audit.jsonl"], capsys)
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert lines[0] == ["time", "tool", "decision", "duration", "outcome"]
+    assert [line[2:4] + line[6:] for line in lines[1:]] == [
+        ["done", "allow", "ok"],
+        ["read_file", "allow", "TOOL_FAILED:", "NOT_FOUND"],
+        ["bash", "deny", "TOOL_NOT_ALLOWED"],
+    ]
+    told = run_main(tmp_path, ["audit", "show", "audit.jsonl", "--tool", "done", "--json"], capsys)
+    assert [record["event"] for record in json.loads(told.out)] == ["start", "end"]
+    cut = (tmp_path / "audit.jsonl").read_bytes().splitlines(keepends=True)[0]
+    (tmp_path / "audit.jsonl").write_bytes(cut[:40])  # its writer was interrupted
+    verified = run_main(tmp_path, ["audit", "verify", "audit.jsonl"], capsys)
+    assert (verified.code, "is not a complete record" in verified.out) == (1, True)
