@@ -91,6 +91,11 @@ def test_the_nearest_marker_wins(toolkit: AcmeToolkit, toolkit_workspace):
     assert (toolkit_workspace / "a.txt").read_text() == "test"
     assert toolkit.get_allowed_tools() == []
 
+@pytest.mark.toolkit(package="toolkit.generated", packs=["toolkit.builtin:BUILTIN"])
+def test_package_and_packs(toolkit):
+    assert toolkit.tools.done(message="x").message == "x"
+    assert not hasattr(toolkit.tools, "add")
+
 class TestOverridden:
     @pytest.fixture
     def toolkit_policy(self):
@@ -101,7 +106,7 @@ class TestOverridden:
         assert [tool.name for tool in toolkit.get_allowed_tools()] == ["add"]
 """,
     )
-    assert "3 passed" in suite.run()
+    assert "4 passed" in suite.run()
 
 
 def test_a_misspelt_keyword_of_the_marker(suite: Suite) -> None:

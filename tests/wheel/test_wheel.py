@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import sysconfig
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.projects import DOWNSTREAM, REPOSITORY
+from tests.wheel.installed import Installed, build, install, own_environment
 
 pytestmark = pytest.mark.xdist_group("scale")
 
@@ -22,63 +21,41 @@ ADDED = Path(__file__).with_name("project")
 """Added to the small project: a spec as a server lists it, with a keyword that only the run-time validator checks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Installed:
-    """A virtual environment with the wheel, and a project next to it."""
-
-    environment: Path
-    project: Path
-
-    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Runs a program of the environment in the project's folder, without the environment variables of the test run."""
-        clean = {"PATH": f"{self.environment / 'bin'}:/usr/bin:/bin", "HOME": str(self.project.parent), "NO_COLOR": "1"}
-        command = [str(self.environment / "bin" / program), *arguments]
-        done = subprocess.run(command, cwd=self.project, env=clean, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, f"{program} {arguments}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-        return done
-
-
-def _own_environment() -> dict[str, str]:
-    """The environment variables without those that lead programs to the source tree or to the tests' environment."""
-    return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    root = tmp_path_factory.mktemp("wheel")
-    made = Installed(root / "environment", root / "project")
-    ours = Path(sys.executable).parent
-
-    def call(*command: str) -> None:
-        subprocess.run(command, cwd=REPOSITORY, env=_own_environment(), check=True, capture_output=True, timeout=600)
-
-    call(str(ours / "hatchling"), "build", "--target", "wheel", "--directory", str(root))
-    call(str(ours / "uv"), "venv", "--offline", "--quiet", "--python", sys.executable, str(made.environment))
-    wheel = next(root.glob("*.whl"))
-    python = str(made.environment / "bin" / "python")
-    call(str(ours / "uv"), "pip", "install", "--offline", "--quiet", "--no-deps", "--python", python, str(wheel))
-    _lend_dependencies(made.environment)
-    _write_project(made.project)
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    made = install(sys.executable, wheel, tmp_path_factory.mktemp("wheel"))
+    _lend_dependencies(made)
+    write_project(made.project)
     return made
 
 
-def _lend_dependencies(environment: Path) -> None:
+def _lend_dependencies(made: Installed) -> None:
     """Uses the locked versions of the environment that runs the tests, since there is no network to fetch them.
 
     Python searches a folder named in a .pth file, but does not read the .pth files in it. So the source tree, which is
     installed there through a .pth file, stays out.
     """
-    packages = next(environment.glob("lib/python*/site-packages"))
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (made.packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
 
-def _write_project(project: Path) -> None:
+def write_project(project: Path) -> None:
+    """The small project of a user, with nothing generated or imported yet."""
     made = ("generated", "__pycache__", *(f"{name}.json" for name in IMPORTED))
-    shutil.copytree(DOWNSTREAM, project, ignore=shutil.ignore_patterns(*made))
+    shutil.copytree(DOWNSTREAM, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*made))
     shutil.copytree(ADDED, project, dirs_exist_ok=True)
 
 
 def test_a_project_needs_only_the_wheel(installed: Installed, tmp_path: Path) -> None:
+    check_project(installed, tmp_path)
+
+
+def check_project(installed: Installed, tmp_path: Path) -> None:
+    """The project is imported, generated, checked, type-checked and run, and nothing of it comes from the checkout."""
     assert installed.run("toolkit", "import", "--trust").stdout.count(": new") == len(IMPORTED)
     for name in IMPORTED:
         spec = Path("acme", "tools", f"{name}.json")
@@ -97,7 +74,7 @@ def test_a_project_needs_only_the_wheel(installed: Installed, tmp_path: Path) ->
 
 
 def test_the_wheel_holds_what_runs_and_nothing_else(installed: Installed) -> None:
-    packages = next(installed.environment.glob("lib/python*/site-packages"))
+    packages = installed.packages
     ours = {entry.name for entry in packages.iterdir() if entry.is_dir()}
     assert {name for name in ours if name.isidentifier() and not name.startswith("_")} == {"toolkit"}
     for package in ("toolkit", "codegen", "generated"):
@@ -166,7 +143,7 @@ def test_a_project_with_its_own_generated_and_codegen_folders_is_type_checked(
     def check(file: str) -> subprocess.CompletedProcess[str]:
         folder = own_folders.project
         return subprocess.run(
-            [*command, file], cwd=folder, env=_own_environment(), capture_output=True, text=True, timeout=600
+            [*command, file], cwd=folder, env=own_environment(), capture_output=True, text=True, timeout=600
         )
 
     clean = check("program.py")

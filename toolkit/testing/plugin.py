@@ -9,7 +9,7 @@ Fixtures:
 
 What the toolkit is made of can be replaced in a ``conftest.py`` or a test module, each by a fixture of the same name:
 ``toolkit_package``, ``toolkit_packs``, ``toolkit_workspace``, ``toolkit_files``, ``toolkit_policy``, ``toolkit_context``. The
-marker ``toolkit`` sets the same for a test, class or module:
+marker ``toolkit`` sets the same for a test, class or module, and wins over these fixtures:
 ``@pytest.mark.toolkit(files={"a.txt": "hello"}, policy={"read_file": "allow"})``.
 
 This module is imported whenever pytest starts: it imports nothing of ours.
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from toolkit.guard import Decision
+    from toolkit.guard import Decision, SecurityPolicy
     from toolkit.runtime.call.async_runner import AsyncRunner
     from toolkit.runtime.call.runner import Runner
     from toolkit.testing.script import AsyncTurn, Turn
@@ -92,31 +92,30 @@ def _check_keys(keys: Iterable[str], context: Callable[..., object]) -> None:
 
 
 @pytest.fixture
-def toolkit_package(request: pytest.FixtureRequest) -> str:
+def toolkit_package() -> str:
     """The generated package whose toolkit is made; by default the built-in tools."""
-    package: str = _marked(request).get("package", "toolkit.generated")
-    return package
+    return "toolkit.generated"
 
 
 @pytest.fixture
-def toolkit_packs(request: pytest.FixtureRequest) -> Any:
+def toolkit_packs() -> Any:
     """The packs that provide the handlers; None means those that the package was generated with."""
-    return _marked(request).get("packs")
+    return None
 
 
 @pytest.fixture
-def toolkit_files(request: pytest.FixtureRequest) -> Mapping[str, str | bytes]:
+def toolkit_files() -> Mapping[str, str | bytes]:
     """The files of the workspace: path -> content."""
-    files: Mapping[str, str | bytes] = _marked(request).get("files", {})
-    return files
+    return {}
 
 
 @pytest.fixture
-def toolkit_workspace(tmp_path: Path, toolkit_files: Mapping[str, str | bytes]) -> Path:
+def toolkit_workspace(request: pytest.FixtureRequest, tmp_path: Path, toolkit_files: Mapping[str, str | bytes]) -> Path:
     """The workspace, with its files: a folder of its own below ``tmp_path``."""
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    for path, content in toolkit_files.items():
+    files: Mapping[str, str | bytes] = {**toolkit_files, **_marked(request).get("files", {})}
+    for path, content in files.items():
         file = workspace / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -124,14 +123,11 @@ def toolkit_workspace(tmp_path: Path, toolkit_files: Mapping[str, str | bytes]) 
 
 
 @pytest.fixture
-def toolkit_policy(request: pytest.FixtureRequest) -> Any:
-    """The policy: by default everything is allowed. The marker also takes a decision for all tools, or one by name."""
+def toolkit_policy() -> Any:
+    """The policy: by default everything is allowed."""
     from toolkit.guard import SecurityPolicy
 
-    given: SecurityPolicy[Any] | Mapping[str, Decision] | Decision = _marked(request).get("policy", "allow")
-    if isinstance(given, str):
-        return SecurityPolicy[Any](default=given)
-    return SecurityPolicy[Any](tools=given) if isinstance(given, Mapping) else given
+    return SecurityPolicy[Any](default="allow")
 
 
 @pytest.fixture
@@ -141,36 +137,55 @@ def toolkit_context(
     """The context. By default tools are not granted the network, and what outlives a call is kept below ``tmp_path``."""
     from toolkit.runtime.context.toolkit_context import ToolkitContext
 
-    _check_keys(_marked(request), ToolkitContext)
-    given = {key: value for key, value in _marked(request).items() if key not in OWN_KEYS}
-    defaults = {
-        "permissions": ("read", "write", "execute"), "session_id": "test", "state_dir": tmp_path / "toolkit-state",
-    }  # fmt: skip
-    return ToolkitContext[Any](toolkit_workspace, toolkit_policy, **{**defaults, **given})
+    marked = _marked(request)
+    _check_keys(marked, ToolkitContext)
+    policy = _read_policy(marked["policy"]) if "policy" in marked else toolkit_policy
+    settings = {
+        "permissions": ("read", "write", "execute"),
+        "session_id": "test",
+        "state_dir": tmp_path / "toolkit-state",
+        **{key: value for key, value in marked.items() if key not in OWN_KEYS},
+    }
+    return ToolkitContext[Any](toolkit_workspace, policy, **settings)
+
+
+def _read_policy(given: SecurityPolicy[Any] | Mapping[str, Decision] | Decision) -> SecurityPolicy[Any]:
+    """The policy of a marker: a policy, a decision for every tool, or decisions by name."""
+    from toolkit.guard import SecurityPolicy
+
+    if isinstance(given, str):
+        return SecurityPolicy[Any](default=given)
+    return SecurityPolicy[Any](tools=given) if isinstance(given, Mapping) else given
 
 
 @pytest.fixture
-def toolkit(toolkit_package: str, toolkit_packs: Any, toolkit_context: Any) -> Iterator[Runner]:
+def toolkit(
+    request: pytest.FixtureRequest, toolkit_package: str, toolkit_packs: Any, toolkit_context: Any
+) -> Iterator[Runner]:
     """A toolkit over a temporary workspace. Annotate it with the class of your package, ``AcmeToolkit`` for example."""
-    with _create("create_agent_toolkit", toolkit_package, toolkit_packs, toolkit_context) as made:
+    with _create("create_agent_toolkit", request, toolkit_package, toolkit_packs, toolkit_context) as made:
         yield made
 
 
 @pytest.fixture
-def async_toolkit(toolkit_package: str, toolkit_packs: Any, toolkit_context: Any) -> Iterator[AsyncRunner]:
+def async_toolkit(
+    request: pytest.FixtureRequest, toolkit_package: str, toolkit_packs: Any, toolkit_context: Any
+) -> Iterator[AsyncRunner]:
     """The async toolkit over a temporary workspace, for tests that are async or call ``asyncio.run``."""
     import asyncio
 
-    made: AsyncRunner = _create("create_async_agent_toolkit", toolkit_package, toolkit_packs, toolkit_context)
+    made: AsyncRunner = _create("create_async_agent_toolkit", request, toolkit_package, toolkit_packs, toolkit_context)
     yield made
     asyncio.run(made.close())
 
 
-def _create(function: str, package: str, packs: Any, context: Any) -> Any:
+def _create(function: str, request: pytest.FixtureRequest, package: str, packs: Any, context: Any) -> Any:
     from importlib import import_module
 
-    create = getattr(import_module(package), function)
-    return create(context) if packs is None else create(context, packs=packs)
+    marked = _marked(request)
+    create = getattr(import_module(marked.get("package", package)), function)
+    handlers = marked.get("packs", packs)
+    return create(context) if handlers is None else create(context, packs=handlers)
 
 
 # -- models and transcripts ----------------------------------------------------------------------------------------------
