@@ -50,7 +50,7 @@ PLACES = [
     ("a.yaml", YAML, "", (1, 1)),
     ("a.json", JSON, "/escaped a", (1, 15)),
     ("a.json", JSON, "/list/1/q", (3, 4)),
-    ("a.json", JSON, "/q/a~1b", (3, 22)),
+    ("a.json", JSON, "/q/a~1b", (3, 23)),
     ("a.toml", TOML, "/tool/toolkit/specs/1", (5, 3)),
     ("a.toml", TOML, "/tool/toolkit/specs", (3, 1)),
     ("a.toml", TOML, "/tool/toolkit/odd key", (7, 1)),
