@@ -33,13 +33,18 @@ def exclude_unwanted(item: ImportSettings, imported: ImportResult) -> ImportResu
     names = [tool["name"] for tool in imported.tools]
     unknown = [
         # Not an error: the server may have removed the tool itself.
-        item.finding(f"'without' names the tool {quote(name)}, which does not exist.{nearest(name, names)}", "without")
+        item.finding(f"'without' names the tool {quote(name)}, which does not exist{_suggest(name, names)}", "without")
         for name in item.without
         if name not in names
     ]
     left = [tool for tool in imported.tools if tool["name"] not in item.without]
     _refuse_duplicates(item, [tool["name"] for tool in left])
     return replace(imported, tools=left, notes=(*imported.notes, *unknown))
+
+
+def _suggest(name: str, names: Sequence[str]) -> str:
+    near = nearest(name, names)
+    return near and f".{near}"
 
 
 def _refuse_duplicates(item: ImportSettings, names: Iterable[str]) -> None:

@@ -165,7 +165,7 @@ def test_where_one_fails_the_others_are_written(tmp_path: Path) -> None:
     *progress, title, failure = ran.stderr.splitlines()
     assert progress == [
         "maths: reading acme.maths",
-        "maths: 1 tool",
+        "maths: 3 tools",
         "shapes: reading acme.shapes:HTTPQuery -> acme.shapes:Answer",
         "shapes: failed",
     ]

@@ -63,7 +63,8 @@ def test_each_class_has_its_exit_code(
     assert {run.stdout for run in ran} == {told}
     assert tuple(run.returncode for run in ran) == codes
     way_out = "to accept the changes: `toolkit import maths`, then `toolkit generate`\n"
-    assert [run.stderr for run in ran] == [way_out if code else "" for code in codes]
+    progress = "maths: reading acme.maths\nmaths: 1 tool\n"
+    assert [run.stderr for run in ran] == [progress + (way_out if code else "") for code in codes]
     assert file.read_bytes() == committed
 
 
@@ -108,7 +109,7 @@ def test_a_rename_of_ones_own_is_no_change(project: Project) -> None:
 def test_what_cannot_be_asked_is_no_finding(project: Project, module: str, words: list[str], told: str) -> None:
     project.write("acme/maths.py", module)
     ran = toolkit(project, "check", *words)
-    assert (ran.returncode, ran.stderr) == (2, told)
+    assert ran.returncode == 2 and ran.stderr.endswith(told)
 
 
 @pytest.mark.slow

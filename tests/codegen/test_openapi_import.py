@@ -389,9 +389,10 @@ def test_the_command_says_what_it_left_out(tmp_path: Path) -> None:
     done = run([sys.executable, "-m", "toolkit", "import", "--trust", "pets"], tmp_path)
     assert done.stdout == f"acme/tools/pets.json: new\n  added: {', '.join(f'op{n}' for n in range(12))}\n"
     lines = done.stderr.splitlines()
-    note = "GET /x/{a0}: the document does not describe {a0} in the path, so it is a string @ api.json:/paths/~1x~1{a0}/get"
-    assert lines[0] == f"  note: {note}"
-    assert (len(lines), lines[-1]) == (11, "  and 2 more notes; --json prints all of them")
+    assert lines[:2] == ["pets: reading api.json", "pets: 12 tools"]
+    note = "GET /x/{a0}: the document does not describe {a0} in the path, so it is a string (/paths/~1x~1{a0}/get)"
+    assert lines[2].startswith("  note: api.json:1:") and lines[2].endswith(f": {note}")
+    assert (len(lines), lines[-1]) == (13, "  and 2 more notes; --json prints all of them")
 
 
 def test_a_document_of_many_megabytes_is_imported_and_generated(tmp_path: Path) -> None:
