@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from toolkit.calls import ParsedCall as ParsedCall
     from toolkit.calls import Progress as Progress
     from toolkit.calls import ToolMessage as ToolMessage
+    from toolkit.calls import Tracing as Tracing
     from toolkit.errors import ActionNeeded as ActionNeeded
     from toolkit.errors import AnswerCutOff as AnswerCutOff
     from toolkit.errors import AnswerFailed as AnswerFailed
@@ -178,7 +179,7 @@ else:
         unlisted={
             "toolkit.generated": "AnyToolCall AnyToolMessage ToolName is_tool_name parse_call",
             "toolkit.approvals": "ApprovalRequest Approve Deny Edit Respond",
-            "toolkit.calls": "CancelSignal OMIT Omit ParsedCall Progress",
+            "toolkit.calls": "CancelSignal OMIT Omit ParsedCall Progress Tracing",
             "toolkit.errors": """ActionNeeded AnswerCutOff AnswerFailed AnswerFiltered AnswerRefused ErrorCode
                 FailureReason GenerationError InternalError InvalidArguments InvalidArgumentsType PolicyError
                 RunCancelled RunError RunLimitReached SandboxViolation SetupError SpecError ToolCancelled

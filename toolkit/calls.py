@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.signals import CancelSignal as CancelSignal
     from toolkit.runtime.output.message import ToolMessage as ToolMessage
     from toolkit.runtime.output.parsed_call import ParsedCall as ParsedCall
+    from toolkit.runtime.tracing.settings import Tracing as Tracing
 else:
     from toolkit.lazy_exports import lazy_exports
 
@@ -20,5 +21,6 @@ else:
             "toolkit.runtime.context.progress": "Progress",
             "toolkit.runtime.context.signals": "CancelSignal",
             "toolkit.runtime.catalog.omit": "OMIT Omit",
+            "toolkit.runtime.tracing.settings": "Tracing",
         },
     )

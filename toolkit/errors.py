@@ -176,6 +176,9 @@ class ToolFailed(ToolkitError):
     def __str__(self) -> str:
         return f"{self.code}: {self.reason}: {self.message}"
 
+    def __repr__(self) -> str:
+        return f"ToolFailed({self.reason!r}, {self.message!r})"
+
 
 class ToolTimeout(ToolkitError):
     """The call's deadline passed; ``details["abandoned"]`` is true when the handler is still running."""

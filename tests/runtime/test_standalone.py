@@ -45,8 +45,8 @@ def not_injectable(x: Annotated[int, Depends(not_a_factory)]) -> str:
     ("make", "expected"),
     [
         (lambda path: ToolContext.standalone(path / "none"), "cannot be opened as a directory"),
-        (lambda path: standalone(5), "from a ToolkitContext or the path of a workspace, not from int"),
-        (lambda path: standalone(SecurityPolicy()), "not from SecurityPolicy"),
+        (lambda path: standalone(5), "a workspace is given by its path, not by int"),
+        (lambda path: standalone(SecurityPolicy()), "by its path, not by SecurityPolicy"),
         (lambda path: ToolContext.standalone(path, packs="acme"), "packs must be a list"),
         (lambda path: standalone(path, packs=[5]), "int is not a pack"),
         (lambda path: standalone(path, signal="stop"), "must be a CancelSignal, not str"),

@@ -54,7 +54,8 @@ class Exchange:
     ``build_request`` returns keyword arguments for ``send`` and ``send_streaming``, the client's methods; those of an async
     client are awaited. ``manage`` wraps a stream that does not close itself in a context manager that does. ``finish`` may
     change a result before it is returned. ``error_reason`` tells the errors of a safety filter from others. ``output_rules``
-    are those by which ``build_request`` rewrites the schema of a structured output, if it does.
+    are those by which ``build_request`` rewrites the schema of a structured output, if it does. ``provider_name`` (as
+    OpenTelemetry calls it) and ``model`` are for traces.
     """
 
     build_request: Callable[[Prompt, QueryOptions], JsonDict]
@@ -66,6 +67,8 @@ class Exchange:
     finish: Callable[[QueryResult, QueryOptions], QueryResult] = _keep_result
     error_reason: Callable[[Exception], FinishReason] = _always_error
     output_rules: StrictRules | None = None
+    provider_name: str = ""
+    model: str = ""
 
     def request(self, prompt: Prompt, options: QueryOptions) -> JsonDict:
         """The request to send. A lone surrogate in it, wherever it came from, could not be sent."""
@@ -85,6 +88,8 @@ class _StreamedQuery:
 
     def __init__(self, exchange: Exchange, options: QueryOptions) -> None:
         self._exchange: Final = exchange
+        self.provider_name: Final = exchange.provider_name
+        self.model: Final = exchange.model
         self._options: Final = options
         self._answer: Final = exchange.accumulator()
         self._raw: Final[list[object]] = []
@@ -109,6 +114,8 @@ class BaseDriver:
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange: Final = exchange
+        self.provider_name: Final = exchange.provider_name
+        self.model: Final = exchange.model
 
     def query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> QueryResult:
         """Sends one request and returns its answer."""
@@ -149,6 +156,8 @@ class AsyncBaseDriver:
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange: Final = exchange
+        self.provider_name: Final = exchange.provider_name
+        self.model: Final = exchange.model
 
     async def query(self, prompt: Prompt, options: QueryOptions = _DEFAULTS) -> QueryResult:
         """Sends one request and returns its answer."""

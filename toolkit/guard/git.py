@@ -118,6 +118,9 @@ class GitGuard:
         self._fs = SandboxFS(process.workspace)
         self._deny_fs = self._fs
 
+    def __repr__(self) -> str:
+        return f"<GitGuard {self._process.workspace!r}>"
+
     def with_check(self, check: Check) -> GitGuard:
         """A view that keeps calling ``check`` while git runs."""
         view = copy.copy(self)

@@ -55,3 +55,11 @@ class Depends:
     def __init__(self, source: DependencyKey[Any] | Factory, *, lifetime: Lifetime | None = None) -> None:
         self.source: Final = source
         self.lifetime: Final = lifetime
+
+    def __repr__(self) -> str:
+        source = repr(self.source) if isinstance(self.source, DependencyKey) else _name_of(self.source)
+        return f"Depends({source}{'' if self.lifetime is None else f', lifetime={self.lifetime!r}'})"
+
+
+def _name_of(factory: Factory) -> str:
+    return getattr(factory, "__qualname__", None) or type(factory).__name__

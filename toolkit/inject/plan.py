@@ -178,30 +178,36 @@ def depends_of(annotation: object) -> Depends | None:
     return marks[0] if marks else None
 
 
-def annotation_of(function: Callable[..., Any], parameter: inspect.Parameter) -> object:
-    """The annotation, also if it is written as text (``from __future__ import annotations``)."""
+def annotation_of(
+    function: Callable[..., Any], parameter: inspect.Parameter, names: Mapping[str, object] | None = None
+) -> object:
+    """The annotation, also if it is written as text (``from __future__ import annotations``).
+
+    ``names`` are those that the globals of the function do not have.
+    """
     written = parameter.annotation
-    if not isinstance(written, str):
+    if not isinstance(written, str) and names is None:
         return None if written is parameter.empty else written
     space = getattr(inspect.unwrap(function), "__globals__", None)
     if space is None:
         called = function if isinstance(function, type) else type(function)
         space = vars(inspect.getmodule(called)) if inspect.getmodule(called) else {}
     try:
-        return typing.get_type_hints(_Annotated(written), space, include_extras=True)["it"]
+        return typing.get_type_hints(_Annotated(written), space, dict(names or {}), include_extras=True)["it"]
     except NameError as error:
-        if parameter.default is not parameter.empty and "Depends" not in written:
+        if parameter.default is not parameter.empty and "Depends" not in str(written):
             return None
+        what = repr(written) if isinstance(written, str) else str(written)
         raise SetupError(
-            f"the annotation of {parameter.name!r} in {name_of(function)} cannot be read at run time: {error}; "
-            f"import that name at module level, outside TYPE_CHECKING"
+            f"the annotation {what} of {parameter.name!r} in {name_of(function)} cannot be read at run time: {error}; "
+            f"import that name at module level, outside TYPE_CHECKING, or define it before the tool in the same function"
         ) from None
 
 
 class _Annotated:
     """Carries one annotation for ``get_type_hints``."""
 
-    def __init__(self, written: str) -> None:
+    def __init__(self, written: object) -> None:
         self.__annotations__ = {"it": written}
 
 

@@ -17,6 +17,7 @@ from toolkit.loop.state import RunState
 from toolkit.loop.sync_run import as_result_of
 from toolkit.runtime.call.async_runner import AsyncRunner
 from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.tracing.runs import RunTrace, trace_run
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.events import AnswerEnded, AnswerEvent
@@ -57,7 +58,8 @@ async def run_async(
             raise _not_async(driver)
         yield AnswerEnded(await await_answer(waiting, state))
 
-    async for _ in _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save)):
+    trace = trace_run(toolkit, driver)
+    async for _ in _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save), trace):
         pass
     return state.conversation
 
@@ -89,7 +91,8 @@ def stream_run_async(
             async for event in events:
                 yield event
 
-    return _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save))
+    trace = trace_run(toolkit, driver)
+    return _take_turns(state, ask, toolkit, AsyncHooks(before_call, after_call, on_action, save), trace)
 
 
 def _check_toolkit(toolkit: AsyncRunner) -> None:
@@ -102,21 +105,35 @@ def _not_async(driver: AsyncDriver) -> SetupError:
 
 
 async def _take_turns(
-    state: RunState, ask: AsyncAsk, toolkit: AsyncRunner, hooks: AsyncHooks
+    state: RunState, ask: AsyncAsk, toolkit: AsyncRunner, hooks: AsyncHooks, trace: RunTrace
 ) -> AsyncGenerator[RunEvent, None]:
     """Takes turns with the model until the conversation has ended."""
+    with trace.run():
+        try:
+            async with aclosing(_turns(state, ask, toolkit, hooks, trace)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            trace.end(state.conversation)
+
+
+async def _turns(
+    state: RunState, ask: AsyncAsk, toolkit: AsyncRunner, hooks: AsyncHooks, trace: RunTrace
+) -> AsyncGenerator[RunEvent, None]:
     while not state.is_over:
         state.check()
         calls, answered = state.waiting_calls(), list[CallAnswered]()
         if calls:
             view = toolkit.with_options(**state.call_options())
-            results = await _run_calls(view, calls, hooks)
+            with trace.calls():
+                results = await _run_calls(view, calls, hooks)
             state.add_results(calls, results)
             answered.extend(map(CallAnswered, calls, results))
         elif (action := state.waiting_action()) is not None:
             state.add_action(action, await _wait(hooks.on_action(action)) if hooks.on_action else ())
         else:
-            async with aclosing(ask(*state.next_query())) as events:
+            messages, options = state.next_query()
+            async with aclosing(trace.query_async(ask(messages, options), options)) as events:
                 async for event in events:
                     yield event
                     if isinstance(event, AnswerEnded):

@@ -13,6 +13,7 @@ class Driver(Protocol):
     """Sends one request to a model and returns its answer; an error becomes ``finish_reason="error"``.
 
     ``OpenAIChatDriver`` and its like are drivers; so is any class with this method, such as a scripted model in a test.
+    Attributes ``provider_name`` and ``model``, if it has them, are shown in traces.
     """
 
     def query(self, prompt: str | Sequence[ChatMessage], options: QueryOptions, /) -> QueryResult: ...

@@ -19,6 +19,7 @@ from toolkit.loop.state import RunState
 from toolkit.loop.waiting import wait_for_answer, wait_for_events
 from toolkit.runtime.call.runner import Runner
 from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.tracing.runs import RunTrace, trace_run
 from toolkit.wire.call import ToolCall
 from toolkit.wire.conversation import Conversation
 from toolkit.wire.events import AnswerEnded, AnswerEvent
@@ -90,7 +91,8 @@ def run(
             raise _not_sync(driver, answer)
         yield AnswerEnded(answer)
 
-    for _ in _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save)):
+    trace = trace_run(toolkit, driver)
+    for _ in _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save), trace):
         pass
     return state.conversation
 
@@ -123,7 +125,8 @@ def stream_run(
             raise _not_sync(driver, stream)
         yield from wait_for_events(stream, state)
 
-    return _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save))
+    trace = trace_run(toolkit, driver)
+    return _take_turns(state, ask, toolkit, Hooks(before_call, after_call, on_action, save), trace)
 
 
 def _check_toolkit(toolkit: Runner) -> None:
@@ -131,20 +134,34 @@ def _check_toolkit(toolkit: Runner) -> None:
         raise SetupError(f"{type(toolkit).__name__} is not a sync toolkit; use run_async or stream_run_async")
 
 
-def _take_turns(state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks) -> Generator[RunEvent, None, None]:
+def _take_turns(
+    state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks, trace: RunTrace
+) -> Generator[RunEvent, None, None]:
     """Takes turns with the model until the conversation has ended."""
+    with trace.run():
+        try:
+            yield from _turns(state, ask, toolkit, hooks, trace)
+        finally:
+            trace.end(state.conversation)
+
+
+def _turns(
+    state: RunState, ask: Ask, toolkit: Runner, hooks: Hooks, trace: RunTrace
+) -> Generator[RunEvent, None, None]:
     while not state.is_over:
         state.check()
         calls, answered = state.waiting_calls(), list[CallAnswered]()
         if calls:
             view = toolkit.with_options(**state.call_options())
-            results = _run_calls(view, calls, hooks)
+            with trace.calls():
+                results = _run_calls(view, calls, hooks)
             state.add_results(calls, results)
             answered.extend(map(CallAnswered, calls, results))
         elif (action := state.waiting_action()) is not None:
             state.add_action(action, hooks.on_action(action) if hooks.on_action else ())
         else:
-            with closing(ask(*state.next_query())) as events:
+            messages, options = state.next_query()
+            with closing(trace.query(ask(messages, options), options)) as events:
                 for event in events:
                     yield event
                     if isinstance(event, AnswerEnded):

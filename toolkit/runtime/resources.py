@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from toolkit.inject.scope import DependencyScope
     from toolkit.runtime.audit.log import AuditLog
     from toolkit.runtime.context.guards import Guards
+    from toolkit.runtime.tracing.calls import TracedCalls
     from toolkit.runtime.workers import LoopThread, Workers
 
 
@@ -17,7 +18,12 @@ class Resources:
     __slots__ = ("_audit", "_guards", "_loop", "_scope", "_workers", "is_closed")
 
     def __init__(
-        self, scope: DependencyScope, loop: LoopThread, workers: Workers, guards: Guards, audit: AuditLog | None
+        self,
+        scope: DependencyScope,
+        loop: LoopThread,
+        workers: Workers,
+        guards: Guards,
+        audit: AuditLog | TracedCalls | None,
     ) -> None:
         self._scope = scope
         self._loop = loop

@@ -36,6 +36,10 @@ class Conversation:
     usage: Usage = field(default_factory=Usage)
     turns: int = 0
 
+    def __repr__(self) -> str:
+        ended = "" if self.ended_by is None else f", ended by {self.ended_by!r}"
+        return f"<Conversation: {_count(self.messages, 'message')}, {_count(self.turns, 'turn')}{ended}>"
+
     @property
     def answer(self) -> str:
         """The model's last text, or what it passed to ``done``; empty while the model is not finished."""
@@ -65,6 +69,11 @@ class Conversation:
         if not isinstance(made, cls):
             raise ValueError(f"this is the JSON of a {type(made).__name__}, not of a conversation")
         return made
+
+
+def _count(found: Sequence[object] | int, what: str) -> str:
+    number = found if isinstance(found, int) else len(found)
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _is_result_of_done(message: ChatMessage) -> bool:

@@ -63,6 +63,8 @@ class AsyncAnthropicDriver(AsyncCountingDriver):
 def _exchange(client: Anthropic | AsyncAnthropic, model: str, max_tokens: int) -> Exchange:
     create: Any = client.messages.create
     return Exchange(
+        provider_name="anthropic",
+        model=model,
         build_request=partial(build_request, model, max_tokens),
         send=create,
         send_streaming=partial(create, stream=True),

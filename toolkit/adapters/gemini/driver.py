@@ -46,6 +46,8 @@ class AsyncGeminiDriver(AsyncCountingDriver):
 
 def _exchange(models: Any, model: str, manage: Any) -> Exchange:
     return Exchange(
+        provider_name="gcp.gemini",
+        model=model,
         build_request=partial(build_request, model),
         send=models.generate_content,
         send_streaming=models.generate_content_stream,

@@ -45,6 +45,8 @@ class AsyncOllamaDriver(AsyncBaseDriver):
 
 def _exchange(chat: Any, model: str, manage: Any) -> Exchange:
     return Exchange(
+        provider_name="ollama",
+        model=model,
         build_request=partial(build_request, model),
         send=chat,
         send_streaming=partial(chat, stream=True),

@@ -46,6 +46,8 @@ class AsyncOpenAIChatDriver(AsyncBaseDriver):
 def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
     create: Any = client.chat.completions.create
     return Exchange(
+        provider_name="openai",
+        model=model,
         build_request=partial(build_request, model),
         send=create,
         send_streaming=lambda **request: create(

@@ -49,6 +49,8 @@ class AsyncOpenAIResponsesDriver(AsyncCountingDriver):
 def _exchange(client: OpenAI | AsyncOpenAI, model: str) -> Exchange:
     create: Any = client.responses.create
     return Exchange(
+        provider_name="openai",
+        model=model,
         build_request=partial(build_request, model),
         send=create,
         send_streaming=lambda **request: create(**{**request, "stream": True}),

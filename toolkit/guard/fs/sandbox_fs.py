@@ -122,6 +122,11 @@ class SandboxFS(Handle[AccessRules]):
         places = ReadOnlyPlaces(read_only) if read_only else None
         super().__init__(AccessRules(workspace, extra, protected_globs, places, git), _no_check)
 
+    def __repr__(self) -> str:
+        held = self._held
+        state = "closed" if held is None else "" if held.may_write and held.workspace.writable else "for reading"
+        return f"<SandboxFS {self._name!r}{f': {state}' if state else ''}>"
+
     def with_check(self, check: Check) -> SandboxFS:
         """A view of the same roots that calls ``check`` at the start of every operation and every read.
 

@@ -49,6 +49,9 @@ class NetGuard:
         # Shared by all views, because each network loads the system's certificate authorities once.
         self._service_networks: dict[tuple[str, bool], Network] = {}
 
+    def __repr__(self) -> str:
+        return f"<NetGuard: {self._network!r}>"
+
     @property
     def network(self) -> Network:
         """What may be reached."""

@@ -52,6 +52,10 @@ class Verdict:
     because: str
 
 
+_SHOWN: Final = 6
+"""How many decisions and rules a ``repr`` shows."""
+
+
 class SecurityPolicy(Generic[NameT]):
     """Which calls are allowed. Generated packages export it with their own tool names filled in, so that an unknown name is
     a type error. At run time an unknown name is an error when the toolkit is built.
@@ -89,6 +93,16 @@ class SecurityPolicy(Generic[NameT]):
         for where, decision in [("default", default), *self.tools.items()]:
             if decision not in DECISIONS:
                 raise PolicyError(f"the decision for {where!r} must be allow, ask or deny, not {decision!r}")
+
+    def __repr__(self) -> str:
+        parts = [f"default={self.default!r}"]
+        if self.tools:
+            few = len(self.tools) <= _SHOWN
+            parts.append(f"tools={self.tools!r}" if few else f"tools=<{len(self.tools)} decisions>")
+        if self.rules:
+            few = len(self.rules) <= _SHOWN
+            parts.append(f"rules={list(self.rules)!r}" if few else f"rules=<{len(self.rules)} rules>")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecurityPolicy[NameT]:

@@ -161,6 +161,9 @@ class ProcessGuard:
         self._check: Check = _no_check
         self._programs: set[LongProcess] = set()
 
+    def __repr__(self) -> str:
+        return f"<ProcessGuard {self.workspace!r}: tier {self.tier}>"
+
     @property
     def tier(self) -> Tier:
         """The tier every command of this guard runs in."""

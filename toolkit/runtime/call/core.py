@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.handler_parts import HandlerParts
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
+    from toolkit.runtime.tracing.calls import TracedCalls, TracedRecord
+    from toolkit.runtime.tracing.settings import Tracing
     from toolkit.wire.definition import ToolDefinition
 
 _GIVEN: Final[dict[type, Given]] = {ToolContext: Given("call"), ToolkitContext: Given("run")}
@@ -73,8 +75,8 @@ class PreparedCall:
     """What must be approved before the call runs."""
     places: tuple[LocatedPath, ...] | None
     """Where the paths lead that the request shows."""
-    record: Record | None
-    """Its lines in the audit log."""
+    record: Record | TracedRecord | None
+    """Its lines in the audit log, and its span."""
 
 
 class Core:
@@ -111,7 +113,8 @@ class Core:
         self.workers: Final = Workers()
         self._guests: Final[dict[object, Core]] = {}
         self._check_injection()
-        self.audit: Final = None if context.audit is None else self._audit_log(context.audit, roots)
+        log = None if context.audit is None else self._audit_log(context.audit, roots)
+        self.audit: Final = log if context.tracing is None else self._trace_calls(context.tracing, log)
         self.resources: Final = Resources(self.scope, self.loop, self.workers, self.guards, self.audit)
         # Also closed when the toolkit is garbage collected.
         self.close: Final = weakref.finalize(self, self.resources.close)
@@ -354,6 +357,8 @@ class Core:
             context = self.context.narrow(granted, session_id=self.context.session_id, agent=self.context.agent)
             vars(guest).update(catalog=catalog, handlers=handlers, context=context, tools={}, _guests={})
             vars(guest).update(direct={}, direct_async={})
+            if context.tracing is not None:
+                vars(guest).update(audit=cast("TracedCalls", self.audit).for_catalog(catalog))
             guest._check_injection()
             self._guests[key] = guest
         return guest
@@ -401,6 +406,12 @@ class Core:
             lambda name: catalog.input_schema(name) if name in catalog.tools else None,
         )
 
+    def _trace_calls(self, tracing: Tracing, log: AuditLog | None) -> AuditLog | TracedCalls | None:
+        tracing.make_tracer()  # the error if OpenTelemetry is missing
+        from toolkit.runtime.tracing.calls import TracedCalls
+
+        return TracedCalls(tracing, self.context, self.catalog, log)
+
     def tier_of(self, tool: Tool) -> str | None:
         """The sandbox tier of a tool that may start programs; None for others."""
         if "execute" not in tool.granted:
@@ -416,6 +427,19 @@ class Core:
             for info in self.catalog.tools.values()
             if info.name in self.handlers and self._admission(info)[0] is None and not self._cannot_write(info)
         ]
+
+    def describe(self) -> str:
+        """How many tools the policy may allow, and where they work. Starts nothing: tools that need a sandbox count."""
+        tools = self.catalog.tools.values()
+        allowed = sum(info.name in self.handlers and self._may_be_allowed(info) for info in tools)
+        closed = ", closed" if self.resources.is_closed else ""
+        return f"{allowed} of {len(tools)} tools allowed, workspace {self.context.workspace!r}{closed}"
+
+    def _may_be_allowed(self, info: ToolInfo) -> bool:
+        if self._cannot_write(info) or not self.context.permissions.issuperset(info.required):
+            return False
+        verdict = self.context.policy.admit(info.name, info.required)
+        return verdict is None or verdict.decision in ("allow", "ask" if self.context.approver else "allow")
 
     def _cannot_write(self, info: ToolInfo) -> bool:
         """Whether a tool must write in a context that is read-only."""

@@ -151,6 +151,7 @@ class Runner(View, Closeable):
     # -- the entry points --------------------------------------------------------------------------------------------
 
     def _invoke(self, name: str, args: object) -> ToolMessage[Any, Any]:
+        """Runs a tool by name with a dict or its input model, and returns its message; raises ``ToolkitError``."""
         try:
             tool = self._direct[name]
             is_dict = type(args) is dict and len(args) < MANY_ARGUMENTS
@@ -160,6 +161,7 @@ class Runner(View, Closeable):
         return self._run(name, args) if given is None else self._run_direct(tool, given)
 
     def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
+        """The same with the JSON text that a model wrote."""
         try:
             tool = self._direct[name]
             given = tool.input.from_text(text)

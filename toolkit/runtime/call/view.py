@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.output.message import ToolMessage
+    from toolkit.runtime.tracing.calls import TracedRecord
     from toolkit.wire.call import ToolCall
     from toolkit.wire.definition import ToolDefinition
 
@@ -80,6 +81,9 @@ class View:
             return {}
         return core.direct if self._own_loop else core.direct_async
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._core.describe()}>"
+
     def get_allowed_tools(self) -> list[ToolDefinition]:
         """Definitions of the tools that the policy may allow, in catalog order: what to offer a model."""
         return self._core.allowed_tools()
@@ -115,7 +119,7 @@ class View:
         self._direct = self._find_direct()
         self._tools = None
 
-    def _deliver(self, message: ToolMessage[Any, Any], record: Record | None) -> ToolMessage[Any, Any]:
+    def _deliver(self, message: ToolMessage[Any, Any], record: Record | TracedRecord | None) -> ToolMessage[Any, Any]:
         """Passes a message to ``on_result`` and to the audit log, then returns it."""
         if self._on_result is not None:
             self._on_result(message)

@@ -8,6 +8,9 @@ from typing import Any, Final, TypeVar, final
 
 ToolsT = TypeVar("ToolsT")
 
+_SHOWN: Final = 5
+"""How many tools a ``repr`` names."""
+
 
 @final
 class Omit:
@@ -40,7 +43,14 @@ def send_only_given(tools: type[ToolsT]) -> type[ToolsT]:
         initialize(self, call)
 
     setattr(tools, "__init__", initialize_first)  # noqa: B010
+    setattr(tools, "__repr__", _describe_tools)  # noqa: B010
     return tools
+
+
+def _describe_tools(tools: object) -> str:
+    names = [name for name in vars(type(tools)) if not name.startswith("_")]
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"<{type(tools).__name__}: {len(names)} tools as methods: {shown}>"
 
 
 def _omit_defaults(tools: type) -> None:

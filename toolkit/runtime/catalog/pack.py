@@ -56,6 +56,9 @@ class Pack:
         self.handlers: Final = dict(handlers or {})
         self.tools: Final = tuple(tools)
 
+    def __repr__(self) -> str:
+        return f"<Pack: {', '.join([*self.handlers, *(tool.name for tool in self.tools)]) or 'no tools'}>"
+
     def as_pack(self) -> Pack:
         return self
 

@@ -36,6 +36,9 @@ class CancelSignal:
             return signal, lambda: None
         return signal, outer.listen(lambda: signal.cancel(outer.reason))
 
+    def __repr__(self) -> str:
+        return f"<CancelSignal: {'not cancelled' if self._reason is None else f'cancelled: {self._reason}'}>"
+
     @property
     def cancelled(self) -> bool:
         return self._reason is not None
@@ -81,6 +84,11 @@ class CallSignal:
         self._seconds = seconds
         self._expires = None if seconds is None else time.monotonic() + seconds
         self._stopped = False
+
+    def __repr__(self) -> str:
+        left, error = self.remaining, self.error()
+        state = f"over: {error.message}" if error else "running" if left is None else f"{left:.3g} s left"
+        return f"<CallSignal: {state}>"
 
     @property
     def caller(self) -> CancelSignal | None:

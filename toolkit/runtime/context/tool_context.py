@@ -100,6 +100,11 @@ class ToolContext:
 
         return standalone(context, packs, call_id, signal)
 
+    def __repr__(self) -> str:
+        words = ", ".join(sorted(self.granted)) or "none"
+        call = "" if self.call_id is None else f", call {self.call_id!r}"
+        return f"<{type(self).__name__} of {self.tool_name!r}: permissions {words}{call}>"
+
     @property
     def tool_name(self) -> str:
         return self._tool.name

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
     from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.output.message import ToolMessage
+    from toolkit.runtime.tracing.settings import Tracing
 
 NameT = TypeVar("NameT", bound=str)
 WordT = TypeVar("WordT", bound=str)
@@ -70,6 +71,7 @@ class ToolkitContext(Generic[NameT]):
     :param mcp: functions that answer MCP servers which ask the person or a model, or need a login; without them servers
         are refused.
     :param audit: the file in which every call is recorded, outside the workspace; None means no log.
+    :param tracing: whether calls and runs are OpenTelemetry spans: True for the global provider, or ``Tracing(...)``.
     :param on_progress: receives the progress events of running tools.
     :param on_result: receives the message of every successful call.
     """
@@ -99,6 +101,7 @@ class ToolkitContext(Generic[NameT]):
         "sandbox",
         "session_id",
         "state",
+        "tracing",
         "workspace",
         "write_roots",
     )  # fmt: skip
@@ -129,11 +132,14 @@ class ToolkitContext(Generic[NameT]):
         agent: str = "main",
         state_dir: str | os.PathLike[str] | None = None,
         audit: str | os.PathLike[str] | None = None,
+        tracing: bool | Tracing = False,
         on_progress: OnProgress | None = None,
         on_result: OnResult | None = None,
     ) -> None:
         check_permissions(permissions)
         check_deadline(deadline)
+        if not isinstance(workspace, str | os.PathLike):
+            raise SetupError(f"a workspace is given by its path, not by {type(workspace).__name__}")
         if not isinstance(policy, SecurityPolicy):
             raise SetupError(f"a context needs a SecurityPolicy, not {type(policy).__name__}")
         self.workspace: Final = os.fspath(workspace)
@@ -160,10 +166,17 @@ class ToolkitContext(Generic[NameT]):
         roots = (self.workspace, *self.read_roots, *self.write_roots)
         self.state: Final = StateDirectory(None if state_dir is None else os.fspath(state_dir), roots)
         self.audit: Final = None if audit is None else os.fspath(audit)
+        self.tracing: Final = _read_tracing(tracing)
         self.on_progress: Final = on_progress
         self.on_result: Final = on_result
         # The lazy tools that were made for this context; they live as long as it does.
         self._lazy_tools: dict[object, DependencyScope] = {}
+
+    def __repr__(self) -> str:
+        # No values of settings that may be secret: only what decides where tools work and what they may do.
+        words = ", ".join(word for word in PERMISSIONS if word in self.permissions) or "none"
+        mode = "" if self.mode == "workspace-write" else f", {self.mode}"
+        return f"<ToolkitContext: workspace {self.workspace!r}{mode}, permissions {words}, {self.policy!r}>"
 
     def narrow(self, permissions: Collection[Permission], *, session_id: str, agent: str) -> ToolkitContext[NameT]:
         """A copy for another agent, with those of these permissions that this context has."""
@@ -181,6 +194,14 @@ class ToolkitContext(Generic[NameT]):
         made.policy = policy  # type: ignore[misc]
         made._lazy_tools = {}
         return made
+
+
+def _read_tracing(given: bool | Tracing) -> Tracing | None:
+    if given is False:
+        return None  # nothing is imported for it
+    from toolkit.runtime.tracing.settings import read_tracing
+
+    return read_tracing(given)
 
 
 def _one_of(what: str, word: WordT, words: tuple[str, ...]) -> WordT:

@@ -20,9 +20,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from functools import cached_property
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 from pydantic import BaseModel
@@ -36,6 +38,7 @@ from toolkit.runtime.context.tool_context import ToolContext
 from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.functions.arguments import Arguments
 from toolkit.runtime.functions.docstrings import description_in, parameters_in
+from toolkit.runtime.functions.local_names import find_local_names
 from toolkit.runtime.functions.outputs import FunctionOutput
 from toolkit.runtime.functions.signature import ToolSignature, plain_function, qualified_name, read_signature
 from toolkit.spec.tool_names import NAME_RULE, is_wire_name
@@ -71,10 +74,12 @@ class FunctionTool(Generic[P, R]):
         blocking: bool = True,
         preview: PreviewOf | None = None,
         text: Callable[[Any], str] | None = None,
+        local_names: Mapping[str, object] | None = None,
     ) -> None:
         if not callable(function):
             raise SetupError(f"a tool is made from a function, not from {type(function).__name__}")
         if isinstance(function, FunctionTool):
+            local_names = {**function.local_names, **(local_names or {})}
             function = function.function
         self.function: Final[Callable[P, R]] = function
         self.name: Final = check_name(name, function)
@@ -83,6 +88,8 @@ class FunctionTool(Generic[P, R]):
         self.blocking: Final = blocking
         self.preview: Final = preview
         self.text: Final = text
+        self.local_names: Final[Mapping[str, object]] = dict(local_names or {})
+        """What its annotations mean in the function or class around it."""
         self.long_description: Final[str | None] = None
         """A longer text for the model, from a file; a toolkit fills in the workspace."""
         docstring = plain_function(function).__doc__
@@ -148,7 +155,7 @@ class FunctionTool(Generic[P, R]):
 
     @cached_property
     def signature(self) -> ToolSignature:
-        return read_signature(self.function, whole_input=self._input is not None)
+        return read_signature(self.function, whole_input=self._input is not None, local_names=self.local_names)
 
     @cached_property
     def arguments(self) -> Arguments:
@@ -236,7 +243,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
     The docstring describes the tool; ``Annotated[str, Field(description=...)]`` or ``:param path: ...`` describes a
     parameter. A parameter of type ``ToolContext`` takes the context of the call, ``Annotated[Db, Depends(open_db)]`` is
-    injected; neither is in the schema.
+    injected; neither is in the schema. Annotations may name what is defined before the tool in the same function or class.
 
     :param name: the name for models; by default the function's name.
     :param permissions: what it needs: ``ctx.fs``, ``ctx.process`` and ``ctx.net`` depend on them.
@@ -252,8 +259,13 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     (3, 'math.add')
     """
     if function is not None:
-        return FunctionTool(function, **options)
-    return lambda function: FunctionTool(function, **options)
+        return _make_tool(function, sys._getframe(1), options)
+    return lambda function: _make_tool(function, sys._getframe(1), options)
+
+
+def _make_tool(function: Callable[..., Any], frame: FrameType, options: dict[str, Any]) -> FunctionTool[..., Any]:
+    """A tool that is made in ``frame``: its annotations may mean what is defined there."""
+    return FunctionTool(function, local_names=find_local_names(function, frame), **options)
 
 
 @overload
@@ -317,7 +329,7 @@ def define_tool(
         raise SetupError("a tool needs either `execute` or `factory`: give one of them")
     if factory is None:
         assert execute is not None
-        return FunctionTool(execute, name=name, permissions=permissions, **options)
+        return _make_tool(execute, sys._getframe(1), {"name": name, "permissions": permissions, **options})
     from toolkit.runtime.functions.lazy import LazyTool
 
     if options or name is None:

@@ -55,6 +55,9 @@ class ToolRegistry:
         self._last: ToolResult | None = None
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"<ToolRegistry: {', '.join(self._tools) or 'no tools'}>"
+
     # -- registering -------------------------------------------------------------------------------------------------
 
     def register(

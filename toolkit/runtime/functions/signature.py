@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from inspect import Parameter
 from types import NoneType, UnionType
@@ -36,12 +36,18 @@ class ToolSignature:
     """The return type, of an async function once awaited; ``Any`` if there is no annotation."""
 
 
-def read_signature(function: Callable[..., Any], *, whole_input: bool = False) -> ToolSignature:
-    """Reads the signature of a function that becomes a tool; refuses parameters that cannot be filled in."""
+def read_signature(
+    function: Callable[..., Any], *, whole_input: bool = False, local_names: Mapping[str, object] | None = None
+) -> ToolSignature:
+    """Reads the signature of a function that becomes a tool; refuses parameters that cannot be filled in.
+
+    ``local_names`` are names in annotations that the globals of the function do not have.
+    """
     plain = plain_function(function)
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
         raise SetupError(f"{qualified_name(function)} is a generator: a tool must return its result at once")
-    resolved = [_resolve_annotation(plain, parameter) for parameter in inspect.signature(function).parameters.values()]
+    local = local_names or {}
+    resolved = [_resolve_annotation(plain, one, local) for one in inspect.signature(function).parameters.values()]
     context = tuple(parameter for parameter in resolved if _is_a(parameter, ToolContext))
     injected = tuple(parameter for parameter in resolved if _is_injected(parameter))
     wire = tuple(parameter for parameter in resolved if parameter not in context and parameter not in injected)
@@ -55,7 +61,7 @@ def read_signature(function: Callable[..., Any], *, whole_input: bool = False) -
         for parameter in wire:
             _check_parameter(function, parameter)
     positional = tuple(parameter.name for parameter in resolved if parameter.kind is Parameter.POSITIONAL_ONLY)
-    return ToolSignature(wire, context, injected, positional, _return_type(plain))
+    return ToolSignature(wire, context, injected, positional, _return_type(plain, local))
 
 
 def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,11 +76,11 @@ def qualified_name(function: Callable[..., Any]) -> str:
     return name_of(plain_function(function))
 
 
-def _resolve_annotation(function: Callable[..., Any], parameter: Parameter) -> Parameter:
+def _resolve_annotation(function: Callable[..., Any], parameter: Parameter, names: Mapping[str, object]) -> Parameter:
+    if parameter.annotation is Parameter.empty:
+        return parameter
     # Without its default, so that an unknown name is an error and not ignored.
-    annotation = annotation_of(function, parameter.replace(default=Parameter.empty))
-    written = parameter.annotation is not Parameter.empty
-    return parameter.replace(annotation=annotation if written else Parameter.empty)
+    return parameter.replace(annotation=annotation_of(function, parameter.replace(default=Parameter.empty), names))
 
 
 def _is_a(parameter: Parameter, kind: type) -> bool:
@@ -106,11 +112,11 @@ def _check_parameter(function: Callable[..., Any], parameter: Parameter) -> None
         )
 
 
-def _return_type(function: Callable[..., Any]) -> Any:
+def _return_type(function: Callable[..., Any], names: Mapping[str, object]) -> Any:
     written = inspect.signature(function).return_annotation
     if written is Parameter.empty:
         return Any
-    returns = annotation_of(function, Parameter("returned", Parameter.KEYWORD_ONLY, annotation=written))
+    returns = annotation_of(function, Parameter("returned", Parameter.KEYWORD_ONLY, annotation=written), names)
     if typing.get_origin(returns) in (Awaitable, Coroutine):
         returns = typing.get_args(returns)[-1]
     return NoneType if returns is None else returns

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolkit.errors import InternalError, InvalidArguments, SetupError
 from toolkit.guard.policy.policy import SecurityPolicy
@@ -28,6 +27,9 @@ from toolkit.runtime.output.message import ToolMessage
 from toolkit.wire.call import ToolCall
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.result import ToolResult
+
+if TYPE_CHECKING:
+    import os
 
 ViewT = TypeVar("ViewT", bound=View)
 
@@ -110,11 +112,6 @@ def standalone(
 ) -> StandaloneContext:
     """Implements ``ToolContext.standalone``."""
     if not isinstance(context, ToolkitContext):
-        if not isinstance(context, str | os.PathLike):
-            raise SetupError(
-                f"a standalone context is made from a ToolkitContext or the path of a workspace, not from "
-                f"{type(context).__name__}"
-            )
         context = ToolkitContext[str](context, SecurityPolicy(default="allow"))
     if signal is not None and not isinstance(signal, CancelSignal):
         raise SetupError(f"the signal of a standalone context must be a CancelSignal, not {type(signal).__name__}")

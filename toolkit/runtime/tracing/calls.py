@@ -1,0 +1,159 @@
+"""A span for each call, next to its record in the audit log: both are told the same things at the same moments.
+
+The span is current while the call runs, in the threads and tasks of its handler as well, because those copy the context
+variables of their caller.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind, Status, StatusCode
+from pydantic import BaseModel
+
+from toolkit.errors import ToolFailed, ToolkitError, ToolNotAllowed
+from toolkit.runtime.audit.redact import redact
+from toolkit.runtime.output.message import ToolMessage
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from toolkit.guard.policy.policy import Verdict
+    from toolkit.runtime.audit.log import AuditLog, Record
+    from toolkit.runtime.catalog.catalog import Catalog
+    from toolkit.runtime.catalog.tool import Tool
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
+    from toolkit.runtime.tracing.settings import Tracing
+
+_MAX_NAME: Final = 100
+MAX_CONTENT: Final = 10_000
+"""How many characters of arguments or a result are kept in a span."""
+
+ReadContent: TypeAlias = Callable[[str, object, str], "str | None"]
+"""The text of arguments or a result of a tool, whose schema is under a key of its definition."""
+
+
+class TracedCalls:
+    """Makes the spans of one toolkit, and the records of its audit log if it has one."""
+
+    def __init__(self, tracing: Tracing, context: ToolkitContext[Any], catalog: Catalog, log: AuditLog | None) -> None:
+        self._tracer: Final = tracing.make_tracer()
+        self._tracing: Final = tracing
+        self._context: Final = context
+        self._content: Final = tracing.content
+        self._catalog: Final = catalog
+        self._log: Final = log
+        self._common: Final = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.type": "function",
+            "gen_ai.agent.name": context.agent,
+            "gen_ai.conversation.id": context.session_id,
+        }
+
+    def begin(self, name: object, call_id: str | None) -> TracedRecord:
+        """Starts the span of one call, and makes it current."""
+        record = None if self._log is None else self._log.begin(name, call_id)
+        shown = name[:_MAX_NAME] if isinstance(name, str) else ""
+        attributes = {**self._common, "gen_ai.tool.name": shown}
+        if call_id is not None:
+            attributes["gen_ai.tool.call.id"] = call_id
+        # Names of spans are few: not those that a model made up.
+        is_known = isinstance(name, str) and name in self._catalog.tools
+        title = f"execute_tool {name}" if is_known else "execute_tool"
+        span = self._tracer.start_span(title, kind=SpanKind.INTERNAL, attributes=attributes)
+        return TracedRecord(span, record, self._read_content if self._content else None, shown)
+
+    def for_catalog(self, catalog: Catalog) -> TracedCalls:
+        """The same for other tools."""
+        return TracedCalls(self._tracing, self._context, catalog, self._log)
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+
+    def _read_content(self, name: str, value: object, schema_key: str) -> str | None:
+        """Arguments or a result as JSON text, without what their schema marks as secret; None if they cannot be written."""
+        if name not in self._catalog.tools:
+            return None  # nothing says what is secret
+        schema = self._catalog.definitions[name].get(schema_key)
+        try:
+            if isinstance(value, ToolMessage):
+                value = value.content if isinstance(value.content, str) else value._data()
+            elif isinstance(value, BaseModel):
+                value = value.__pydantic_serializer__.to_python(value, mode="json", by_alias=True, exclude_unset=True)
+            text = json.dumps(redact(value, schema) if schema else value, ensure_ascii=False)
+        except Exception:  # whatever a value does when it is written: a trace changes no call
+            return None
+        return text if len(text) <= MAX_CONTENT else text[:MAX_CONTENT] + "…"
+
+
+class TracedRecord:
+    """The span of one call, and its record in the audit log if there is one."""
+
+    __slots__ = ("_began", "_content", "_name", "_record", "_span", "_token")
+
+    def __init__(self, span: Span, record: Record | None, content: ReadContent | None, name: str) -> None:
+        self._span = span
+        self._record = record
+        self._content = content
+        self._name = name
+        self._began = time.monotonic()
+        self._token = otel_context.attach(trace.set_span_in_context(span))
+
+    def note_decision(self, verdict: Verdict, tier: str | None, answer: object = None) -> None:
+        """Notes what the policy decided, and what the approver answered if one was asked."""
+        span = self._span
+        span.set_attribute("toolkit.decision", verdict.decision)
+        if answer is not None:
+            span.set_attribute("toolkit.approval", type(answer).__name__.lower())
+        if tier is not None:
+            span.set_attribute("toolkit.sandbox", tier)
+        if self._record is not None:
+            self._record.note_decision(verdict, tier, answer)
+
+    def start(self, tool: Tool, args: BaseModel) -> None:
+        """Notes the arguments, if they are wanted."""
+        self._add_content("gen_ai.tool.call.arguments", args, "inputSchema")
+        if self._record is not None:
+            self._record.start(tool, args)
+
+    def end_failed(self, error: BaseException, arguments: object) -> None:
+        """Ends the span of a call that raised."""
+        try:
+            if self._record is not None:
+                self._record.end_failed(error, arguments)
+        finally:
+            span = self._span
+            code = error.code if isinstance(error, ToolkitError) else "INTERNAL"
+            span.set_attribute("error.type", code)
+            if isinstance(error, ToolFailed):
+                span.set_attribute("toolkit.reason", str(error.reason))
+            if isinstance(error, ToolNotAllowed):
+                span.set_attribute("toolkit.decision", str(error.details.get("decision", "deny")))
+            # The message may name arguments.
+            span.set_status(Status(StatusCode.ERROR, str(error) if self._content is not None else None))
+            self._end()
+
+    def end_succeeded(self, message: ToolMessage[Any, Any]) -> None:
+        """Ends the span of a successful call."""
+        try:
+            if self._record is not None:
+                self._record.end_succeeded(message)
+        finally:
+            self._add_content("gen_ai.tool.call.result", message, "outputSchema")
+            self._end()
+
+    def _add_content(self, attribute: str, value: object, schema_key: str) -> None:
+        text = None if self._content is None else self._content(self._name, value, schema_key)
+        if text is not None:
+            self._span.set_attribute(attribute, text)
+
+    def _end(self) -> None:
+        self._span.set_attribute("toolkit.duration_ms", round((time.monotonic() - self._began) * 1000, 3))
+        otel_context.detach(self._token)
+        self._span.end()
