@@ -29,12 +29,15 @@ class Environment:
     def python(self) -> Path:
         return self.folder / "bin" / "python"
 
-    def run(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-        """Runs a command with the environment in front of ``PATH``; both outputs come as one, in their order."""
+    def run(self, command: list[str], folder: Path, *, plugin: bool = False) -> subprocess.CompletedProcess[str]:
+        """Runs a command with the environment in front of ``PATH``; both outputs come as one, in their order.
+
+        mypy with our ``plugin`` has a cache of its own: it would discard that of mypy without it, and the reverse.
+        """
         return subprocess.run(
             command,
             cwd=folder,
-            env=self._variables(),
+            env={**self._variables(), "MYPY_CACHE_DIR": str(MYPY_CACHE / ("plugin" if plugin else "plain"))},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -52,7 +55,6 @@ class Environment:
             "NO_COLOR": "1",
             "COLUMNS": "100",
             "LANG": "C.UTF-8",
-            "MYPY_CACHE_DIR": str(MYPY_CACHE),
         }
 
 

@@ -95,7 +95,8 @@ class PageRun:
         """Runs a command where the one before it ended: ``cd`` holds for the rest of the page."""
         note = self.folder.parent / f"{self.folder.name}.place"
         script = f"trap 'pwd > \"{note}\"' EXIT\n{command}"
-        done = self.environment.run(["bash", "-c", script], self.place)
+        plugin = any("toolkit.mypy" in block.text for block in self.blocks if block.file == "pyproject.toml")
+        done = self.environment.run(["bash", "-c", script], self.place, plugin=plugin)
         self.place = Path(note.read_text().strip()) if note.exists() else self.place
         return done.returncode, done.stdout
 

@@ -36,7 +36,7 @@ def test_the_picture_is_what_mypy_says_about_the_project_of_the_readme(
     (project / "plan.py").write_text(PROGRAM)
     (project / "plugin.ini").write_text("[mypy]\nplugins = toolkit.mypy\n")
     command = ["mypy", "--strict", "--show-error-end", "--config-file=plugin.ini", "plan.py"]
-    mistakes = read_mistakes(environment.run(command, project).stdout)
+    mistakes = read_mistakes(environment.run(command, project, plugin=True).stdout)
     assert [mistake.line for mistake in mistakes] == [5, 6, 7]
     drawn = draw("plan.py", PROGRAM, mistakes)
     if request.config.getoption("--update-snapshots"):
