@@ -14,7 +14,7 @@ import pytest
 
 from tests.projects import DOWNSTREAM, REPOSITORY
 
-pytestmark = pytest.mark.xdist_group("scale")
+pytestmark = pytest.mark.xdist_group("wheel")
 
 IMPORTED = ("library", "maths", "shapes")
 """Spec files of the small project that `toolkit import` writes: provider JSON, functions, models."""
