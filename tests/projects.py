@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.mypy_cache import cache_of_this_process
 from toolkit.codegen import Settings, find_settings, generate
 
 REPOSITORY = Path(__file__).parent.parent
@@ -69,9 +70,6 @@ def many_tools(count: int) -> list[dict[str, Any]]:
 _SECONDS = 3600
 """Nothing may hang forever; type checkers over the whole corpus take minutes on an idle machine."""
 
-# All tests of a worker share one mypy cache for pydantic and for our own code.
-SHARED_CACHE = REPOSITORY / ".mypy_cache" / "tests" / os.environ.get("PYTEST_XDIST_WORKER", "main")
-
 
 class Project:
     """A project in its own folder; its package is ``acme``."""
@@ -117,7 +115,7 @@ class Project:
 def run(command: Sequence[str], folder: Path, *, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Runs a command in a folder; it can import the packages there as well as ours."""
     done = subprocess.run(
-        command, cwd=folder, env=_environment(folder), capture_output=True, text=True, timeout=_SECONDS
+        command, cwd=folder, env=_environment(command, folder), capture_output=True, text=True, timeout=_SECONDS
     )
     if check and done.returncode:
         raise AssertionError(f"{command[0]} ended with {done.returncode}\n{done.stdout[-8000:]}\n{done.stderr[-4000:]}")
@@ -128,7 +126,7 @@ def run_on_terminal(command: Sequence[str], folder: Path, typed: bytes = b"") ->
     """As ``run``, on a terminal of its own: the exit code, and all that the terminal got. What is typed waits to be read."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        command, cwd=folder, env=_environment(folder), stdin=theirs, stdout=theirs, stderr=theirs
+        command, cwd=folder, env=_environment(command, folder), stdin=theirs, stdout=theirs, stderr=theirs
     ) as process:
         os.close(theirs)
         os.write(ours, typed)
@@ -140,12 +138,13 @@ def run_on_terminal(command: Sequence[str], folder: Path, typed: bytes = b"") ->
     return process.returncode, shown.decode()
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment(command: Sequence[str], folder: Path) -> dict[str, str]:
     places = os.pathsep.join(map(str, (folder, REPOSITORY, DOWNSTREAM)))
+    is_mypy = Path(command[0]).name == "mypy"
     return {
         **os.environ,
         "PYTHONPATH": places,
         "MYPYPATH": places,
         "NO_COLOR": "1",
-        "MYPY_CACHE_DIR": str(SHARED_CACHE),
+        **({"MYPY_CACHE_DIR": str(cache_of_this_process())} if is_mypy else {}),
     }

@@ -1,10 +1,11 @@
-"""``grep`` and ``glob`` over a tree of files, compared with ripgrep, ``re`` on bytes and a bare walk.
+"""``grep`` and ``glob`` over a tree of files, compared with ripgrep, ``re`` on bytes and a bare walk; late lines of a file.
 
 The tree has code-like files of about 8 KB, about ten per directory; one in forty is ignored.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import random
 import re
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import Final
 from benchmarks.results import Table, compared
 from benchmarks.timing import least_cpu_with_children
 from toolkit import SecurityPolicy, ToolkitContext, create_agent_toolkit
+from toolkit.builtin.files.line_positions import LinePositionStore
 from toolkit.generated import Toolkit
 
 FILES: Final = 20_000
@@ -28,7 +31,12 @@ BASE: Final = "rg"
 GREP: Final = "toolkit.tools.grep"
 WALK: Final = "os.scandir with a stack"
 WALK_TIMES: Final = f"{WALK}, and times of what matches"
+NEWEST: Final = "rg --files, the newest of what matches first"
+PATHLIB: Final = "pathlib, sorted by time"
+STANDARD_GLOB: Final = "glob.glob, sorted by time"
 GLOB: Final = "glob"
+COUNTED: Final = "counting line feeds in chunks of 256 KiB"
+LINES: Final = 1_000_000
 PATTERNS: Final = {
     "a text": "BufferError",
     "a literal first": r"class \w+Error\b",
@@ -102,9 +110,48 @@ def measure(*, full: bool) -> Iterator[Table]:
                 rows = compared(best, BASE, "ms", others=set(best) - {GREP})
                 yield Table(f"grep, {name}", f"grep {files:,} files, {name}: `{pattern}`", rows)
             best = least_cpu_with_children(_listings(toolkit, folder), rounds=rounds)
-            rows = compared(best, WALK, "ms", others={WALK_TIMES, "rg --files"})
+            rows = compared(best, WALK, "ms", others={WALK_TIMES, "rg --files", NEWEST, PATHLIB, STANDARD_GLOB})
             notes = () if RIPGREP else ("ripgrep is not installed, so grep is not measured",)
             yield Table("glob", f"Finding files among {files:,}", rows, notes=notes)
+    yield _late_lines(LINES if full else LINES // 100, rounds)
+
+
+def _late_lines(lines: int, rounds: int) -> Table:
+    """200 lines after nine tenths of a large file, by a toolkit that never read it and by one that did."""
+    start = lines * 9 // 10
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "lines.txt")
+        with file.open("w") as written:
+            written.writelines(f"{number:07}{'x' * 64}\n" for number in range(lines))
+
+        def open_toolkit(clock: Callable[[], int]) -> Toolkit:
+            overrides = {"line_positions": lambda: LinePositionStore(clock)}
+            return create_agent_toolkit(ToolkitContext(folder, SecurityPolicy(default="allow"), overrides=overrides))
+
+        # To the first, every file has just changed; to the second, none has changed for an hour.
+        with open_toolkit(lambda: 0) as first, open_toolkit(lambda: time.time_ns() + 3600 * 10**9) as again:
+            contenders: dict[str, Callable[[], object]] = {
+                COUNTED: partial(count_line_feeds, file, start),
+                "read_file, the first time": partial(_read_lines, first, start),
+                "read_file, again": partial(_read_lines, again, start),
+                "read_file, the last lines": partial(_read_lines, first, lines - 100),
+            }
+            best = least_cpu_with_children(contenders, rounds=rounds)
+    rows = compared(best, COUNTED, "ms", others={COUNTED})
+    notes = ("the hash of the whole file is promised where its last line is read",)
+    return Table("late lines", f"200 lines from line {start:,} of {lines:,}", rows, notes=notes)
+
+
+def count_line_feeds(file: Path, wanted: int) -> int:
+    """Where this many lines end; a chunk is read at a time."""
+    with file.open("rb", buffering=0) as opened:
+        while wanted > 0 and (chunk := opened.read(256 * 1024)):
+            wanted -= chunk.count(b"\n")
+        return opened.tell()
+
+
+def _read_lines(toolkit: Toolkit, start: int) -> object:
+    return toolkit.tools.read_file(path="lines.txt", start_line=start, max_lines=200)
 
 
 def _ripgrep(folder: str, *arguments: str) -> bytes:
@@ -125,9 +172,18 @@ def _listings(toolkit: Toolkit, folder: str) -> dict[str, Callable[[], object]]:
     return {
         WALK: lambda: len(list(walk(folder))),
         WALK_TIMES: lambda: sorted(os.lstat(path).st_mtime_ns for path in walk(folder) if path.endswith(".pyi")),
-        **({"rg --files": lambda: _ripgrep(folder, "--files")} if RIPGREP else {}),
+        **(_ripgrep_listings(folder) if RIPGREP else {}),
+        PATHLIB: lambda: sorted(Path(folder).glob("**/*.pyi"), key=lambda path: path.stat().st_mtime_ns),
+        STANDARD_GLOB: lambda: sorted(glob.glob(f"{folder}/**/*.pyi", recursive=True), key=os.path.getmtime),
         "glob, nothing ignored": lambda: toolkit.tools.glob(pattern="**/*.pyi", respect_gitignore=False),
         GLOB: lambda: toolkit.tools.glob(pattern="**/*.pyi"),
         "glob, all files and their times": lambda: toolkit.tools.glob(pattern="**", limit=500),
         "tree, 2000 entries": lambda: toolkit.tools.tree(max_depth=12, max_entries=2000),
+    }
+
+
+def _ripgrep_listings(folder: str) -> dict[str, Callable[[], object]]:
+    return {
+        "rg --files": lambda: _ripgrep(folder, "--files"),
+        NEWEST: lambda: _ripgrep(folder, "--files", "-g", "*.pyi", "--sortr", "modified"),
     }

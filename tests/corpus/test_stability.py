@@ -17,6 +17,8 @@ from toolkit.codegen.package.plan import make_plan
 from toolkit.codegen.package.python_names import camel
 from toolkit.codegen.settings import find_settings
 
+pytestmark = pytest.mark.xdist_group("stability")
+
 SAMPLE_EVERY = 130
 NUMBERED = {
     "name": "get_value_2",

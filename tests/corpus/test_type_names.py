@@ -12,6 +12,8 @@ from tests.corpus.type_names import GOAL_HASHES, LONG, NestedTypes, nested_types
 from tests.modules import documents
 from toolkit.codegen.schema.document import Document
 
+pytestmark = pytest.mark.xdist_group("type names")
+
 
 @pytest.fixture(scope="module")
 def found(corpus: Path) -> list[NestedTypes]:

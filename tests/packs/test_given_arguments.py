@@ -25,6 +25,8 @@ from tests.runtime.conftest import Door
 from toolkit import OMIT, Pack, ToolCall, ToolContext, define_tool, tool
 from toolkit.adapters.langchain import as_langchain_tools
 
+pytestmark = pytest.mark.xdist_group("given arguments")
+
 ROADS: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,

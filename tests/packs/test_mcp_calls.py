@@ -13,6 +13,8 @@ from tests.runtime.conftest import Door
 from toolkit import ContentBlock, ContentOutput, JsonObject, Progress, ToolCall
 from toolkit.errors import ToolFailed, ToolkitError, ToolNotAllowed
 
+pytestmark = pytest.mark.xdist_group("mcp calls")
+
 
 @pytest.fixture(params=["shop_", "web_"])
 def prefix(request: pytest.FixtureRequest) -> str:

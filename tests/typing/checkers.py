@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from tests.projects import DOWNSTREAM, REPOSITORY, SHARED_CACHE, run
+from tests.mypy_cache import PLUGIN, cache_of_this_process
+from tests.projects import DOWNSTREAM, REPOSITORY, run
 
 BIN = Path(sys.executable).parent
 
@@ -65,9 +66,8 @@ def mypy(files: Sequence[Path], folder: Path, *options: str, settings: str = "")
 
 def mypy_with_plugin(files: Sequence[Path], folder: Path, *options: str) -> Report:
     settings = folder / "mypy-plugin.ini"
-    settings.write_text("[mypy]\nplugins = toolkit.mypy\n")
-    # mypy drops a cache that was written with other plugins.
-    cache = f"--cache-dir={SHARED_CACHE}-plugin"
+    settings.write_text(PLUGIN)
+    cache = f"--cache-dir={cache_of_this_process(plugin=True)}"
     return mypy(files, folder, cache, *options, settings=str(settings))
 
 

@@ -12,6 +12,8 @@ import pytest
 from tests.projects import REPOSITORY
 from tests.typing.checkers import Report, mypy, mypy_with_plugin
 
+pytestmark = pytest.mark.xdist_group("plugin cases")
+
 HERE = Path(__file__).parent
 OWN = sorted((HERE / "mypy_cases").glob("*.py"))
 ALL = [*sorted((HERE / "cases").glob("*.py")), *OWN]

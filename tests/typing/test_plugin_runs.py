@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.mypy_cache import copy_first_cache
 from tests.projects import DOWNSTREAM, REPOSITORY, Project, tool
 from tests.typing.checkers import BIN
 
@@ -49,6 +50,7 @@ class Checked(Project):
         self._second = 1_700_000_000
         self.write("mypy.ini", "[mypy]\nstrict = True\nplugins = toolkit.mypy\n")
         self.write("caller.py", CALLER)
+        copy_first_cache(root / "cache", plugin=True)
         self.generate()
 
     def replace(self, *tools: dict[str, Any]) -> None:

@@ -11,6 +11,8 @@ from tests.codegen.test_formats import BOOKING
 from tests.projects import Project
 from tests.typing.checkers import CHECKERS
 
+pytestmark = pytest.mark.xdist_group("rich formats")
+
 PROGRAM = """\
 from datetime import UTC, date, datetime, time
 from typing import reveal_type

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mypy_cache import cache_of_this_process
 from tests.projects import REPOSITORY, run
 
 BIN = Path(sys.executable).parent
@@ -49,7 +50,8 @@ def _run_mypy(folder: Path) -> list[str]:
 
 
 def _run_mypy_with_plugin(folder: Path) -> list[str]:
-    return [str(BIN / "mypy"), "--strict", "--no-pretty", "--config-file=plugin.ini", FILE]
+    cache = f"--cache-dir={cache_of_this_process(plugin=True)}"
+    return [str(BIN / "mypy"), "--strict", "--no-pretty", "--config-file=plugin.ini", cache, FILE]
 
 
 def _run_pyright(folder: Path) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from tests.projects import DOWNSTREAM, REPOSITORY
 from tests.wheel.installed import Installed, build, install, own_environment
 
-pytestmark = pytest.mark.xdist_group("scale")
+pytestmark = pytest.mark.xdist_group("wheel")
 
 IMPORTED = ("library", "maths", "shapes")
 """Spec files of the small project that `toolkit import` writes: provider JSON, functions, models."""

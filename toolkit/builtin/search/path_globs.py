@@ -48,7 +48,8 @@ class PathMatcher:
         All are tested at once, as one block with a path per line.
         """
         if self._endings != ("",):
-            names = [name for name in names if name.endswith(self._endings)]
+            endings = self._endings
+            names = [name for name in names if name.endswith(endings)]
         if not names or self._only_endings:
             return names
         way = "".join([f"{step}/" for step in steps])
