@@ -76,6 +76,11 @@ def damage_one_class(file: Path) -> None:
     file.write_bytes(data.replace(b"total: int", b"total: str"))
 
 
+def put_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "one class changed": damage_one_class,
     "cut off": lambda file: os.truncate(file, file.stat().st_size // 2),
@@ -83,7 +88,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "not text": lambda file: file.write_bytes(b"\xff\xfe\n\xff"),
     "of other options": lambda file: file.write_text("0" * 64 + file.read_text()[64:]),
     "gone": Path.unlink,
-    "a folder": lambda file: (file.unlink(), file.mkdir()),
+    "a folder": put_folder,
 }
 
 
