@@ -37,6 +37,7 @@ class Reader:
     __slots__ = (
         "_check_fields",
         "_check_unset",
+        "_defaults",
         "_is_root",
         "_is_scalar",
         "_omissible",
@@ -74,6 +75,7 @@ class Reader:
         self.from_text: Final = _never if from_json is None else _text_reader(from_json, is_scalar=self._is_scalar)
         """Reads the JSON text of a flat object at once; None for text that must be read with care, right or not."""
         self._required = frozenset(name for name, field in model.model_fields.items() if field.is_required())
+        self._defaults = {name: field.default for name, field in model.model_fields.items() if not field.is_required()}
         self._omissible: frozenset[str] = getattr(model, "__omissible__", frozenset())
         self._check_fields = None if validator is not None else _fields_validator(model)
         self.holds_plain: Callable[[BaseModel], bool] = _never
@@ -86,7 +88,12 @@ class Reader:
         """The instance itself if its fields are valid, and nothing in it can be changed later; None for anything else."""
         if type(value) is not self.model or not self._is_scalar or value.__pydantic_extra__:
             return None
-        self.check(value)
+        if not self.holds_plain(value):
+            self.check(value)
+            given = value.__pydantic_fields_set__
+            for name, item in value.__dict__.items():
+                if name not in given and item is not self._defaults.get(name):
+                    return None  # changed past pydantic
         return value
 
     def check(self, value: BaseModel) -> None:
@@ -163,7 +170,10 @@ def _plain_test(
             for name, kind in kinds:
                 if type(fields[name]) is not kind:
                     return False
-            return all(fields[name].isascii() for name in texts) if texts else True
+            for name in texts:  # noqa: SIM110  # a generator would take longer than the rest
+                if not fields[name].isascii():
+                    return False
+            return True
         except KeyError:
             return False
 
