@@ -146,6 +146,11 @@ class Url:
             raise InvalidArguments(f"a URL must be a string, not {type(text).__name__}")
         if len(text) > MAX_URL:
             raise InvalidArguments(f"a URL must not be longer than {MAX_URL} characters")
+        return cls._read(text)
+
+    @classmethod
+    @functools.lru_cache(16)  # the policy reads the URL of a call first, then the network does
+    def _read(cls, text: str) -> Url:
         scheme, rest = _split_scheme(text)
         _refuse_unsafe(rest)
         if not rest.startswith("//"):

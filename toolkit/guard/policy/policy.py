@@ -141,9 +141,7 @@ class SecurityPolicy(Generic[NameT]):
     ) -> Verdict:
         """The verdict on one call, by everything that it touches. Without ``places``, paths are judged by their text."""
         rules = self._rules_of(name, tuple(permissions))
-        from toolkit.guard.policy.touched import Touched
-
-        touched = Touched.from_preview(preview, need_commands=rules.need_commands, places=places)
+        touched = rules.find_touched(preview, places)
         found = rules.denying.find(touched) or rules.asking.find(touched)
         if found is not None:
             return Verdict(found.decision, found.because + touched.why_matched(found))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.guard.policy.rule import Rule
 from toolkit.guard.policy.touched import Touched
+
+if TYPE_CHECKING:
+    from toolkit.guard.fs.consent import LocatedPath
+    from toolkit.guard.policy.preview import Preview
 
 
 class ToolRules:
     """The rules that cover one tool, by decision, each in the order of the policy."""
 
-    __slots__ = ("allowing", "any_allowing", "asking", "denying", "need_commands")
+    __slots__ = ("_need_commands", "allowing", "any_allowing", "asking", "denying")
 
     def __init__(self, rules: Iterable[Rule[Any]]) -> None:
         covering = tuple(rules)
@@ -21,7 +25,11 @@ class ToolRules:
         self.allowing: Final = [rule for rule in covering if rule.decision == "allow"]
         self.any_allowing: Final = next((rule for rule in self.allowing if not rule.is_conditional), None)
         """An allow rule without a condition."""
-        self.need_commands: Final = any(rule.command is not None for rule in covering)
+        self._need_commands: Final = any(rule.command is not None for rule in covering)
+
+    def find_touched(self, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Touched:
+        """What a call touches, in the form that the rules compare."""
+        return Touched.from_preview(preview, need_commands=self._need_commands, places=places)
 
 
 class RuleGroup:
@@ -44,13 +52,17 @@ class RuleGroup:
         rules = self._sorted.get(kinds)
         if rules is None:
             rules = self._sorted[kinds] = self._rules_about(*kinds)
-        return next((rule for rule in rules if rule.touches(touched)), None)
+        for rule in rules:
+            if rule.touches(touched):
+                return rule
+        return None
 
     def _may_match_host(self, touched: Touched) -> bool:
         """Whether a rule on hosts may match: every URL that cannot be read does."""
-        if touched.opaque_url:
-            return True
-        return any(host.text in self._hosts or host.text.endswith(self._parents) for host in touched.hosts)
+        for host in touched.hosts:
+            if host.text in self._hosts or host.text.endswith(self._parents):
+                return True
+        return touched.opaque_url
 
     def _rules_about(self, paths: bool, commands: bool, hosts: bool) -> tuple[Rule[Any], ...]:
         touched = {None: True, "path": paths, "command": commands, "host": hosts}

@@ -77,6 +77,7 @@ def make_run(tool: Tool, resources: Resources) -> Run:
                 message.name = name
                 message.content = value
                 message._form = form
+                message._reported = message._shown = None
                 return message
             if inspect.isawaitable(value):
                 # A plain function around an async handler, such as a decorator.
@@ -118,6 +119,7 @@ def make_run_async(tool: Tool, resources: Resources) -> RunAsync:
                 message.name = name
                 message.content = value
                 message._form = form
+                message._reported = message._shown = None
                 return message
             if inspect.isawaitable(value):
                 # A plain function around an async handler, such as a decorator.

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from itertools import islice
+from types import NoneType
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
@@ -18,7 +19,7 @@ from toolkit.models.plain_types import plain_types
 from toolkit.models.scalars import holds_scalars
 from toolkit.runtime.call.argument_text import MANY_ARGUMENTS, SHORT_TEXT, is_long_but_flat, is_plain
 
-FEW_FIELDS: Final = 4
+FEW_FIELDS: Final = 6
 """Up to so many fields, looking at types in Python is faster than the validator."""
 MANY_ERRORS: Final = 1000
 """From so many errors on, only those that are reported are made into objects: a value may be wrong in a million places."""
@@ -36,6 +37,7 @@ class Reader:
     __slots__ = (
         "_check_fields",
         "_check_unset",
+        "_defaults",
         "_is_root",
         "_is_scalar",
         "_omissible",
@@ -73,6 +75,7 @@ class Reader:
         self.from_text: Final = _never if from_json is None else _text_reader(from_json, is_scalar=self._is_scalar)
         """Reads the JSON text of a flat object at once; None for text that must be read with care, right or not."""
         self._required = frozenset(name for name, field in model.model_fields.items() if field.is_required())
+        self._defaults = {name: field.default for name, field in model.model_fields.items() if not field.is_required()}
         self._omissible: frozenset[str] = getattr(model, "__omissible__", frozenset())
         self._check_fields = None if validator is not None else _fields_validator(model)
         self.holds_plain: Callable[[BaseModel], bool] = _never
@@ -85,7 +88,12 @@ class Reader:
         """The instance itself if its fields are valid, and nothing in it can be changed later; None for anything else."""
         if type(value) is not self.model or not self._is_scalar or value.__pydantic_extra__:
             return None
-        self.check(value)
+        if not self.holds_plain(value):
+            self.check(value)
+            given = value.__pydantic_fields_set__
+            for name, item in value.__dict__.items():
+                if name not in given and item is not self._defaults.get(name):
+                    return None  # changed past pydantic
         return value
 
     def check(self, value: BaseModel) -> None:
@@ -147,27 +155,27 @@ def _plain_test(
 ) -> Callable[[BaseModel], bool]:
     """Whether an instance holds what it must, and nothing else, by the types of its values alone. Where few values are
     wanted, that takes half the time of the validator. False says nothing."""
-    kinds = plain_types(model, required)
+    given = plain_types(model, required)
     optional = [name for name in model.model_fields if name not in required]
-    if (
-        not kinds
-        or len(kinds) > FEW_FIELDS
-        or len(optional) > FEW_FIELDS
-        or not all(name in omissible for name in optional)
-    ):
+    if not given or len(model.model_fields) > FEW_FIELDS or not all(name in omissible for name in optional):
         return _never
+    kinds = (*given, *((name, NoneType) for name in optional))
+    texts = tuple(name for name, kind in given if kind is str)
 
     def holds_plain(value: BaseModel) -> bool:
         if value.__pydantic_fields_set__ != required or value.__pydantic_extra__:
             return False
         fields = value.__dict__
-        for name, kind in kinds:
-            if type(fields.get(name)) is not kind or kind is str and not fields[name].isascii():
-                return False
-        for name in optional:  # noqa: SIM110
-            if fields[name] is not None:
-                return False
-        return True
+        try:
+            for name, kind in kinds:
+                if type(fields[name]) is not kind:
+                    return False
+            for name in texts:  # noqa: SIM110  # a generator would take longer than the rest
+                if not fields[name].isascii():
+                    return False
+            return True
+        except KeyError:
+            return False
 
     return holds_plain
 

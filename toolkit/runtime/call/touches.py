@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
@@ -117,16 +117,20 @@ def preview_call(tool: Tool, args: BaseModel, ctx: ToolContext) -> Preview:
     finally:
         if ctx._scope is not None:
             ctx._scope.close()
-    from toolkit.guard.policy.preview import Preview
-
-    if not isinstance(made, Preview):
+    if not isinstance(made, _preview_class()):
         raise SetupError(f"the preview of {tool.name!r} returned {type(made).__name__}, not a Preview")
     return made
 
 
-def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Preview:
+@cache
+def _preview_class() -> type[Preview]:
+    # Imported at first use; an import statement in the functions above would take as long as all of a call's rules.
     from toolkit.guard.policy.preview import Preview
 
+    return Preview
+
+
+def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Preview:
     found: dict[str, list[str]] = {kind: [] for kind in _CONDITIONS}
     argv: tuple[str, ...] | None = None
     cwd = "."
@@ -143,7 +147,7 @@ def _preview_from_marks(info: ToolInfo, args: BaseModel, workspace: str) -> Prev
             variables = tuple(map(str, value))
         else:
             found[kind] += value if isinstance(value, list) else [value]
-    return Preview(
+    return _preview_class()(
         reads=tuple(found["read-path"]),
         writes=tuple(found["write-path"]),
         argv=argv,

@@ -147,6 +147,8 @@ class OutputReader(Reader):
 class ValueMessage(ToolMessage[NameT_co, ContentT_co]):
     """The answer of a tool made from a function: ``content`` is what the function returned."""
 
+    __slots__ = ("_output",)
+
     _output: FunctionOutput
 
     def to_result(self, tool_call_id: str) -> ToolResult:

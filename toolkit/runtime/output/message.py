@@ -63,14 +63,15 @@ class NewMessage(Protocol):
 class ToolMessage(Generic[NameT_co, ContentT_co]):
     """The answer to one call. ``content`` is the handler's value untouched; ``text()`` is what the model reads."""
 
+    __slots__ = ("_form", "_reported", "_shown", "content", "name")
+
     role: ClassVar[Literal["function"]] = "function"
     # Declared, not inferred, so that checkers can narrow a union of messages by `.name`.
     name: NameT_co
     content: ContentT_co
     _form: MessageForm
-    # These belong to the class until a message needs them, so that most messages assign three attributes.
-    _reported: Reported | None = None
-    _shown: ShownText | None = None
+    _reported: Reported | None
+    _shown: ShownText | None
 
     def __init__(
         self, name: NameT_co, content: ContentT_co, form: MessageForm, reported: Reported | None = None
@@ -78,8 +79,8 @@ class ToolMessage(Generic[NameT_co, ContentT_co]):
         self.name = name
         self.content = content
         self._form = form
-        if reported is not None:
-            self._reported = reported
+        self._reported = reported
+        self._shown = None
 
     def __repr__(self) -> str:
         return f"ToolMessage(name={self.name!r}, content={self.content!r})"
