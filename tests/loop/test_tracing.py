@@ -99,7 +99,7 @@ def test_a_run_is_a_tree_of_spans(traced: Loop, streamed: bool) -> None:
 def test_the_query_is_current_while_the_driver_works(traced: Loop) -> None:
     seen: list[str] = []
 
-    def answer() -> QueryResult:
+    def answer(_: object) -> QueryResult:
         seen.append(trace.get_current_span().name)  # type: ignore[attr-defined]
         return says("Hello.")
 

@@ -25,7 +25,7 @@ class ToolResult:
     name: str
     kind: ResultKind
     value: object
-    output_ref: str | None = None
+    output_ref: str | None = field(default=None, repr=False)  # showing a result must not store it
     output: object = field(default=None, repr=False, compare=False, metadata={"is_stored": False})
 
     def __init__(

@@ -97,8 +97,10 @@ class FacadeNames:
 
     def spell_type(self, parameter: Parameter, row: Row) -> str:
         """The type of a parameter, with every hidden name spelled another way."""
-        nested = {word: self.spell_nested(row, word) for word in row.imports}
-        changed = self._hidden | {word: other for word, other in nested.items() if word != other}
+        changed = self._hidden
+        if not (self._ambiguous.isdisjoint(row.imports) and self.methods.isdisjoint(row.imports)):
+            nested = {word: self.spell_nested(row, word) for word in row.imports}
+            changed = changed | {word: other for word, other in nested.items() if word != other}
         used = any(_has_word(word, parameter.type) for word in changed)
         return _rename_in(parameter.type, changed) if used else parameter.type
 
