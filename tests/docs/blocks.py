@@ -4,7 +4,7 @@ A page is a script. Its blocks are taken in order, in an empty folder:
 
 - A block whose first line is a comment with a file name (``# acme/tools/add.yaml``) is that file. ``# pyproject.toml, continued``
   is added to the file. For languages without comments, ``<!-- file: openai_tools.json -->`` above the block names it.
-- All other Python blocks of a page form one program, which runs at the end. Lines ``# prints: text`` are its output.
+- All other Python blocks of a page form one program, which runs where its last part stands. Lines ``# prints: text`` are its output.
 - ``sh`` blocks are run and must succeed. ``console`` blocks are run, and their output is compared with what is shown;
   ``...`` stands for any text.
 - A comment above a block says why something is not done with it. ``<!-- not run: needs a key -->``: it is only type-checked.

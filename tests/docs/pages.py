@@ -57,6 +57,9 @@ class PageRun:
         return re.sub(r"\W", "_", self.name.removesuffix(".md").lower()) + "_page.py"
 
     def run(self) -> PageRun:
+        """The program runs where its last part stands: commands below it find what it made."""
+        parts = [block for block in self.blocks if block.language == "python" and not block.file]
+        parts = [block for block in parts if block.exemption != "not used"]
         for block in self.blocks:
             if block.exemption == "not used":
                 continue
@@ -67,7 +70,8 @@ class PageRun:
                 self._write(block)
             elif block.language in DATA:
                 self._check_data(block)
-        self._run_program()
+            elif parts and block is parts[-1]:
+                self._run_program(parts)
         return self
 
     def _report(self, block: Block, problem: str) -> None:
@@ -110,10 +114,8 @@ class PageRun:
         except Exception as error:
             self._report(block, f"{type(error).__name__}: {error}")
 
-    def _run_program(self) -> None:
+    def _run_program(self, parts: list[Block]) -> None:
         """The parts of the program stand at the lines of the page, so that every error names the right line."""
-        parts = [block for block in self.blocks if block.language == "python" and not block.file]
-        parts = [block for block in parts if block.exemption != "not used"]
         checked = [block for block in parts if block.exemption != "not checked"]
         run = [block for block in parts if block.exemption != "not run"]
         if run:

@@ -35,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"--site-dir={folder}",
         ],
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        cwd=folder,
+        cwd=REPOSITORY,
         capture_output=True,
         text=True,
     )
