@@ -10,7 +10,7 @@ import importlib
 import posixpath
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -30,20 +30,6 @@ LINKED: Final = ("LICENSE", "benchmarks/baseline.json", "examples/agent.py", "ex
 
 _LINK: Final = re.compile(r"(?P<open>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?=\))")
 _NAMES: Final = re.compile(r"^::: names (?P<module>[\w.]+)$", re.MULTILINE)
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Leaves out entries of the navigation whose page is not there; a page that no entry names is a warning of MkDocs."""
-    config.nav = _drop_missing(config.nav or [], Path(config.docs_dir))
-    return config
-
-
-def _drop_missing(entry: Any, docs: Path) -> Any:
-    if isinstance(entry, list):
-        return [kept for one in entry if (kept := _drop_missing(one, docs))]
-    if isinstance(entry, dict):
-        return {title: kept for title, page in entry.items() if (kept := _drop_missing(page, docs))}
-    return entry if entry in ABOVE.values() or (docs / entry).is_file() else None
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
