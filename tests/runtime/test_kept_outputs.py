@@ -108,6 +108,14 @@ def _stored(result: ToolResult) -> ToolResult:
     return again.result
 
 
+def test_showing_a_result_stores_nothing(make_door: MakeDoor) -> None:
+    door = door_with(make_door, shouting(WHOLE), session_id="shown")
+    result = door.call(ToolCall("1", "shout", {"text": "x"}))
+    assert "output_ref" not in repr(result)
+    assert result.output_ref is not None
+    assert f"output_ref={result.output_ref!r}" in repr(result)
+
+
 @pytest.mark.parametrize("way", WAYS_TO_PASS_ON)
 def test_the_ref_of_a_result_that_was_passed_on_is_valid(make_door: MakeDoor, way: str) -> None:
     door = door_with(make_door, shouting(WHOLE), session_id="on")

@@ -25,7 +25,7 @@ class ToolResult:
     name: str
     kind: ResultKind
     value: object
-    output_ref: str | None = field(default=None, repr=False)  # showing a result must not store it
+    output_ref: str | None = None
     output: object = field(default=None, repr=False, compare=False, metadata={"is_stored": False})
 
     def __init__(
@@ -45,6 +45,12 @@ class ToolResult:
         fields["value"] = value
         fields["output_ref"] = output_ref
         fields["output"] = output
+
+    def __repr__(self) -> str:
+        # A ref that nobody has read yet is not shown: finding it would store the output.
+        shown = ("tool_call_id", "name", "kind", "value", "output_ref")
+        fields = ", ".join(f"{name}={self.__dict__[name]!r}" for name in shown if name in self.__dict__)
+        return f"{type(self).__name__}({fields})"
 
     def _find_ref_with(self, find: Callable[[], str | None]) -> None:
         """Lets ``output_ref`` be found at its first use; for the toolkit that makes the result."""
