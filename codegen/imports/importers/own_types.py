@@ -94,11 +94,16 @@ def _render_name(named: Any, modules: set[str]) -> str:
 
 def _find_module(named: Any, name: str) -> str:
     module: str = named.__module__
-    is_standard = module.partition(".")[0] in sys.stdlib_module_names
-    # Private modules of the standard library are not the same in all versions, and checkers do not know them.
-    parents = [module.rsplit(".", count)[0] for count in range(module.count("."), 0, -1)] if is_standard else []
-    for candidate in (*parents, module):
-        if _holds(candidate, name, named) and (is_standard or _is_static(candidate, tuple(name.split(".")))):
+    top = module.partition(".")[0]
+    if top == "toolkit":
+        public = [top]  # our other modules may move
+    elif top in sys.stdlib_module_names:
+        # Its private modules are not the same in all versions, and checkers do not know them.
+        public = [*(module.rsplit(".", count)[0] for count in range(module.count("."), 0, -1)), module]
+    else:
+        public = [module] if _is_static(module, tuple(name.split("."))) else []
+    for candidate in public:
+        if _holds(candidate, name, named):
             return candidate
     raise _NotImportableError
 
@@ -119,7 +124,7 @@ def _is_name(word: str) -> bool:
 @cache
 def _is_static(module: str, path: tuple[str, ...]) -> bool:
     """Whether type checkers see a type under this name; they do not see one that ``create_model`` made."""
-    file = getattr(sys.modules[module], "__file__", None)
+    file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or not file.endswith(".py"):
         return False
     with open(file, "rb") as source:

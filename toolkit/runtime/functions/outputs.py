@@ -66,13 +66,18 @@ class FunctionOutput:
         """The value itself if it matches the annotation; if only its wire form does, the value read from that."""
         try:
             self._validate(value, strict=True)
+            self._check_content(value)
         except ValidationError as error:
             try:
                 value = self._from_wire.validate_python(value)
+                self._check_content(value)
             except (ValidationError, SetupError):
                 raise error from None
+        return value
+
+    def _check_content(self, value: Any) -> None:
+        """Instances are accepted as they are; their content is checked when they are written."""
         try:
-            # Instances were accepted as they are; their content is checked when they are written.
             check_json(self.data(value, strict=True))
         except PydanticSerializationError as error:
             raise _output_error(
@@ -80,7 +85,6 @@ class FunctionOutput:
             ) from None
         except PydanticCustomError as error:
             raise _output_error(error) from None
-        return value
 
     def data(self, value: Any, *, strict: bool = False) -> Any:
         """The value as JSON."""
