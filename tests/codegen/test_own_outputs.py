@@ -281,3 +281,35 @@ def test_either_module_may_be_imported_first(orders: Project) -> None:
     """The functions use the toolkit that is generated from them."""
     for first in ("import acme.orders", "import acme.generated", "from acme.generated import ManyOutput"):
         assert orders.python(f"{first}\nimport acme.orders, acme.generated.facade\nprint(1)").stdout == "1\n"
+
+
+LOSSY = """
+from typing import Annotated, Any
+from pydantic import BaseModel, WithJsonSchema, create_model
+from toolkit import tool
+
+Odd = Annotated[Any, WithJsonSchema({"allOf": [{"type": "string"}, {"type": "integer"}]})]
+
+class Own(BaseModel):
+    odd: Odd
+
+Made: Any = create_model("Made", odd=(Odd, ...))
+
+@tool
+def own() -> Own:
+    "Return a class of its own."
+    return Own(odd=1)
+
+@tool
+def copied() -> Made:
+    "Return a class that is copied."
+    return Made(odd=1)
+"""
+
+
+def test_lint_looks_only_at_outputs_that_become_types(tmp_path: Path) -> None:
+    project = Project(tmp_path, (), functions=["acme.orders"])
+    project.write("acme/orders.py", LOSSY)
+    done = run([sys.executable, "-m", "toolkit", "lint", "--json"], tmp_path, check=False)
+    found = [item["pointer"] for item in json.loads(done.stdout)]
+    assert [pointer for pointer in found if "outputSchema" in pointer] == ["copied/outputSchema/properties/odd"]
