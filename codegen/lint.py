@@ -46,7 +46,8 @@ def imported_findings(spec: ToolSpec, count_tokens: Callable[[str], int] = estim
 
 
 def _flatten_schemas(spec: ToolSpec) -> Iterator[tuple[str, Document, list[tuple[str, str]]]]:
-    """Each schema of a tool: its pointer, its document, and its mistakes."""
-    for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema)):
+    """Each schema of a tool that becomes types: its pointer, its document, and its mistakes."""
+    output = spec.output_schema if spec.own_output is None else None
+    for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", output)):
         if schema is not None:
             yield f"{spec.pointer}/{key}", *flatten(schema, "X", is_input=key == "inputSchema")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from toolkit.guard.policy.rule import Rule as Rule
     from toolkit.lazy_exports import lazy_exports as lazy_exports
     from toolkit.lazy_exports import lazy_package as lazy_package
+    from toolkit.lazy_exports import own_type as own_type
     from toolkit.models.absent import Omissible as Omissible
     from toolkit.models.base import DeclaredBySome as DeclaredBySome
     from toolkit.models.base import Exact as Exact
@@ -65,7 +66,7 @@ else:
         {
             "toolkit.guard.policy.policy": "SecurityPolicy",
             "toolkit.guard.policy.rule": "Rule",
-            "toolkit.lazy_exports": "lazy_exports lazy_package",
+            "toolkit.lazy_exports": "lazy_exports lazy_package own_type",
             "toolkit.models.absent": "Omissible",
             "toolkit.models.base": "DeclaredBySome Exact ToolModel",
             "toolkit.models.root": "ToolRootModel",

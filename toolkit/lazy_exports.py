@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 
@@ -77,6 +77,27 @@ def lazy_package(
         return [*list_modules(), "__all__", *dunders]
 
     return load, list_names
+
+
+def own_type(module: str, name: str, modules: Sequence[str], make: Callable[..., object]) -> Callable[[str], object]:
+    """``__getattr__`` for a generated ``module`` in which ``name`` is a type of the project's own.
+
+    ``make`` takes the top-level packages of ``modules``, in order. They are imported when the type is first used, because
+    they may import the generated package.
+    """
+
+    def load(wanted: str) -> object:
+        from importlib import import_module
+
+        if wanted != name:
+            raise AttributeError(f"module {module!r} has no attribute {wanted!r}")
+        for path in modules:
+            import_module(path)
+        value = make(*(sys.modules[top] for top in dict.fromkeys(path.partition(".")[0] for path in modules)))
+        vars(sys.modules[module])[name] = value
+        return value
+
+    return load
 
 
 def _modules_by_name(names_by_module: Mapping[str, str]) -> dict[str, str]:

@@ -17,7 +17,16 @@ _IMPORTS: Final[dict[str, frozenset[str]]] = {
     "typing_extensions": frozenset({"NotRequired", "TypeAliasType", "TypedDict"}),
     "pydantic": frozenset({"Field"}),
     "toolkit.generated_support": frozenset(
-        {"ContentOutput", "DeclaredBySome", "Exact", "Omissible", "ToolModel", "ToolRootModel", *RICH.values()}
+        {
+            "ContentOutput",
+            "DeclaredBySome",
+            "Exact",
+            "Omissible",
+            "ToolModel",
+            "ToolRootModel",
+            "own_type",
+            *RICH.values(),
+        }
     ),
 }
 _BASES: Final = frozenset({"ToolModel", "ToolRootModel", "ContentOutput", "TypedDict"})

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from toolkit.codegen.package.classes.generator import WrittenTexts, write_classes
 from toolkit.codegen.package.classes.tool_types import ToolTypes
 from toolkit.codegen.package.code_allow_list import check_module
 from toolkit.codegen.package.formats import RICH
 from toolkit.codegen.package.render.literal import docstring
+from toolkit.codegen.package.render.own_output import OWN_OUTPUT_IMPORTS, render_own_output
 from toolkit.codegen.package.render.typed_dicts import render_args
 from toolkit.codegen.schema.document import Document
 from toolkit.errors import GenerationError
@@ -32,6 +33,7 @@ _IMPORTED: Final = {
         "Omissible",
         "ToolModel",
         "ToolRootModel",
+        "own_type",
         *sorted(RICH.values()),
     ),
 }
@@ -49,6 +51,8 @@ class RenderJob:
     """The tool's: it says what the input is for."""
     inputs: Document
     outputs: Document | None
+    own_output: Mapping[str, Any] | None = None
+    """The type that the output has instead of a generated one, as in a row."""
 
 
 def render_models(source: str, prefix: str, description: str, inputs: Document, outputs: Document | None) -> str:
@@ -88,13 +92,15 @@ def _documents(job: RenderJob) -> list[Document]:
 
 
 def _render_module(job: RenderJob, classes: str) -> str:
-    parts = [classes, *([_render_content_output(job.prefix)] if job.outputs is None else [])]
-    body = "\n\n\n".join([*parts, render_args(job.inputs, job.prefix)])
-    # Each half is checked by itself: what both allow, the whole module allows.
+    own = "" if job.own_output is None else render_own_output(f"{job.prefix}Output", job.own_output)
+    content = [_render_content_output(job.prefix)] if job.outputs is None and not own else []
+    body = "\n\n\n".join([classes, *content, render_args(job.inputs, job.prefix)])
+    # Each part is checked by itself: what all allow, the whole module allows.
     code = check_module(f"{body}\n", job.source)
-    head = "\n".join([header(job.source), "", _render_imports(_find_imported(body, code)), "", "", ""])
+    used = _find_imported(body, code).union(OWN_OUTPUT_IMPORTS if own else ())
+    head = "\n".join([header(job.source), "", _render_imports(used), "", "", ""])
     check_module(head, job.source)
-    return f"{head}{body}\n"
+    return f"{head}{body}\n{own}"
 
 
 def header(source: str) -> str:

@@ -185,14 +185,14 @@ def _add_tool(settings: Settings, spec: ToolSpec, name: ToolNames, path: str, mo
     inputs, mistakes = flatten(spec.input_schema, f"{name.prefix}Input", is_input=True, rich_formats=rich)
     outputs = None
     models.problems += [Finding(text, spec.source, f"{spec.pointer}/inputSchema{at}") for text, at in mistakes]
-    if spec.output_schema is not None:
+    if spec.output_schema is not None and spec.own_output is None:
         outputs, mistakes = flatten(spec.output_schema, f"{name.prefix}Output", rich_formats=rich)
         models.problems += [Finding(text, spec.source, f"{spec.pointer}/outputSchema{at}") for text, at in mistakes]
     if not models.problems:
         item = settings.find_import(spec.origin.name) if spec.origin else None
         unconfined = item is not None and not item.sandbox
         models.rows.append(make_row(spec, name, settings.package, inputs, outputs, unconfined=unconfined))
-        models.jobs[path] = RenderJob(spec.source, name.prefix, spec.description, inputs, outputs)
+        models.jobs[path] = RenderJob(spec.source, name.prefix, spec.description, inputs, outputs, spec.own_output)
 
 
 def _texts_of(names: set[str], earlier: Sequence[Row], inputs: Inputs) -> dict[str, str]:

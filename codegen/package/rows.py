@@ -64,6 +64,8 @@ class Row:
     descriptionSource: str | None
     function: str | None = None
     """``module:function`` of a tool that was read from one."""
+    ownOutput: dict[str, Any] | None = None
+    """Its return type, if that is what the tool's output is: ``type`` as source text, and the ``modules`` in it."""
     origin: dict[str, Any] | None = None
     """Where an imported tool came from; ``originalName`` is its name there."""
     originalName: str | None = None
@@ -121,6 +123,7 @@ def make_row(
         namePointer=name_pointer(spec),
         descriptionSource=spec.description_source,
         function=spec.function,
+        ownOutput=spec.own_output,
         origin=None if spec.origin is None else spec.origin.as_json(),
         originalName=None if spec.origin is None else spec.name,
         request=spec.request,

@@ -94,8 +94,8 @@ with create_agent_toolkit(ToolkitContext(".", SecurityPolicy(default="allow"))) 
 """
 USED = """
 x=2 label='Point'
-left=PairOutputPoint(x=1, label=None) right=PairOutputPoint(x=2, label='b')
-a=1 root=2 A (no output)
+Pair(left=Point(x=1, label=None), right=Point(x=2, label='b'))
+{'a': 1} root=2 A (no output)
 see image/png {'what': 3}
 x is 4
 move data {'x': 2, 'label': 'Point'}

@@ -251,7 +251,7 @@ def test_policy_naming_no_tool_is_refused_when_the_toolkit_is_built(make_door: M
 def test_allowed_tools_are_definitions_in_catalog_order(door: Door) -> None:
     tools = door.get_allowed_tools()
     own = ["add", "count-words", "fail", "hold", "library_find", "library_lend-book", "maths_add", "maths_mean"]
-    own += ["shapes_search", "shout", "quote", "greet-kindly"]
+    own += ["shapes_search", "shout", "quote", "greet-kindly", "past_quotes", "best_offer"]
     assert [tool.name for tool in tools] == sorted([*get_args(ToolName), *own])
     add = next(tool for tool in tools if tool.name == "add")
     assert add.description == "Add two whole numbers."

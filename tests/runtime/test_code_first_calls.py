@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import sys
 import threading
 from collections.abc import Callable
@@ -305,6 +306,42 @@ def test_what_could_never_be_injected_is_refused_when_the_toolkit_is_built(make_
 
 
 # -- what the generator read -------------------------------------------------------------------------------------------
+
+
+def test_a_generated_function_tool_gives_the_functions_own_value(door: Door) -> None:
+    from acme.functions import Offer, Quote
+
+    past = door.invoke("past_quotes", {"currency": "USD"})
+    assert past.content == [
+        Quote(total=2, currency="USD"),
+        Quote(total=3, currency="USD", missing=["fig"]),
+    ]
+    assert pickle.loads(pickle.dumps(past.content)) == past.content
+    assert value(door, "past_quotes", currency="USD") == json.loads(past.text())
+    assert door.tool("best_offer", items=["pear"]) == Offer("pear", 1)
+    assert door.tool("best_offer", items=[]) is None
+    assert value(door, "best_offer", items=[]) == "(no output)"
+    assert type(door.tool("quote", lines=[])) is Quote
+
+
+def test_an_approver_answers_with_the_functions_own_value(make_door: MakeDoor) -> None:
+    from acme.functions import Quote
+
+    policy = DynamicPolicy(default="allow", tools={"quote": "ask"})
+    answers = iter([{"total": 1, "currency": "EUR"}, {"total": "1", "currency": "EUR"}])
+    door = make_door(policy, approver=lambda request: Respond(next(answers)))
+    assert door.tool("quote", lines=[]) == Quote(total=1, currency="EUR")
+    assert str(value(door, "quote", lines=[])).startswith("TOOL_FAILED: INVALID_OUTPUT: ")
+
+
+def test_the_wire_form_of_a_model_becomes_the_model(make_door: MakeDoor) -> None:
+    from acme.functions import Quote
+
+    def quotes() -> list[Quote]:
+        return [{"total": 1, "currency": "EUR"}]  # type: ignore[list-item]
+
+    door = make_door(packs=[define_tool(quotes)])
+    assert door.invoke("quotes", JsonObject({})).content == [Quote(total=1, currency="EUR")]
 
 
 def test_a_generated_function_tool_gives_its_generated_output(door: Door) -> None:

@@ -65,6 +65,8 @@ class ToolSpec:
     rename: str | None
     function: str | None = None
     """``module:function`` if the spec was read from a function."""
+    own_output: dict[str, Json] | None = None
+    """What that function returns, if its own types can be imported: ``type`` as source text, and its ``modules``."""
     prefix: str = ""
     """Added to the name; declared by the spec's file."""
     origin: Origin | None = None

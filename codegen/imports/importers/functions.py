@@ -71,5 +71,7 @@ def _check_tool(entry: str, tool: dict[str, Any], problems: list[Finding]) -> li
         return []
     specs = check_document(tool["spec"], mistakes, None)
     problems += [Finding(finding.message, entry, place + finding.pointer) for finding in mistakes.found]
-    long = tool["longDescription"]
-    return [replace(spec, pointer=place, function=tool["function"], long_description=long) for spec in specs]
+    long, own = tool["longDescription"], tool["ownOutput"]
+    return [
+        replace(spec, pointer=place, function=tool["function"], long_description=long, own_output=own) for spec in specs
+    ]

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from toolkit.codegen.imports.importers.own_types import describe_own_type
 from toolkit.codegen.imports.importers.project_process import enter_project, explain_failure, write_answer
 from toolkit.errors import SetupError
 from toolkit.runtime.catalog.join_packs import ALL, load_pack
@@ -78,8 +79,13 @@ def _describe_tool(tool: FunctionTool[..., Any]) -> dict[str, Any]:
         spec["title"] = tool.title
     if tool.output.schema is not None:
         spec["outputSchema"] = tool.output.schema
-    place = tool.origin.partition(":")[2]
-    return {"spec": spec, "place": place, "function": tool.origin, "longDescription": tool.long_description}
+    return {
+        "spec": spec,
+        "place": tool.origin.partition(":")[2],
+        "function": tool.origin,
+        "longDescription": tool.long_description,
+        "ownOutput": None if tool.output.schema is None else describe_own_type(tool.signature.returns),
+    }
 
 
 if __name__ == "__main__":

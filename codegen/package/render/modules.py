@@ -148,6 +148,8 @@ def _info(row: Row) -> str:
         parts.append("blocking=False")
     if row.function is not None:
         parts.append(f"function={literal(row.function)}")
+    if row.ownOutput is not None:
+        parts.append("own_output=True")
     return "        ToolInfo(\n" + "".join(f"            {part},\n" for part in parts) + "        ),\n"
 
 

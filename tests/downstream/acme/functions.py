@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
@@ -24,6 +25,14 @@ class Quote(BaseModel):
     total: int
     currency: Currency
     missing: list[str] = []
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What one item costs less than usual."""
+
+    item: str
+    saved: int
 
 
 def price_list() -> dict[str, int]:
@@ -51,3 +60,15 @@ async def greet(name: str, *, times: int = 1) -> str:
     :param times: How often.
     """
     return " ".join([f"hello {name}"] * times)
+
+
+@tool
+def past_quotes(currency: Currency = "EUR") -> list[Quote]:
+    """List the prices that were asked for before."""
+    return [Quote(total=2, currency=currency), Quote(total=3, currency=currency, missing=["fig"])]
+
+
+@tool
+def best_offer(items: list[str]) -> Offer | None:
+    """Find the item whose price fell most."""
+    return Offer(items[0], 1) if items else None

@@ -5,8 +5,8 @@ from typing import Annotated, assert_type, reveal_type
 from pydantic import BaseModel
 
 import acme.generated
-from acme.functions import quote
-from acme.generated import AcmeToolkit
+from acme.functions import Quote, quote
+from acme.generated import AcmeToolkit, AnyToolMessage, AsyncAcmeToolkit, PastQuotesOutput, QuoteOutput
 from toolkit import (
     Depends,
     DynamicContext,
@@ -123,13 +123,39 @@ def joins_a_toolkit() -> None:
 
 
 def is_typed_once_generated(toolkit: AcmeToolkit) -> None:
-    reveal_type(toolkit.invoke("quote", {"lines": [{"item": "apple"}]}).content)  # revealed: QuoteOutput
+    reveal_type(toolkit.invoke("quote", {"lines": [{"item": "apple"}]}).content)  # revealed: Quote
     reveal_type(toolkit.tools.quote(lines=[{"item": "apple", "count": 2}], currency="USD").missing)  # revealed: list[str]
     reveal_type(toolkit.invoke("greet-kindly", {"name": "x"}).content.text)  # revealed: str
     toolkit.invoke("quote", {"lines": [{"itme": "apple"}]})  # error
     toolkit.invoke("quote", {"lines": [], "prices": {}})  # error
     toolkit.tools.quote(lines=[], currency="GBP")  # error
     print(toolkit.tools.quote(lines=[]).sum)  # error
+
+
+def returns_the_functions_own_types(toolkit: AcmeToolkit, message: AnyToolMessage) -> None:
+    assert_type(toolkit.invoke("quote", {"lines": []}).content, Quote)
+    reveal_type(toolkit.invoke("past_quotes", {}).content)  # revealed: list[Quote]
+    reveal_type(toolkit.tools.past_quotes()[0].total)  # revealed: int
+    reveal_type(toolkit.tools.best_offer(items=["pear"]))  # revealed: Offer | None
+    print(toolkit.tools.past_quotes().root)  # error
+    print(toolkit.tools.best_offer(items=[]).saved)  # error
+    if message.name == "past_quotes":
+        reveal_type(message.content)  # revealed: list[Quote]
+    match message.name:
+        case "best_offer" if message.content:
+            reveal_type(message.content.saved)  # revealed: int
+        case _:
+            pass
+    if message.name == "quote" and isinstance(message.content, Quote):
+        reveal_type(message.content)  # revealed: Quote
+
+
+async def returns_them_when_awaited(toolkit: AsyncAcmeToolkit, output: PastQuotesOutput) -> None:
+    reveal_type(await toolkit.tools.past_quotes())  # revealed: list[Quote]
+    reveal_type((await toolkit.invoke("best_offer", {"items": []})).content)  # revealed: Offer | None
+    reveal_type(output)  # revealed: list[Quote]
+    QuoteOutput(total=1, currency="EUR")
+    QuoteOutput(total=1, currency="GBP")  # error
 
 
 def keeps_the_types_of_the_module(prices: dict[str, int], ctx: ToolContext) -> None:

@@ -26,7 +26,9 @@ def python_signature(row: Mapping[str, Any]) -> str:
     """
     parameters = [_parameter(one) for one in row["parameters"]]
     parameters = ["*", *parameters] if parameters else []
-    return _call(f"toolkit.tools.{row['attribute']}", parameters, f" -> {row['prefix']}Output")
+    own = row.get("ownOutput")
+    returns = own["type"] if own else f"{row['prefix']}Output"
+    return _call(f"toolkit.tools.{row['attribute']}", parameters, f" -> {returns}")
 
 
 def example_call(row: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from toolkit.runtime.output.message import NewMessage, ToolMessage
 if TYPE_CHECKING:
     from toolkit.guard.permission import Permission
     from toolkit.runtime.catalog.pack import CodeTool
+    from toolkit.runtime.functions.outputs import FunctionOutput
     from toolkit.wire.json_types import JsonObject
 
 _MANIFEST: Final = "manifest.json"
@@ -38,6 +39,8 @@ class ToolInfo(NamedTuple):
     blocking: bool = True
     function: str | None = None
     """``module:function`` if the tool was imported from a function, which then runs it."""
+    own_output: bool = False
+    """Whether its outputs are what that function returns, not generated models."""
 
 
 class Catalog:
@@ -48,18 +51,32 @@ class Catalog:
         self.tools: Final[dict[str, ToolInfo]] = {tool.name: tool for tool in tools}
 
     def model(self, info: ToolInfo, kind: str) -> type[BaseModel]:
-        """The generated ``<prefix>Input`` or ``<prefix>Output`` of a tool."""
+        """The generated ``<prefix>Input`` or ``<prefix>Output`` of a tool; not a model if it has ``own_output``."""
         module = importlib.import_module(info.module)
         found: type[BaseModel] = getattr(module, f"{info.prefix}{kind}")
         return found
 
     def reader(self, info: ToolInfo, kind: str) -> Reader:
         """Reads the arguments (``Input``) or the outputs (``Output``) of a tool."""
-        return Reader(self.model(info, kind))
+        output = self.function_output(info) if kind == "Output" else None
+        if output is None:
+            return Reader(self.model(info, kind))
+        from toolkit.runtime.functions.outputs import OutputReader
+
+        return OutputReader(output)
 
     def message(self, info: ToolInfo) -> NewMessage:
         """The constructor of a tool's messages."""
-        return ToolMessage
+        output = self.function_output(info)
+        return ToolMessage if output is None else output.message
+
+    def function_output(self, info: ToolInfo) -> FunctionOutput | None:
+        """The return type of a tool whose outputs are not generated models."""
+        if not info.own_output:
+            return None
+        from toolkit.runtime.functions.outputs import FunctionOutput
+
+        return FunctionOutput(self.model(info, "Output"), f"{info.function}")
 
     def function(self, name: str) -> CodeTool | None:
         """The code-first tool that was added to the catalog under this name."""

@@ -17,7 +17,7 @@ from toolkit.runtime.catalog.pack import CodeTool, Pack, PackSource
 if TYPE_CHECKING:
     from toolkit.runtime.call.reader import Reader
     from toolkit.runtime.functions.define import FunctionTool
-    from toolkit.runtime.output.message import NewMessage
+    from toolkit.runtime.functions.outputs import FunctionOutput
     from toolkit.wire.json_types import JsonObject
 
 Found: TypeAlias = dict[str, HandlerParts[..., Any] | LazyHandler]
@@ -68,7 +68,7 @@ def join_packs(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[C
     """
     handlers: Found = {}
     owners: dict[str, str] = {}
-    added: dict[str, FunctionTool[..., Any]] = {}
+    functions: dict[str, FunctionTool[..., Any]] = {}
     seen: set[int] = set()
     for pack in packs:
         for name, handler in pack.handlers.items():
@@ -85,8 +85,8 @@ def join_packs(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[C
         for tool in pack.tools:
             if id(tool) not in seen:
                 seen.add(id(tool))
-                _join_tool(catalog, ready(tool), handlers, owners, added)
-    return (ExtendedCatalog(catalog, added) if added else catalog), Handlers(handlers)
+                _join_tool(catalog, ready(tool), handlers, owners, functions)
+    return (ExtendedCatalog(catalog, functions) if functions else catalog), Handlers(handlers)
 
 
 def _join_tool(
@@ -94,7 +94,7 @@ def _join_tool(
     tool: FunctionTool[..., Any],
     handlers: Found,
     owners: dict[str, str],
-    added: dict[str, FunctionTool[..., Any]],
+    functions: dict[str, FunctionTool[..., Any]],
 ) -> None:
     from toolkit.runtime.functions.handler import make_generated_handler, make_handler
 
@@ -107,10 +107,11 @@ def _join_tool(
         )
     _claim(owners, tool.name, tool.owner)
     if info is not None:
-        handlers[tool.name] = make_generated_handler(tool)
+        handlers[tool.name] = make_generated_handler(tool, own_output=info.own_output)
     else:
         handlers[tool.name] = make_handler(tool)
-        added[tool.name] = tool
+    if info is None or info.own_output:
+        functions[tool.name] = tool
 
 
 def _claim(owners: dict[str, str], name: str, owner: str) -> None:
@@ -120,27 +121,26 @@ def _claim(owners: dict[str, str], name: str, owner: str) -> None:
 
 
 class ExtendedCatalog(Catalog):
-    """The catalog of a generated package and code-first tools, in the order of their names."""
+    """The catalog of a generated package and code-first tools, in the order of their names.
 
-    def __init__(self, base: Catalog, added: Mapping[str, FunctionTool[..., Any]]) -> None:
+    A tool that the package has too is its own: only its outputs are those of the function.
+    """
+
+    def __init__(self, base: Catalog, functions: Mapping[str, FunctionTool[..., Any]]) -> None:
+        added = {name: tool for name, tool in functions.items() if name not in base.tools}
         tools = [*base.tools.values(), *(tool.info for tool in added.values())]
         super().__init__(base.package, sorted(tools, key=lambda info: info.name))
         self._base = base
+        self._functions = functions
         self._added = added
 
     def reader(self, info: ToolInfo, kind: str) -> Reader:
         tool = self._added.get(info.name)
-        if tool is None:
-            return self._base.reader(info, kind)
-        if kind == "Input":
-            return tool.arguments.reader
-        from toolkit.runtime.functions.outputs import OutputReader
+        return super().reader(info, kind) if tool is None or kind == "Output" else tool.arguments.reader
 
-        return OutputReader(tool.output)
-
-    def message(self, info: ToolInfo) -> NewMessage:
-        tool = self._added.get(info.name)
-        return self._base.message(info) if tool is None else tool.output.message
+    def function_output(self, info: ToolInfo) -> FunctionOutput | None:
+        tool = self._functions.get(info.name)
+        return self._base.function_output(info) if tool is None else tool.output
 
     def function(self, name: str) -> CodeTool | None:
         return self._added.get(name)

@@ -166,7 +166,7 @@ class FunctionTool(Generic[P, R]):
     @cached_property
     def output(self) -> FunctionOutput:
         """What it returns."""
-        return FunctionOutput(self.function, self.signature.returns)
+        return FunctionOutput(self.signature.returns, self.owner)
 
     @cached_property
     def info(self) -> ToolInfo:

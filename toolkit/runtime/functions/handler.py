@@ -24,8 +24,9 @@ def make_handler(tool: FunctionTool[..., Any]) -> HandlerParts[..., Any]:
     return _make_handler(tool, tool.arguments.by_parameter, _identity, tool.text)
 
 
-def make_generated_handler(tool: FunctionTool[..., Any]) -> HandlerParts[..., Any]:
-    """A handler that takes a generated input model, and returns what the generated output model is made from.
+def make_generated_handler(tool: FunctionTool[..., Any], *, own_output: bool) -> HandlerParts[..., Any]:
+    """A handler that takes a generated input model, and returns what the generated output model is made from; with
+    ``own_output``, what the function returned.
 
     The generated models were made from the function's schemas, so nothing is lost. If the function has changed since, its
     own reader reports what it wants now.
@@ -48,6 +49,8 @@ def make_generated_handler(tool: FunctionTool[..., Any]) -> HandlerParts[..., An
         assert text is not None
         return text(tool.output.from_generated(content))
 
+    if own_output:
+        return _make_handler(tool, by_parameter, _identity, text)
     return _make_handler(tool, by_parameter, convert, None if text is None else render)
 
 

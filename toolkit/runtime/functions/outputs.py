@@ -6,7 +6,7 @@ Data is anything but text and content blocks: a model, a dataclass, a typed dict
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union
@@ -26,7 +26,6 @@ from toolkit.models.closed import validator_from_wire
 from toolkit.models.exact import check_json
 from toolkit.models.own_types import schema_of_output
 from toolkit.runtime.call.reader import Reader
-from toolkit.runtime.functions.signature import qualified_name
 from toolkit.runtime.output.message import MessageForm, Reported, ToolMessage
 from toolkit.wire.content import ContentBlock, ContentOutput
 from toolkit.wire.json_types import JsonObject
@@ -40,9 +39,9 @@ NO_OUTPUT: Final = "(no output)"
 
 
 class FunctionOutput:
-    """The return type of one function."""
+    """The return type of one function. ``owner`` is the function's name in messages."""
 
-    def __init__(self, function: Callable[..., Any], annotation: Any) -> None:
+    def __init__(self, annotation: Any, owner: str) -> None:
         self._is_content: Final = _is_content(annotation)
         self._is_any: Final = annotation in (Any, object)
         try:
@@ -55,7 +54,7 @@ class FunctionOutput:
         except (PydanticUserError, PydanticUndefinedAnnotation) as error:
             reason = str(error).splitlines()[0].rstrip(".")
             raise SetupError(
-                f"the return type of {qualified_name(function)} cannot be written as JSON: {reason}; return a pydantic "
+                f"the return type of {owner} cannot be written as JSON: {reason}; return a pydantic "
                 f"model, a dataclass, a typed dict, text, content blocks or a JSON value"
             ) from None
 
@@ -67,13 +66,18 @@ class FunctionOutput:
         """The value itself if it matches the annotation; if only its wire form does, the value read from that."""
         try:
             self._validate(value, strict=True)
+            self._check_content(value)
         except ValidationError as error:
             try:
                 value = self._from_wire.validate_python(value)
+                self._check_content(value)
             except (ValidationError, SetupError):
                 raise error from None
+        return value
+
+    def _check_content(self, value: Any) -> None:
+        """Instances are accepted as they are; their content is checked when they are written."""
         try:
-            # Instances were accepted as they are; their content is checked when they are written.
             check_json(self.data(value, strict=True))
         except PydanticSerializationError as error:
             raise _output_error(
@@ -81,7 +85,6 @@ class FunctionOutput:
             ) from None
         except PydanticCustomError as error:
             raise _output_error(error) from None
-        return value
 
     def data(self, value: Any, *, strict: bool = False) -> Any:
         """The value as JSON."""

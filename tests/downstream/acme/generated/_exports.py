@@ -19,6 +19,7 @@ if _typing.TYPE_CHECKING:
     from .models.add import AddArgs as AddArgs, AddInput as AddInput, AddOutput as AddOutput
     from toolkit.generated.models.apply_patch import ApplyPatchArgs as ApplyPatchArgs, ApplyPatchInput as ApplyPatchInput, ApplyPatchOutput as ApplyPatchOutput, ApplyPatchOutputFile as ApplyPatchOutputFile
     from toolkit.generated.models.bash import BashArgs as BashArgs, BashInput as BashInput, BashOutput as BashOutput
+    from .models.best_offer import BestOfferArgs as BestOfferArgs, BestOfferInput as BestOfferInput, BestOfferOutput as BestOfferOutput
     from .models.count_words import CountWordsArgs as CountWordsArgs, CountWordsInput as CountWordsInput, CountWordsOutput as CountWordsOutput
     from toolkit.generated.models.done import DoneArgs as DoneArgs, DoneInput as DoneInput, DoneOutput as DoneOutput
     from toolkit.generated.models.edit import EditArgs as EditArgs, EditInput as EditInput, EditOutput as EditOutput
@@ -34,6 +35,7 @@ if _typing.TYPE_CHECKING:
     from toolkit.generated.models.list import ListArgs as ListArgs, ListInput as ListInput, ListOutput as ListOutput, ListOutputEntry as ListOutputEntry
     from .models.maths_add import MathsAddArgs as MathsAddArgs, MathsAddInput as MathsAddInput, MathsAddOutput as MathsAddOutput
     from .models.maths_mean import MathsMeanArgs as MathsMeanArgs, MathsMeanInput as MathsMeanInput, MathsMeanOutput as MathsMeanOutput
+    from .models.past_quotes import PastQuotesArgs as PastQuotesArgs, PastQuotesInput as PastQuotesInput, PastQuotesOutput as PastQuotesOutput
     from .models.quote import QuoteArgs as QuoteArgs, QuoteArgsLine as QuoteArgsLine, QuoteInput as QuoteInput, QuoteInputLine as QuoteInputLine, QuoteOutput as QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs as ReadFileArgs, ReadFileInput as ReadFileInput, ReadFileOutput as ReadFileOutput
     from .models.shapes_search import ShapesSearchArgs as ShapesSearchArgs, ShapesSearchInput as ShapesSearchInput, ShapesSearchOutput as ShapesSearchOutput
@@ -51,6 +53,7 @@ else:
         ".models.add": "AddArgs AddInput AddOutput",
         "toolkit.generated.models.apply_patch": "ApplyPatchArgs ApplyPatchInput ApplyPatchOutput ApplyPatchOutputFile",
         "toolkit.generated.models.bash": "BashArgs BashInput BashOutput",
+        ".models.best_offer": "BestOfferArgs BestOfferInput BestOfferOutput",
         ".models.count_words": "CountWordsArgs CountWordsInput CountWordsOutput",
         "toolkit.generated.models.done": "DoneArgs DoneInput DoneOutput",
         "toolkit.generated.models.edit": "EditArgs EditInput EditOutput",
@@ -66,6 +69,7 @@ else:
         "toolkit.generated.models.list": "ListArgs ListInput ListOutput ListOutputEntry",
         ".models.maths_add": "MathsAddArgs MathsAddInput MathsAddOutput",
         ".models.maths_mean": "MathsMeanArgs MathsMeanInput MathsMeanOutput",
+        ".models.past_quotes": "PastQuotesArgs PastQuotesInput PastQuotesOutput",
         ".models.quote": "QuoteArgs QuoteArgsLine QuoteInput QuoteInputLine QuoteOutput",
         "toolkit.generated.models.read_file": "ReadFileArgs ReadFileInput ReadFileOutput",
         ".models.shapes_search": "ShapesSearchArgs ShapesSearchInput ShapesSearchOutput",

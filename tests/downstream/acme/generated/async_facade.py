@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .models.add import AddArgs, AddInput, AddOutput
     from toolkit.generated.models.apply_patch import ApplyPatchArgs, ApplyPatchInput, ApplyPatchOutput
     from toolkit.generated.models.bash import BashArgs, BashInput, BashOutput
+    from .models.best_offer import BestOfferArgs, BestOfferInput, BestOfferOutput
     from .models.count_words import CountWordsArgs, CountWordsInput, CountWordsOutput
     from toolkit.generated.models.done import DoneArgs, DoneInput, DoneOutput
     from toolkit.generated.models.edit import EditArgs, EditInput, EditOutput
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.list import ListArgs, ListInput, ListOutput
     from .models.maths_add import MathsAddArgs, MathsAddInput, MathsAddOutput
     from .models.maths_mean import MathsMeanArgs, MathsMeanInput, MathsMeanOutput
+    from .models.past_quotes import PastQuotesArgs, PastQuotesInput, PastQuotesOutput
     from .models.quote import QuoteArgs, QuoteArgsLine, QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
     from .models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
@@ -113,6 +115,14 @@ class AsyncTools:
             "max_output_bytes": max_output_bytes,
             "description": description,
         })
+
+    async def best_offer(
+        self,
+        *,
+        items: builtins.list[str],
+    ) -> BestOfferOutput:
+        """Find the item whose price fell most."""
+        return await self._call("best_offer", {"items": items})
 
     async def count_words(
         self,
@@ -373,6 +383,14 @@ class AsyncTools:
         """The mean of some numbers."""
         return await self._call("maths_mean", {"numbers": numbers})
 
+    async def past_quotes(
+        self,
+        *,
+        currency: Literal["EUR", "USD"] = "EUR",
+    ) -> PastQuotesOutput:
+        """List the prices that were asked for before."""
+        return await self._call("past_quotes", {"currency": currency})
+
     async def quote(
         self,
         *,
@@ -623,6 +641,10 @@ class AsyncAcmeToolkit(AsyncRunner):
         ) -> ToolMessage[Literal["bash"], BashOutput]: ...
         @overload
         async def invoke(
+            self, name: Literal["best_offer"], args: BestOfferInput | BestOfferArgs
+        ) -> ToolMessage[Literal["best_offer"], BestOfferOutput]: ...
+        @overload
+        async def invoke(
             self, name: Literal["count-words"], args: CountWordsInput | CountWordsArgs
         ) -> ToolMessage[Literal["count-words"], CountWordsOutput]: ...
         @overload
@@ -681,6 +703,10 @@ class AsyncAcmeToolkit(AsyncRunner):
         async def invoke(
             self, name: Literal["maths_mean"], args: MathsMeanInput | MathsMeanArgs
         ) -> ToolMessage[Literal["maths_mean"], MathsMeanOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["past_quotes"], args: PastQuotesInput | PastQuotesArgs
+        ) -> ToolMessage[Literal["past_quotes"], PastQuotesOutput]: ...
         @overload
         async def invoke(
             self, name: Literal["quote"], args: QuoteInput | QuoteArgs

@@ -37,6 +37,15 @@ CATALOG: Final = Catalog(
             resources=(("command", "shell"), ("cwd", "cwd")),
         ),
         ToolInfo(
+            name="best_offer",
+            attribute="best_offer",
+            module="acme.generated.models.best_offer",
+            prefix="BestOffer",
+            parallel=True,
+            function="acme.functions:best_offer",
+            own_output=True,
+        ),
+        ToolInfo(
             name="count-words",
             attribute="count_words",
             module="acme.generated.models.count_words",
@@ -159,12 +168,22 @@ CATALOG: Final = Catalog(
             function="acme.maths:mean",
         ),
         ToolInfo(
+            name="past_quotes",
+            attribute="past_quotes",
+            module="acme.generated.models.past_quotes",
+            prefix="PastQuotes",
+            parallel=True,
+            function="acme.functions:past_quotes",
+            own_output=True,
+        ),
+        ToolInfo(
             name="quote",
             attribute="quote",
             module="acme.generated.models.quote",
             prefix="Quote",
             parallel=True,
             function="acme.functions:quote",
+            own_output=True,
         ),
         ToolInfo(
             name="read_file",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .models.add import AddArgs, AddInput, AddOutput
     from toolkit.generated.models.apply_patch import ApplyPatchArgs, ApplyPatchInput, ApplyPatchOutput
     from toolkit.generated.models.bash import BashArgs, BashInput, BashOutput
+    from .models.best_offer import BestOfferArgs, BestOfferInput, BestOfferOutput
     from .models.count_words import CountWordsArgs, CountWordsInput, CountWordsOutput
     from toolkit.generated.models.done import DoneArgs, DoneInput, DoneOutput
     from toolkit.generated.models.edit import EditArgs, EditInput, EditOutput
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.list import ListArgs, ListInput, ListOutput
     from .models.maths_add import MathsAddArgs, MathsAddInput, MathsAddOutput
     from .models.maths_mean import MathsMeanArgs, MathsMeanInput, MathsMeanOutput
+    from .models.past_quotes import PastQuotesArgs, PastQuotesInput, PastQuotesOutput
     from .models.quote import QuoteArgs, QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
     from .models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
             "add": Signature[AddInput | AddArgs, AddOutput],
             "apply_patch": Signature[ApplyPatchInput | ApplyPatchArgs, ApplyPatchOutput],
             "bash": Signature[BashInput | BashArgs, BashOutput],
+            "best_offer": Signature[BestOfferInput | BestOfferArgs, BestOfferOutput],
             "count-words": Signature[CountWordsInput | CountWordsArgs, CountWordsOutput],
             "done": Signature[DoneInput | DoneArgs, DoneOutput],
             "edit": Signature[EditInput | EditArgs, EditOutput],
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
             "list": Signature[ListInput | ListArgs, ListOutput],
             "maths_add": Signature[MathsAddInput | MathsAddArgs, MathsAddOutput],
             "maths_mean": Signature[MathsMeanInput | MathsMeanArgs, MathsMeanOutput],
+            "past_quotes": Signature[PastQuotesInput | PastQuotesArgs, PastQuotesOutput],
             "quote": Signature[QuoteInput | QuoteArgs, QuoteOutput],
             "read_file": Signature[ReadFileInput | ReadFileArgs, ReadFileOutput],
             "shapes_search": Signature[ShapesSearchInput | ShapesSearchArgs, ShapesSearchOutput],

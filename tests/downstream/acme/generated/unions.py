@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .models.add import AddInput, AddOutput
     from toolkit.generated.models.apply_patch import ApplyPatchInput, ApplyPatchOutput
     from toolkit.generated.models.bash import BashInput, BashOutput
+    from .models.best_offer import BestOfferInput, BestOfferOutput
     from .models.count_words import CountWordsInput, CountWordsOutput
     from toolkit.generated.models.done import DoneInput, DoneOutput
     from toolkit.generated.models.edit import EditInput, EditOutput
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from toolkit.generated.models.list import ListInput, ListOutput
     from .models.maths_add import MathsAddInput, MathsAddOutput
     from .models.maths_mean import MathsMeanInput, MathsMeanOutput
+    from .models.past_quotes import PastQuotesInput, PastQuotesOutput
     from .models.quote import QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileInput, ReadFileOutput
     from .models.shapes_search import ShapesSearchInput, ShapesSearchOutput
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         ToolMessage[Literal["add"], AddOutput],
         ToolMessage[Literal["apply_patch"], ApplyPatchOutput],
         ToolMessage[Literal["bash"], BashOutput],
+        ToolMessage[Literal["best_offer"], BestOfferOutput],
         ToolMessage[Literal["count-words"], CountWordsOutput],
         ToolMessage[Literal["done"], DoneOutput],
         ToolMessage[Literal["edit"], EditOutput],
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
         ToolMessage[Literal["list"], ListOutput],
         ToolMessage[Literal["maths_add"], MathsAddOutput],
         ToolMessage[Literal["maths_mean"], MathsMeanOutput],
+        ToolMessage[Literal["past_quotes"], PastQuotesOutput],
         ToolMessage[Literal["quote"], QuoteOutput],
         ToolMessage[Literal["read_file"], ReadFileOutput],
         ToolMessage[Literal["shapes_search"], ShapesSearchOutput],
@@ -74,6 +78,7 @@ if TYPE_CHECKING:
         ParsedCall[Literal["add"], AddInput],
         ParsedCall[Literal["apply_patch"], ApplyPatchInput],
         ParsedCall[Literal["bash"], BashInput],
+        ParsedCall[Literal["best_offer"], BestOfferInput],
         ParsedCall[Literal["count-words"], CountWordsInput],
         ParsedCall[Literal["done"], DoneInput],
         ParsedCall[Literal["edit"], EditInput],
@@ -89,6 +94,7 @@ if TYPE_CHECKING:
         ParsedCall[Literal["list"], ListInput],
         ParsedCall[Literal["maths_add"], MathsAddInput],
         ParsedCall[Literal["maths_mean"], MathsMeanInput],
+        ParsedCall[Literal["past_quotes"], PastQuotesInput],
         ParsedCall[Literal["quote"], QuoteInput],
         ParsedCall[Literal["read_file"], ReadFileInput],
         ParsedCall[Literal["shapes_search"], ShapesSearchInput],
