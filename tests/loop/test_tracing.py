@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tests.loop.conftest import Loop
 from tests.loop.scripted import add, calls, done, says
 from toolkit import AnswerFailed, QueryResult, Tracing, Usage
+from toolkit.testing import ModelRequest
 
 PROVIDER = TracerProvider()
 EXPORTER = InMemorySpanExporter()
@@ -99,7 +100,7 @@ def test_a_run_is_a_tree_of_spans(traced: Loop, streamed: bool) -> None:
 def test_the_query_is_current_while_the_driver_works(traced: Loop) -> None:
     seen: list[str] = []
 
-    def answer() -> QueryResult:
+    def answer(_request: ModelRequest) -> QueryResult:
         seen.append(trace.get_current_span().name)  # type: ignore[attr-defined]
         return says("Hello.")
 
