@@ -111,6 +111,18 @@ class Wire:
         self._left = _MAX_HEAD
         self.ended = False
         self._reader = _SharedReader(_WireSource(self))
+        self._answer: HTTPResponse | None = None
+
+    def next_response(self, method: str) -> HTTPResponse:
+        """The response to read next. The one before is closed, and ``close`` closes the last one."""
+        self.close()
+        self._answer = HTTPResponse(cast(socket.socket, self), method=method)  # all it calls is makefile
+        return self._answer
+
+    def close(self) -> None:
+        """Close the response, not the connection. If the garbage collector closed it, its reader might be gone already."""
+        if self._answer is not None:
+            self._answer.close()
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         """The only reader of this connection, so that nothing is lost between an interim response and the next one."""
@@ -154,7 +166,7 @@ class _WireSource(io.RawIOBase):
 
 class _SharedReader(io.BufferedReader):
     def close(self) -> None:
-        """Does nothing: an interim response closes its reader when it is dropped, but the next one still needs it."""
+        """Does nothing: an interim response closes its reader, but the next one still needs it."""
 
 
 def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -182,7 +194,7 @@ def send_request(
     lines += ["accept-encoding: gzip, deflate", "connection: close", "", ""]
     wire.send("\r\n".join(lines).encode("latin-1") + (body or b""))
     while True:
-        answer = HTTPResponse(cast(socket.socket, wire), method=method)  # all it calls is makefile
+        answer = wire.next_response(method)
         answer.begin()
         if wire.ended:  # http.client mistakes the end of the connection for the end of the head
             raise HTTPException("the head ended early")

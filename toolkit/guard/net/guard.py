@@ -115,8 +115,11 @@ class NetGuard:
         current, sent = Url.parse(url), check_headers(headers or {})
         hops: list[str] = []
         while len(hops) <= MAX_REDIRECTS:
-            with contextlib.closing(self._connect(current, deadline)) as sock, translate_connection_errors(current):
-                wire = Wire(sock, deadline)
+            with (
+                contextlib.closing(self._connect(current, deadline)) as sock,
+                translate_connection_errors(current),
+                contextlib.closing(Wire(sock, deadline)) as wire,
+            ):
                 answer = send_request(wire, current, method, sent)
                 location = redirect_location(answer)
                 if location is None:

@@ -65,8 +65,11 @@ class ServiceGuard:
             body = b""
         deadline = Deadline(timeout, self._check)
         sock = connect(self._network, url.host, url.port, deadline, tls=url.scheme == "https")
-        with contextlib.closing(sock), translate_connection_errors(url):
-            wire = Wire(sock, deadline)
+        with (
+            contextlib.closing(sock),
+            translate_connection_errors(url),
+            contextlib.closing(Wire(sock, deadline)) as wire,
+        ):
             answer = send_request(wire, url, method, sent, body)
             content, truncated = read_body(wire, answer, max_bytes)
             return build_response(url.text, url, answer, content, truncated, ())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from toolkit.guard.fs.sandbox_fs import SandboxFS
 from toolkit.guard.fs.transaction.accept import Accept, ignore_changes
@@ -17,11 +18,35 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.toolkit_context import ToolkitContext
 
 
+T = TypeVar("T")
+
+
+class _MadeOnce(Generic[T]):
+    """A guard that is made at its first use, only once however many threads use it first.
+
+    ``functools.cached_property`` has no lock since Python 3.12, and what the second thread made would stay open.
+    """
+
+    def __init__(self, make: Callable[[Guards], T]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, guards: Guards, owner: type[Guards]) -> T:
+        with guards.lock:
+            made = guards.__dict__  # found here first from now on, without this method
+            if self._name not in made:
+                made[self._name] = self._make(guards)
+            guard: T = made[self._name]
+            return guard
+
+
 class Guards:
     """Files, processes, git and the network, as tools may use them. Nothing is started before its first use."""
 
     def __init__(self, context: ToolkitContext[Any]) -> None:
         self._context = context
+        self.lock: Final = threading.RLock()  # making one guard may need another
         writable = context.mode == "workspace-write"
         self.fs: Final = SandboxFS(
             context.workspace,
@@ -48,7 +73,7 @@ class Guards:
             logger, words = logging.getLogger("toolkit"), "; ".join(left.troubles)
             logger.warning("an interrupted patch was %s: %s %s", left.outcome, ", ".join(left.paths), words)
 
-    @cached_property
+    @_MadeOnce
     def process(self) -> ProcessGuard:
         """The only way to start a program; detects which sandbox tier this machine supports."""
         from toolkit.guard.process.guard import ProcessGuard
@@ -67,14 +92,14 @@ class Guards:
             keep=context.ask_before_writing,
         )
 
-    @cached_property
+    @_MadeOnce
     def git(self) -> GitGuard:
         """``git status`` only, and nothing that a repository configures is run."""
         from toolkit.guard.git import GitGuard
 
         return GitGuard(self.process)
 
-    @cached_property
+    @_MadeOnce
     def net(self) -> NetGuard:
         """The only way to the network."""
         from toolkit.guard.net.guard import NetGuard
@@ -84,6 +109,7 @@ class Guards:
 
     def close(self) -> None:
         """Closes what was opened."""
-        if "process" in self.__dict__:
-            self.process.close()
-        self.fs.close()
+        with self.lock:
+            if "process" in self.__dict__:
+                self.process.close()
+            self.fs.close()

@@ -370,8 +370,8 @@ with SandboxFS(root, journal=state) as fs:
 """
 
 
-def in_a_child(code: str, root: Path) -> str:
-    done = subprocess.run([sys.executable, "-c", IN_A_CHILD + code, str(root)], capture_output=True, text=True)
+def in_a_child(code: str, root: Path, *more: str) -> str:
+    done = subprocess.run([sys.executable, "-c", IN_A_CHILD + code, str(root), *more], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -599,3 +599,38 @@ def test_no_transaction_leaves_a_descriptor_behind(root: Path, resolver: Resolve
 
     assert content(root)["fresh"] == b"x"
     assert after == before
+
+
+FAIL_AND_COUNT = """
+import gc
+state, kept = sys.argv[1] + "/../state", []
+
+def descriptors():
+    return len(os.listdir("/dev/fd"))
+
+with SandboxFS(sys.argv[1], journal=state) as fs:
+    gc.disable()
+    before = descriptors()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+    try:
+        fs.transaction([Put("new/deep/small", b"x", None), Put("src/large", b"x" * 200_000, None)])
+    except ToolFailed as error:
+        message = error.message
+        if sys.argv[3] == "kept":
+            kept.append(error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    print(message, descriptors() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", ["kept", "dropped"])
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        (100_000, "'src/large' would be larger than the file size limit"),
+        (0, "nothing was changed: the journal could not be written: file too large"),
+    ],
+)
+def test_a_failure_in_the_middle_leaves_no_descriptor_behind(root: Path, limit: int, message: str, error: str) -> None:
+    assert in_a_child(FAIL_AND_COUNT, root, str(limit), error) == f"{message} 0"

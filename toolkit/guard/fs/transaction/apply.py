@@ -17,15 +17,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from typing import Final, Protocol
 
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.handles import Check
-from toolkit.guard.fs.os_errors import already_exists, conflict, to_failure
+from toolkit.guard.fs.os_errors import OsErrorTranslation, already_exists, conflict
 from toolkit.guard.fs.path import display
 from toolkit.guard.fs.place import Descriptor, Names, open_folder, real_names
 from toolkit.guard.fs.protect import AccessRules, Root
@@ -64,18 +64,18 @@ def transact(
     """Make all changes or none."""
     if not changes:
         return
-    transaction = _Transaction(changes, rules, check)
-    for change in changes:
-        with find(change.path, follow=isinstance(change, Put)) as target:
-            transaction.add(change, target)
-    with (
-        hold_locks(transaction.places, check),
-        rules.protect_repositories(transaction.changed),
-        accept_changes() as accept,
-    ):
-        transaction.run(journals)
-        for change, place in zip(changes, transaction.places, strict=True):
-            accept(absolute(place), change.data if isinstance(change, Put) else None)
+    with closing(_Transaction(changes, rules, check)) as transaction:
+        for change in changes:
+            with find(change.path, follow=isinstance(change, Put)) as target:
+                transaction.add(change, target)
+        with (
+            hold_locks(transaction.places, check),
+            rules.protect_repositories(transaction.changed),
+            accept_changes() as accept,
+        ):
+            transaction.run(journals)
+            for change, place in zip(changes, transaction.places, strict=True):
+                accept(absolute(place), change.data if isinstance(change, Put) else None)
 
 
 class _Transaction:
@@ -91,12 +91,17 @@ class _Transaction:
         self.places: Final[list[Names]] = []
         self.changed: Final[list[ChangedName]] = []
 
+    def close(self) -> None:
+        """Close the directories. The traceback of a failure refers to them for as long as anybody keeps the failure."""
+        for folder in self._plan.folders:
+            folder.held = None
+
     # -- planning: nothing is changed ------------------------------------------------------------------------------------
 
     def add(self, change: FileChange, target: Target) -> None:
         """Note where the change happens and what is there now."""
         shown, place = target.path.shown, target.place
-        with _translate_errors(shown):
+        with _StepErrors(shown):
             name = last_name(target)
             before = file_to_replace(place, shown)
             self._refuse_unexpected(change, before, shown)
@@ -149,7 +154,7 @@ class _Transaction:
 
     def run(self, journals: JournalDirectory | None) -> None:
         """Prepare, compare, change and clean up; undo everything if that fails before the last name has changed."""
-        with _translate_journal_errors():
+        with _JournalErrors():
             journal = Journal() if journals is None else journals.begin()
         try:
             try:
@@ -164,25 +169,25 @@ class _Transaction:
             journal.close()
 
     def _change(self, journal: Journal) -> None:
-        with _translate_journal_errors():
+        with _JournalErrors():
             journal.note_plan(self._plan)
         self._prepare(journal)
         self._compare()
-        with _translate_journal_errors():
+        with _JournalErrors():
             journal.note_ready(self._plan)
         self._plan.is_ready = True
         for step in self._plan.steps:
-            with _translate_errors(step.shown):
+            with _StepErrors(step.shown):
                 step.do()
 
     def _prepare(self, journal: Journal) -> None:
         for number, folder in enumerate(self._plan.folders):
             if folder.parent is not None:
-                with _translate_errors(display("/".join(folder.names))):
+                with _StepErrors(display("/".join(folder.names))):
                     self._make_folder(journal, number, folder, folder.parent)
         for number, change in enumerate(self._changes):
             if isinstance(change, Put):
-                with _translate_errors(self._plan.steps[number].shown):
+                with _StepErrors(self._plan.steps[number].shown):
                     self._make_file(journal, number, change)
 
     def _make_folder(self, journal: Journal, number: int, folder: StepFolder, parent: StepFolder) -> None:
@@ -190,7 +195,7 @@ class _Transaction:
         above, name = parent.number, folder.names[-1]
         os.mkdir(folder.spare, dir_fd=above)
         folder.ino = os.stat(folder.spare, dir_fd=above, follow_symlinks=False).st_ino
-        with _translate_journal_errors():
+        with _JournalErrors():
             journal.note_made_folder(number, folder.ino)
         try:
             move_new(above, folder.spare, above, name)
@@ -200,23 +205,26 @@ class _Transaction:
             os.rmdir(folder.spare, dir_fd=above)
             folder.held = Descriptor(open_folder(name, above))
             folder.ino, folder.spare = os.fstat(folder.held.number).st_ino, ""
-            with _translate_journal_errors():
+            with _JournalErrors():
                 journal.note_found_folder(number, folder.ino)
 
     def _make_file(self, journal: Journal, number: int, change: Put) -> None:
         step, mode = self._plan.steps[number], self._modes[number]
-        file = Descriptor(create(step.folder.number, step.spare, mode, executable=change.executable))
-        step.made = os.fstat(file.number).st_ino
-        with _translate_journal_errors():
-            journal.note_made_file(number, step.made)
-        set_mode(file.number, mode)
-        write_all(file.number, change.data, self._check)
-        step.new = facts(os.fstat(file.number))
+        file = create(step.folder.number, step.spare, mode, executable=change.executable)
+        try:
+            step.made = os.fstat(file).st_ino
+            with _JournalErrors():
+                journal.note_made_file(number, step.made)
+            set_mode(file, mode)
+            write_all(file, change.data, self._check)
+            step.new = facts(os.fstat(file))
+        finally:
+            os.close(file)
 
     def _compare(self) -> None:
         for step, change in zip(self._plan.steps, self._changes, strict=True):
             self._check()
-            with _translate_errors(step.shown):
+            with _StepErrors(step.shown):
                 number = step.folder.number
                 if change.expected is not None and not is_unchanged(number, step.name, change.expected):
                     raise StepConflict
@@ -291,22 +299,26 @@ def _remove_old(step: Step, old: Facts) -> bool:
         return False
 
 
-@contextmanager
-def _translate_errors(shown: str) -> Iterator[None]:
-    """Raise errors of one file as failures. If the file or its directory has vanished, that is a conflict."""
-    try:
-        yield
-    except (StepConflict, FileNotFoundError):
-        raise conflict(shown) from None
-    except OSError as error:
-        raise to_failure(error, shown) from None
+class _StepErrors(OsErrorTranslation):
+    """Raises errors of one file as failures. If the file or its directory has vanished, that is a conflict."""
+
+    __slots__ = ()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, StepConflict | FileNotFoundError):
+            raise conflict(self._shown) from None
+        super().__exit__(kind, error, traceback)
 
 
-@contextmanager
-def _translate_journal_errors() -> Iterator[None]:
-    """Raise errors of the journal as failures that do not name its location."""
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno or errno.EIO).lower()
-        raise ToolFailed("IO", f"nothing was changed: the journal could not be written: {reason}") from None
+class _JournalErrors:
+    """Raises errors of the journal as failures that do not name its location. Not a generator, as ``OsErrorTranslation``."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError):
+            reason = os.strerror(error.errno or errno.EIO).lower()
+            raise ToolFailed("IO", f"nothing was changed: the journal could not be written: {reason}") from None

@@ -150,7 +150,7 @@ class Journal:
 
     def close(self) -> None:
         """Release the lock. The next ``recover`` handles a journal that still exists."""
-        self._file = None
+        self._file = self._folder = None
 
 
 class JournalDirectory:
