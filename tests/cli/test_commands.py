@@ -207,7 +207,7 @@ def test_only_a_missing_table_falls_back_to_the_built_ins(tmp_path: Path) -> Non
         "[tool.toolkit]\npackage = 'x'\n": "'specs' must name at least one file or folder",
         "tool = 'x'": "pyproject.toml:1:1: 'tool' and 'tool.toolkit' must be tables",
         "[tool]\ntoolkit = 3": "'tool' and 'tool.toolkit' must be tables",
-        "[tool": "cannot be read as TOML",
+        "[tool": "not valid TOML",
     }.items():
         file.write_text(text)
         for command in ("tools", "generate"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -91,7 +92,7 @@ def test_every_change_is_seen(tmp_path: Path, change: Callable[[Project], None])
     project.write("acme/tools/long.md", "A long text.")
     project.generate()
     change(project)
-    assert "files changed" in start(project)[0]
+    assert re.fullmatch(r"acme/generated: (1 file|\d\d+ files) changed", start(project)[0])
     assert start(project) == ("acme/generated: nothing to do", "[]")
 
 
@@ -111,10 +112,15 @@ def test_mistakes_are_reported_by_the_command(tmp_path: Path) -> None:
     project.generate()
     project.write("acme/tools/tools.json", "{")
     done = run([sys.executable, "-m", "toolkit", "generate"], project.root, check=False)
-    assert done.returncode == 1 and done.stderr.startswith("not JSON: ")
+    told = "acme/tools/tools.json:1:2: not JSON: Expecting property name enclosed in double quotes\n"
+    assert (done.returncode, done.stderr) == (1, told)
     project.write("pyproject.toml", "[tool.toolkit]\nspec = 1\n")
     done = run([sys.executable, "-m", "toolkit", "generate"], project.root, check=False)
-    assert done.returncode == 2 and "unknown key 'spec'" in done.stderr
+    told = (
+        "pyproject.toml:2:1: unknown key 'spec'. Did you mean 'specs'? (/tool/toolkit/spec)\n"
+        "pyproject.toml:1:1: 'package' is missing; add, for example, package = \"acme.generated\" (/tool/toolkit)\n"
+    )
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ NAME_RULE = (
     "no '..', and no part like '__init__'"
 )
 FOUR = "the four are read, write, execute, network."
-OUT = "write it out, or use '$defs' and '$ref'"
+OUT = "write the value out, or use '$defs' and '$ref'"
 GOOD = {"name": "t", "inputSchema": {"type": "object"}}
 
 
@@ -41,7 +41,7 @@ KEYS: list[tuple[str, dict[str, object], str]] = [
     ("misspells_a_key", {"inputschema": {}}, "unknown key 'inputschema'. Did you mean 'inputSchema'? @ t.json:/inputschema"),
     ("invents_a_key", {"zzz": 1}, "unknown key 'zzz'; keys of your own start with 'x-' @ t.json:/zzz"),
     ("hides_a_line_in_a_key", {"z\nz/~": 1}, "unknown key 'z\\nz/~'; keys of your own start with 'x-' @ t.json:/z\\nz~1~0"),
-    ("leaves_the_name_out", {"name": ...}, "'name' is missing: it is what models call the tool by @ t.json:"),
+    ("leaves_the_name_out", {"name": ...}, "'name' is missing: add the name by which models call the tool @ t.json:"),
     ("numbers_the_name", {"name": 5}, "'name' must be a string, not a number @ t.json:/name"),
     ("empties_the_name", {"name": ""}, f"'' is not a tool name: {NAME_RULE} @ t.json:/name"),
     ("ends_the_name_with_a_line", {"name": "a\n"}, f"'a\\n' is not a tool name: {NAME_RULE} @ t.json:/name"),
@@ -101,8 +101,8 @@ JSON: list[tuple[str, str, str]] = [
     ("adds_a_second_value", "{} {}", "not JSON: Extra data @ t.json:1:4"),
     ("starts_with_a_bom", "\ufeff{}", "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ t.json:"),
     ("is_a_list", "[]", 'a spec file must be one tool (an object) or {"tools": [...]}, not a list @ t.json:'),
-    ("names_twice", f'{{{S}, "name": "u"}}', "the key 'name' is duplicated @ t.json:/name"),
-    ("repeats_a_key_at_depth", f'{{{S}, "_meta": [{{"a": {{"b": 1, "b": 1}}}}]}}', "the key 'b' is duplicated @ t.json:/_meta/0/a/b"),
+    ("names_twice", f'{{{S}, "name": "u"}}', "the key 'name' is duplicated; keep one of them @ t.json:/name"),
+    ("repeats_a_key_at_depth", f'{{{S}, "_meta": [{{"a": {{"b": 1, "b": 1}}}}]}}', "the key 'b' is duplicated; keep one of them @ t.json:/_meta/0/a/b"),
     ("uses_nan", f'{{{S}, "_meta": NaN}}', "NaN is not a JSON number @ t.json:/_meta"),
     ("titles_with_infinity", f'{{{S}, "title": -Infinity}}', "-Infinity is not a JSON number @ t.json:/title"),
     ("counts_to_400_digits", f'{{{S}, "_meta": [-{"9" * 400}]}}', "the number has 400 digits; fewer than 400 are allowed @ t.json:/_meta/0"),
@@ -117,7 +117,7 @@ JSON: list[tuple[str, str, str]] = [
     ("lists_a_word", '{"tools": ["a"]}', "a tool must be an object, not a string @ t.json:/tools/0"),
     ("lists_and_names", '{"tools": [], "cursor": 1}', "unknown key 'cursor'. Did you mean 'nextCursor'? @ t.json:/cursor"),
     ("errs_inside_a_list", f'{{"tools": [{{{S}}}, {{{S}, "rename": "u", "title": 1}}]}}', "'title' must be a string, not a number @ t.json:/tools/1/title"),
-    ("lists_one_name_twice", f'{{"tools": [{{{S}}}, {{{S}}}]}}', "the name 't' is taken by t.json:/tools/0/name: add a 'rename' to one of the two @ t.json:/tools/1/name"),
+    ("lists_one_name_twice", f'{{"tools": [{{{S}}}, {{{S}}}]}}', "the name 't' is taken by t.json:1:13; add a 'rename' to one of the two @ t.json:/tools/1/name"),
 ]  # fmt: skip
 
 
@@ -142,8 +142,8 @@ YAML: list[tuple[str, str, str]] = [
     ("anchors_a_value", f"{Y}title: &a b", f"anchors are not supported: {OUT} @ t.yaml:/title"),
     ("uses_an_alias", f"{Y}title: *a", f"aliases are not supported: {OUT} @ t.yaml:/title"),
     ("uses_an_alias_as_key", f"{Y}_meta: {{*a : 1}}", f"aliases are not supported: {OUT} @ t.yaml:/_meta/?"),
-    ("names_twice", f"{Y}name: u", "the key 'name' is duplicated @ t.yaml:/name"),
-    ("repeats_a_quoted_key", f'{Y}_meta: [{{a: {{b: 1, "b": 2}}}}]', "the key 'b' is duplicated @ t.yaml:/_meta/0/a/b"),
+    ("names_twice", f"{Y}name: u", "the key 'name' is duplicated; keep one of them @ t.yaml:/name"),
+    ("repeats_a_quoted_key", f'{Y}_meta: [{{a: {{b: 1, "b": 2}}}}]', "the key 'b' is duplicated; keep one of them @ t.yaml:/_meta/0/a/b"),
     ("uses_a_number_as_key", f"{Y}_meta: {{1: a}}", "a key must be a string, not a number: quote it @ t.yaml:/_meta/1"),
     ("uses_true_as_key", f"{Y}_meta: {{true: a}}", "a key must be a string, not a boolean: quote it @ t.yaml:/_meta/true"),
     ("uses_null_as_key", f"{Y}_meta: {{~: a}}", "a key must be a string, not null: quote it @ t.yaml:/_meta/~0"),

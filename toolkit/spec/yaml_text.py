@@ -23,7 +23,7 @@ _HINTS: Final = {
     "tab character": "; indent with spaces",
     "'\\t'": "; indent with spaces",
 }
-_WRITE_IT_OUT = "write it out, or use '$defs' and '$ref'"
+_WRITE_IT_OUT = "write the value out, or use '$defs' and '$ref'"
 
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -172,7 +172,7 @@ class _Composer:
                 way_out = "" if isinstance(key, list | dict) else ": quote it"
                 self._add(f"a key must be a string, not {kind(key)}{way_out}")
             elif key in result:
-                self._add(f"the key {quote(key)} is duplicated")
+                self._add(f"the key {quote(key)} is duplicated; keep one of them")
             value = self._node(next(self._events))
             self._path.pop()
             if isinstance(key, str):
