@@ -56,8 +56,10 @@ def read_yaml(text: str, problems: Problems, *, keys_as_text: bool = False) -> J
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         hint = next((text for sign, text in _HINTS.items() if sign in (error.problem or "")), "")
         raise Unreadable(f"not YAML: {error.problem}{hint}", line, column) from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        # The pure-Python scanner lets int() and chr() fail on absurd version numbers and escapes.
+    except (ValueError, OverflowError):
+        # The pure-Python scanner lets int() and chr() fail, without a place.
+        raise Unreadable("not YAML: an escaped character or a version number is out of range") from None
+    except yaml.YAMLError as error:
         raise Unreadable(f"not YAML: {quote(str(error))}") from None
 
 
