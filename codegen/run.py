@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from toolkit.codegen.package.inputs import is_current, read_inputs
 from toolkit.codegen.package.local_cache import generator_fingerprint, read_previous_run, record_run
 from toolkit.codegen.settings import Settings
-from toolkit.errors import SetupError
+from toolkit.spec.places import located_errors
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.plan import Progress
@@ -28,7 +28,7 @@ def generate(settings: Settings, progress: Progress | None = None, *, parallel: 
     it only in a program whose main module allows that, as the command line does.
     """
     fingerprint = generator_fingerprint(settings)
-    with _located_errors(settings):
+    with located_errors(settings.root):
         inputs = read_inputs(settings, read_previous_run(settings, fingerprint))
     if is_current(settings, inputs):
         return []
@@ -36,7 +36,7 @@ def generate(settings: Settings, progress: Progress | None = None, *, parallel: 
     from toolkit.codegen.package.plan import make_plan
     from toolkit.codegen.package.write import write
 
-    with _rare_collections(), _located_errors(settings):
+    with _rare_collections(), located_errors(settings.root):
         written = read_kept_texts(settings)
         known = len(written)
         plan = make_plan(settings, inputs, progress, parallel=parallel, written=written)
@@ -52,22 +52,9 @@ def check(settings: Settings, progress: Progress | None = None, *, parallel: boo
     from toolkit.codegen.package.plan import make_plan
     from toolkit.codegen.package.write import compare
 
-    with _rare_collections(), _located_errors(settings):
+    with _rare_collections(), located_errors(settings.root):
         plan = make_plan(settings, read_inputs(settings), progress, parallel=parallel)
     return compare(plan)
-
-
-@contextmanager
-def _located_errors(settings: Settings) -> Iterator[None]:
-    """Mistakes get line and column; what finds those is imported when there is a mistake."""
-    try:
-        yield
-    except SetupError as error:
-        from toolkit.spec.places.locate import locate
-
-        if error.findings:
-            error.replace_findings(locate(error.findings, settings.root))
-        raise
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from toolkit.codegen.imports.settings_reader import read_imports
 from toolkit.codegen.package.fixed_names import TAKEN_CLASSES
 from toolkit.codegen.profile_settings import ProfileSettings, read_profiles
 from toolkit.errors import SetupError
-from toolkit.spec.files import SUFFIXES
-from toolkit.spec.problems import Finding, below, is_misspelt, unknown_key
+from toolkit.spec.files import SUFFIXES, decode
+from toolkit.spec.problems import Finding, Unreadable, below, is_misspelt, unknown_key
 
 _KEYS: Final = ("specs", "functions", "package", "class", "include", "packs", "imports", "formats", "profiles")
 _FORMATS: Final = ("text", "rich")
@@ -69,12 +70,22 @@ class Settings:
         own = (entry if ":" in entry else f"{entry}:*" for entry in self.functions)
         return tuple(dict.fromkeys([*self.packs, *own]))
 
-    @property
-    def spec_paths(self) -> list[Path]:
-        paths = [self.root / spec for spec in self.specs]
+    def list_spec_paths(self) -> list[Path]:
+        """The files and folders of ``specs``. Those that do not exist are mistakes in the settings."""
         # The first import creates the folder of its file.
         made_later = self.import_file("").parent if self.imports else None
-        return [path for path in paths if path != made_later or path.exists()]
+        paths, problems = [], []
+        for index, spec in enumerate(self.specs):
+            path = self.root / spec
+            if os.path.lexists(path):
+                paths.append(path)
+            elif path != made_later:
+                key = f"specs/{index}" if len(self.specs) > 1 else "specs"
+                message = f"'specs' names {spec!r}, which does not exist; create it, or correct the path"
+                problems.append(Finding(message, "pyproject.toml", f"/tool/toolkit/{key}"))
+        if problems:
+            raise SetupError(problems)
+        return paths
 
     def import_file(self, name: str) -> Path:
         """The file that holds the specs of an import, in the first folder of ``specs``."""
@@ -105,10 +116,11 @@ def list_missing_imports(settings: Settings) -> list[str]:
 
 
 def _read_table(file: Path) -> dict[str, Any] | None:
+    text = _read_text(file)
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SetupError([_unreadable(file, error)]) from None
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise SetupError([_explain_mistake(file, text)]) from None
     tool = data.get("tool", {})
     if not isinstance(tool, dict) or not isinstance(tool.get("toolkit", {}), dict):
         from toolkit.spec.places.locate import locate
@@ -118,12 +130,24 @@ def _read_table(file: Path) -> dict[str, Any] | None:
     return tool.get("toolkit")
 
 
-def _unreadable(file: Path, error: Exception) -> Finding:
-    from toolkit.spec.places.locate import show_path
+def _read_text(file: Path) -> str:
+    try:
+        return decode(file.read_bytes())
+    except Unreadable as error:
+        from toolkit.spec.places.locate import show_path
 
-    message, at, place = str(error).rpartition(" (at line ")
-    line, column = map(int, re.findall(r"\d+", place)[:2]) if at else (0, 0)
-    return Finding(f"cannot be read as TOML: {message if at else error}", file.name, "", line, column, show_path(file))
+        raise SetupError([Finding(str(error), file.name, "", error.line, error.column, show_path(file))]) from None
+
+
+def _explain_mistake(file: Path, text: str) -> Finding:
+    from toolkit.spec.places.locate import show_path
+    from toolkit.toml_places import TomlMistake, TomlPlaces
+
+    try:
+        TomlPlaces.read(text)
+    except TomlMistake as error:
+        return Finding(str(error), file.name, "", error.line, error.column, show_path(file))
+    raise AssertionError("tomllib refused this text before")
 
 
 def _mistake(message: str, key: str = "", *, pointer: str = "/tool/toolkit") -> Finding:
@@ -182,7 +206,7 @@ def _mistakes_in_package(package: object, specs: tuple[str, ...]) -> list[str]:
 
 def _mistakes_in_class(name: object) -> list[str]:
     if not isinstance(name, str) or not _is_name(name) or name.startswith("_"):
-        return ["'class' must be a class name"]
+        return ["'class' must be the name of a class, such as AcmeToolkit"]
     if name != "Toolkit" and {name, f"Async{name}"} & TAKEN_CLASSES:
         return [f"'class' must not be {name!r}: generated code uses that name; use, for example, AcmeToolkit"]
     return []

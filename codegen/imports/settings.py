@@ -112,18 +112,18 @@ class ImportSettings:
 
 
 def url_mistake(url: str) -> str | None:
-    """Why a text cannot be the address of a service, as the end of a sentence; None if it can."""
+    """Why a text cannot be the address of a service, as the end of a sentence about it; None if it can."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        return "that is not a URL"
+        return "is not a URL"
     if parts.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:
-        return "that is not an absolute http or https URL"
+        return "is not an absolute http or https URL"
     if parts.username is not None or parts.password is not None:
-        return "with credentials: send them in 'headers', as ${NAME}"
+        return "contains credentials; send them in 'headers', as ${NAME}"
     if parts.fragment:
-        return "with a fragment"
+        return "has a fragment; remove what follows '#'"
     return None
 
 

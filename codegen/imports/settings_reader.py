@@ -183,7 +183,7 @@ class _ImportTable:
         mistake = url_mistake(value) if value else None
         if mistake:
             # Not shown: the value may hold a secret.
-            self.add(f"'url' is a text {mistake}", "url")
+            self.add(f"'url' {mistake}", "url")
         return value
 
     def flag(self, key: str, *, default: bool) -> bool:
@@ -256,7 +256,7 @@ class _ImportTable:
         if read.client_secret and not (read.client_id and read.issuer):
             self.add("'client_secret' needs 'client_id' and 'issuer': it is sent to that issuer only", "oauth")
         if read.issuer and (mistake := url_mistake(read.issuer)):
-            self.add(f"'issuer' is a text {mistake}", "oauth", "issuer")
+            self.add(f"'issuer' {mistake}", "oauth", "issuer")
         self._check_https(read.issuer, "'issuer'", "oauth", "issuer")
 
     def _check_https(self, url: object, what: str, *keys: str) -> None:

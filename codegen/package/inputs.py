@@ -57,7 +57,7 @@ class Inputs:
 
 def read_inputs(settings: Settings, previous: PreviousRun | None = None) -> Inputs:
     """The digests of spec files, of description files that an earlier run used, of functions and of policy files."""
-    files = {source: path for path, source in spec_files(settings.spec_paths, base=settings.root)}
+    files = {source: path for path, source in spec_files(settings.list_spec_paths(), base=settings.root)}
     root = str(settings.root)
     # What an earlier run read besides: description files.
     others = (source for source in (previous.inputs if previous else ()) if source not in files)

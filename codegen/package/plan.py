@@ -31,7 +31,7 @@ from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError
 from toolkit.spec.load import load_specs, read_specs
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding
+from toolkit.spec.problems import Finding, Place
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.profiles import PlannedProfile
@@ -146,20 +146,21 @@ def _name_own_tools(own: list[Row | ToolSpec], included: Sequence[Row]) -> list[
     """Names for the package's own tools that clash with no other tool, included ones too."""
     wires = [item.name if isinstance(item, Row) else item.wire_name for item in own]
     pointers = [item.namePointer if isinstance(item, Row) else name_pointer(item) for item in own]
-    owners = [f"{item.source}:{pointer}" for item, pointer in zip(own, pointers, strict=True)]
+    owners = [Place(item.source, pointer) for item, pointer in zip(own, pointers, strict=True)]
     problems = []
-    seen = {row.name: f"the included {row.module}" for row in included}
-    for item, pointer, wire, owner in zip(own, pointers, wires, owners, strict=True):
+    seen = {row.name: Place(row.module) for row in included}
+    for wire, owner in zip(wires, owners, strict=True):
         if wire in seen:
+            taken = seen[wire]
             message = (
-                f"the tool name {wire!r} is taken by {seen[wire]};"
+                f"the tool name {wire!r} is taken by {'' if taken.pointer else 'the included '}{taken};"
                 " rename one of them with 'rename', or a function with name=..., or give its import a 'prefix'"
             )
-            problems.append(Finding(message, item.source, pointer))
+            problems.append(Finding(message, owner.source, owner.pointer, other=taken))
         seen[wire] = owner
     if problems:
         raise SpecError(problems)
-    owners += [row.module for row in included]
+    owners += [Place(row.module) for row in included]
     return name_tools([*wires, *(row.name for row in included)], owners)[: len(own)]
 
 

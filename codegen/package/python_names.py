@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from toolkit.errors import SpecError
-from toolkit.spec.problems import Finding
+from toolkit.spec.problems import Finding, Place
 
 Keep: TypeAlias = Callable[[str, str], bool]
 
@@ -80,7 +80,7 @@ class ToolNames:
     """``<prefix>Input``, ``<prefix>Output``, ``<prefix>Args``"""
 
 
-def name_tools(wire_names: Sequence[str], owners: Sequence[str]) -> list[ToolNames]:
+def name_tools(wire_names: Sequence[str], owners: Sequence[Place]) -> list[ToolNames]:
     """Names for all tools of one package. Two wire names with one Python form are refused, and both owners named.
 
     An owner is the file or module of a tool, and after a colon the tool's place in it.
@@ -204,7 +204,7 @@ def _make_distinct(
     return result
 
 
-def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Sequence[str]) -> None:
+def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Sequence[Place]) -> None:
     first: dict[str, int] = {}
     problems = []
     for index, attribute in enumerate(attributes):
@@ -214,7 +214,7 @@ def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Seq
                 f"tools {wires[other]!r} ({owners[other]}) and {wires[index]!r} both become 'tools.{attribute}' in Python;"
                 " rename one of them with 'rename'"
             )
-            source, _, pointer = owners[index].partition(":")
-            problems.append(Finding(message, source, pointer))
+            place = owners[index]
+            problems.append(Finding(message, place.source, place.pointer, other=owners[other]))
     if problems:
         raise SpecError(problems)

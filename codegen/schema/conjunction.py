@@ -134,7 +134,9 @@ class Conjunctions:
         if target is not None:
             return target
         if place is not None:
-            self._notes.problem(f"{place!r} does not exist in this schema", pointer)
+            self._notes.problem(
+                f"{place!r} does not exist in this schema; define it, or correct the reference", pointer
+            )
         elif self._references.may_lead_inside(ref):
             self._notes.enforce("$ref", pointer)
         else:

@@ -74,4 +74,6 @@ def mistake_in_pattern(pattern: object) -> str | None:
         return "'pattern' must be a string"
     if compile_pattern(pattern) is not None or mistake_in({"pattern": pattern}) is None:
         return None
-    return "'pattern' does not compile in the linear-time engine; rewrite it without lookaround and back-references"
+    return (
+        "'pattern' cannot be compiled: check its brackets and escapes; lookaround and back-references are not supported"
+    )

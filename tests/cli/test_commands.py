@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.run_main import run_main
 from tests.projects import REPOSITORY, Project, run, tool
 from toolkit import __version__
 from toolkit.wire import alias
@@ -201,13 +202,27 @@ def test_scripts_read_every_failure_as_json(project: Project, tmp_path_factory: 
 
 
 @pytest.mark.slow
+def test_wrong_usage_is_text_on_standard_error_for_scripts_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, message in (
+        (["tools", "--json", "--package"], "Error: Option '--package' requires an argument.\n"),
+        (["describe", "--json"], "Error: Missing argument 'TOOL'.\n"),
+        (["lint", "--json", "--target", "nobody"], "Error: Invalid value for '--target': 'nobody' is not one of "),
+        (["tools", "--json", "--jsn"], "Error: No such option '--jsn'. Did you mean '--json'?\n"),
+    ):
+        ended = run_main(tmp_path, arguments, capsys)
+        assert (ended.code, ended.out) == (2, "") and ended.err.startswith(message)
+
+
+@pytest.mark.slow
 def test_only_a_missing_table_falls_back_to_the_built_ins(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     for text, words in {
         "[tool.toolkit]\npackage = 'x'\n": "'specs' must name at least one file or folder",
         "tool = 'x'": "pyproject.toml:1:1: 'tool' and 'tool.toolkit' must be tables",
         "[tool]\ntoolkit = 3": "'tool' and 'tool.toolkit' must be tables",
-        "[tool": "cannot be read as TOML",
+        "[tool": "not valid TOML",
     }.items():
         file.write_text(text)
         for command in ("tools", "generate"):
@@ -349,7 +364,7 @@ def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> Non
         1,
         [
             f"acme/tools/math.yaml:1:1: math.add: renamed: sent as {alias('math.add')!r} (/name)",
-            "acme/tools/math.yaml:3:43: math.add: not strict: properties of any name and any value are allowed, and strict mode"
+            "acme/tools/math.yaml:3:42: math.add: not strict: properties of any name and any value are allowed, and strict mode"
             " supports only named ones (/inputSchema/properties/a\\x1b~1b)",
             "1 spec, 2 findings",
         ],
@@ -361,7 +376,7 @@ def test_lint_says_what_becomes_of_a_tool_at_a_provider(project: Project) -> Non
             "effect": "lost",
             "file": "acme/tools/math.yaml",
             "line": 3,
-            "column": 87,
+            "column": 90,
             "message": "Ollama's client drops 'default'",
             "pointer": "/inputSchema/properties/n/default",
         }

@@ -58,6 +58,34 @@ def test_tools_on_a_terminal_are_one_line_each_in_groups(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_many_tools_fit_the_width_and_take_one_line_each(tmp_path: Path) -> None:
+    long = "Looks for things in places that nobody has thought of before, and returns what it has found there. Slow."
+    names = [f"tool_{index}" for index in range(135)]
+    project = Project(
+        tmp_path, [{"name": name, "description": long, "inputSchema": {"type": "object"}} for name in names]
+    )
+    imported = {
+        "origin": {"kind": "tools", "name": "legacy"},
+        "tools": [{"name": "find", "description": long, "inputSchema": {"type": "object"}}],
+    }
+    settings = '[tool.toolkit.imports.legacy]\ntools = "legacy.json"\n'
+    project.write("pyproject.toml", (tmp_path / "pyproject.toml").read_text() + settings)
+    project.write("acme/tools/legacy.json", json.dumps(imported))
+    project.generate()
+    for columns in (50, 100):
+        code, shown = on_screen(["tools"], tmp_path, columns, NO_COLOR="1")
+        *lines, last = shown.splitlines()
+        assert code == 0 and max(map(len, lines)) <= columns
+        assert [line for line in lines if not line.startswith("  ")] == [
+            "acme.generated (135)",
+            "imported from legacy (1)",
+        ]
+        assert sorted(line.split()[0] for line in lines if line.startswith("  ")) == sorted([*names, "find"])
+        assert all("Slow" not in line and line.rstrip().endswith("…") for line in lines if line.startswith("  "))
+        assert last == "136 tools; `toolkit describe NAME` shows one of them"
+
+
+@pytest.mark.slow
 def test_help_and_errors_have_colours_on_a_terminal_only(tmp_path: Path) -> None:
     code, shown = on_screen(["--help"], tmp_path, 80)
     assert code == 0 and "\x1b[1mCommands:\x1b[0m" in shown and "\x1b[36mgenerate\x1b[0m" in shown

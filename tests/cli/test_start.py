@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -91,7 +92,7 @@ def test_every_change_is_seen(tmp_path: Path, change: Callable[[Project], None])
     project.write("acme/tools/long.md", "A long text.")
     project.generate()
     change(project)
-    assert "files changed" in start(project)[0]
+    assert re.fullmatch(r"acme/generated: (1 file|\d\d+ files) changed", start(project)[0])
     assert start(project) == ("acme/generated: nothing to do", "[]")
 
 
@@ -111,10 +112,15 @@ def test_mistakes_are_reported_by_the_command(tmp_path: Path) -> None:
     project.generate()
     project.write("acme/tools/tools.json", "{")
     done = run([sys.executable, "-m", "toolkit", "generate"], project.root, check=False)
-    assert done.returncode == 1 and done.stderr.startswith("not JSON: ")
+    told = "acme/tools/tools.json:1:2: not JSON: Expecting property name enclosed in double quotes\n"
+    assert (done.returncode, done.stderr) == (1, told)
     project.write("pyproject.toml", "[tool.toolkit]\nspec = 1\n")
     done = run([sys.executable, "-m", "toolkit", "generate"], project.root, check=False)
-    assert done.returncode == 2 and "unknown key 'spec'" in done.stderr
+    told = (
+        "pyproject.toml:2:1: unknown key 'spec'. Did you mean 'specs'? (/tool/toolkit/spec)\n"
+        "pyproject.toml:1:1: 'package' is missing; add, for example, package = \"acme.generated\" (/tool/toolkit)\n"
+    )
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 @pytest.mark.slow
@@ -144,13 +150,16 @@ def test_mistakes_are_told_as_with_options(tmp_path: Path, mistake: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [[], ["--project", "."]], ids=["without options", "with options"])
-def test_a_reader_that_went_away_is_no_traceback(tmp_path: Path, options: list[str]) -> None:
+@pytest.mark.parametrize("command", [["generate"], ["generate", "--project", "."], ["tools"], ["tools", "--json"]])
+def test_a_reader_that_went_away_is_no_traceback(tmp_path: Path, command: list[str]) -> None:
+    """As in ``toolkit tools | head -1``."""
     project = Project(tmp_path, [tool("alpha")])
+    if command[0] == "tools":
+        project.generate()
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [sys.executable, "-m", "toolkit", "generate", *options],
+        [sys.executable, "-m", "toolkit", *command],
         cwd=project.root,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         stdout=writing,
@@ -158,3 +167,32 @@ def test_a_reader_that_went_away_is_no_traceback(tmp_path: Path, options: list[s
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+INTERRUPTED = """
+import os, signal, sys
+from toolkit.cli.app import main
+
+def interrupt(event, arguments):
+    if event == "os.rename" and str(arguments[1]).endswith("facade.py"):
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.addaudithook(interrupt)
+sys.argv = ["toolkit", "generate", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["--project", "."]], ids=["without options", "with options"])
+def test_after_ctrl_c_the_package_works_and_the_next_run_finishes(tmp_path: Path, options: list[str]) -> None:
+    project = Project(tmp_path, [tool("alpha")])
+    project.generate()
+    project.write("acme/tools/beta.json", json.dumps(tool("beta")))
+    done = run([sys.executable, "-c", INTERRUPTED, *options], project.root, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    assert not (project.output / ".toolkit-staging").exists()
+    project.python("import acme.generated as g; g.create_agent_toolkit(g.ToolkitContext(workspace='.', policy=g.SecurityPolicy(default='deny')), packs=[])")
+    assert re.fullmatch(r"acme/generated: \d+ files changed", start(project)[0])
+    assert start(project) == ("acme/generated: nothing to do", "[]")
+    assert run([sys.executable, "-m", "toolkit", "check"], project.root).stdout == "acme/generated: up to date\n"

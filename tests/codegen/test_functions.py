@@ -303,7 +303,7 @@ def test_names_are_unique_over_specs_and_functions(tmp_path: Path) -> None:
     project = project_of(tmp_path, MATH, [tool("move")])
     with pytest.raises(
         SpecError,
-        match=r"the tool name 'move' is taken by acme/tools/tools\.json:/tools/0/name; .*name=\.\.\., .* \(move/name\)",
+        match=r"the tool name 'move' is taken by acme/tools/tools\.json:1:13; .*name=\.\.\., .* \(move/name\)",
     ):
         project.generate()
     edited = MATH.replace('@tool(permissions=["read"]', '@tool(name="math.move", permissions=["read"]')

@@ -369,7 +369,10 @@ def test_the_names_of_the_facades_are_all_taken(tmp_path: Path) -> None:
             if isinstance(node, ast.ImportFrom):
                 found |= {alias.asname or alias.name for alias in node.names}
     for name in found:
-        with pytest.raises(SetupError, match=r"'class' must not be|'class' makes|'class' must be a class name"):
+        with pytest.raises(
+            SetupError,
+            match=r"'class' must not be|'class' makes|'class' must be the name of a class, such as AcmeToolkit",
+        ):
             Project(tmp_path / name, [tool("alpha")], **{"class": name}).generate()
 
 
@@ -505,9 +508,9 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
         {"package": "toolkit.generated"},
         "it would hide a package of typed-toolkit; use, for example, acme.generated",
     ),
-    "class is no name": ({"class": "1x"}, "'class' must be a class name"),
-    "class is a keyword": ({"class": "None"}, "'class' must be a class name"),
-    "class is a lower keyword": ({"class": "class"}, "'class' must be a class name"),
+    "class is no name": ({"class": "1x"}, "'class' must be the name of a class, such as AcmeToolkit"),
+    "class is a keyword": ({"class": "None"}, "'class' must be the name of a class, such as AcmeToolkit"),
+    "class is a lower keyword": ({"class": "class"}, "'class' must be the name of a class, such as AcmeToolkit"),
     "class is exported": ({"class": "Tools"}, "generated code uses that name; use, for example, AcmeToolkit"),
     "class is the context": ({"class": "ToolkitContext"}, "generated code uses that name"),
     "class is a builtin": ({"class": "str"}, "generated code uses that name"),
@@ -525,7 +528,10 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
         "'packs' entries have the form 'module:name', not 'acme.tools'",
     ),
     "include is no package": ({"include": ["json"]}, "'include' names 'json', which is not a generated package"),
-    "specs are missing": ({"specs": "nowhere"}, "nowhere: no such file or directory"),
+    "specs are missing": (
+        {"specs": "nowhere"},
+        "'specs' names 'nowhere', which does not exist; create it, or correct the path",
+    ),
 }
 
 

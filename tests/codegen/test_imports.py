@@ -222,7 +222,7 @@ def test_two_tools_of_one_name_are_offered_a_prefix(tmp_path: Path) -> None:
     assert toolkit(made, "import", "--trust").returncode == 0
     ran = toolkit(made, "generate")
     assert ran.returncode == 1
-    told = "the name 'add' is taken by acme/tools/add.yaml:/name: add a 'rename' to one of the two, or a 'prefix' to its import"
+    told = "the name 'add' is taken by acme/tools/add.yaml:1:1; add a 'rename' to one of the two, or a 'prefix' to its import"
     assert re.fullmatch(rf"acme/tools/maths\.json:\d+:7: {re.escape(told)} \(/tools/0/name\)\n", ran.stderr)
 
 

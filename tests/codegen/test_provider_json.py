@@ -142,7 +142,7 @@ MISTAKES: list[tuple[Any, tuple[str, ...]]] = [
     ([FUNCTION, FUNCTION], ("the file has two tools named 'weather', the first at /0: keep one @ tools.json:/1",)),
     ([{"type": "function", "function": {"description": "x"}}], (f"a tool needs a name and a schema: {FORMS_READ} @ tools.json:/0",)),
     ([SPEC], ("this is already a spec: move the file into a folder of 'specs' @ tools.json:/0",)),
-    ('[{"name": "a", "name": "b"}]', ("the key 'name' is duplicated @ tools.json:/0/name",)),
+    ('[{"name": "a", "name": "b"}]', ("the key 'name' is duplicated; keep one of them @ tools.json:/0/name",)),
 ]  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def test_names_what_was_meant(word: str) -> None:
     with pytest.raises(SpecError) as caught:
         load({word: value})
     place = f"t.json:/tools/0/inputSchema/properties/a/{word}"
-    assert short_forms(caught.value) == (f"unknown keyword {word!r}; did you mean {meant!r}? @ {place}",)
+    assert short_forms(caught.value) == (f"unknown keyword {word!r}. Did you mean {meant!r}? @ {place}",)
 
 
 @pytest.mark.parametrize("word", FINE)

@@ -8,6 +8,7 @@ import pytest
 
 from toolkit.spec import Finding
 from toolkit.spec.places.locate import locate
+from toolkit.spec.problems import Place
 
 YAML = """\
 # a comment
@@ -74,6 +75,18 @@ def test_paths_are_relative_to_the_current_directory(tmp_path: Path, monkeypatch
         monkeypatch.chdir(folder)
         [found] = locate([Finding("wrong", "tools/a.yaml", "/name")], tmp_path)
         assert str(found) == f"{shown}:1:1: wrong (/name)"
+
+
+def test_another_place_that_a_message_names_has_its_line_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text("title: x\nname: x\n")
+    (tmp_path / "b.yaml").write_text("name: x\n")
+    other = Place("a.yaml", "/name")
+    [found] = locate([Finding(f"taken by {other}", "b.yaml", "/name", other=other)], tmp_path)
+    assert str(found) == "b.yaml:1:1: taken by a.yaml:2:1 (/name)"
+    module = Place("acme.math", "add")
+    [found] = locate([Finding(f"taken by {module}", "b.yaml", "/name", other=module)], tmp_path)
+    assert str(found) == "b.yaml:1:1: taken by acme.math:add (/name)"
 
 
 def test_a_source_that_is_not_a_file_keeps_its_name(tmp_path: Path) -> None:

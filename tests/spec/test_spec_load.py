@@ -194,12 +194,12 @@ def test_reports_the_mistakes_of_all_files(tmp_path: Path) -> None:
         for problem in (
             "unknown key 'zzz'; keys of your own start with 'x-' @ b.yaml:/zzz",
             "not JSON: Expecting property name enclosed in double quotes @ c.json:1:2",
-            "not UTF-8 (byte 6) @ d.yaml:",
+            "this is not UTF-8 text; save the file as UTF-8 @ d.yaml:1:7",
             "the file has more than 33554432 bytes @ e.yaml:",
             "the file starts with a byte order mark (BOM): save it as UTF-8 without one @ f.yaml:",
             "no such file or directory @ nowhere:",
             "no such file @ no.yaml:",
-            "the name 'one' is taken by a.yaml:/name: add a 'rename' to one of the two @ b.yaml:/rename",
+            "the name 'one' is taken by a.yaml:1:1; add a 'rename' to one of the two @ b.yaml:/rename",
         )
     )
 
@@ -260,7 +260,7 @@ REFUSED_FILES = {
     "is_missing": ("none.md", ["no such file"]),
     "is_too_long_a_name": ("a" * 300, ["cannot be read: File name too long"]),
     "is_too_large": ("big.md", ["the file has more than 262144 bytes"]),
-    "is_latin": ("latin.md", ["not UTF-8 (byte 3)"]),
+    "is_latin": ("latin.md", ["this is not UTF-8 text; save the file as UTF-8"]),
     "asks_for_the_environment": (
         "env.md",
         [

@@ -10,10 +10,18 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from toolkit.cli.import_report import ImportLines, count, failure_as_json, print_failures, print_reports
+from toolkit.cli.import_report import ImportLines, failure_as_json, print_failures, print_reports
 from toolkit.cli.login import choose_browser
 from toolkit.cli.options import AsJson, ImportNames, Project, Trust
-from toolkit.cli.report import print_json, print_line, print_text, print_warning, report_errors, show_progress
+from toolkit.cli.report import (
+    count,
+    print_json,
+    print_line,
+    print_text,
+    print_warning,
+    report_errors,
+    show_progress,
+)
 from toolkit.cli.trust import choose_decision
 from toolkit.cli.write_package import warn_not_imported, write_package
 from toolkit.errors import SetupError
@@ -59,17 +67,16 @@ def check(
         current = {"package": settings.package, "current": not difference, "diff": difference}
         print_json({**current, "notImported": missing})
     else:
-        if difference:
+        if not difference:
+            print_line(f"{settings.output_name}: up to date")
+        elif not settings.output.exists():
+            print_line(f"{settings.output_name} does not exist yet: run `toolkit generate`")
+        else:
             form = read_form(settings.output)
-            other = (
-                ""
-                if form in (None, FORM)
-                else f" (it has form {form}, and this version of typed-toolkit writes {FORM})"
-            )
+            is_other = form not in (None, FORM)
+            other = f" (it has form {form}, and this version of typed-toolkit writes {FORM})" if is_other else ""
             print_text(difference)
             print_line(f"{settings.output_name} differs from its specs{other}: run `toolkit generate`")
-        else:
-            print_line(f"{settings.output_name}: up to date")
         warn_not_imported(missing)
     if difference or missing:
         raise typer.Exit(1)
@@ -164,14 +171,14 @@ def lint(
     """
     from toolkit.codegen import find_settings, lint_rows, read_functions
     from toolkit.spec import estimate_tokens, load_specs
-    from toolkit.spec.places.locate import located_errors
+    from toolkit.spec.places import located_errors
 
     with report_errors(as_json):
         count_tokens = estimate_tokens if tokenizer is None else _load_tokenizer(tokenizer)
         settings = None if paths else find_settings(project)
         base = settings.root if settings else Path()
         with located_errors(base):
-            specs = load_specs(settings.spec_paths if settings else paths or [], base=base)
+            specs = load_specs(settings.list_spec_paths() if settings else paths or [], base=base)
             specs += [spec for some in read_functions(settings).values() for spec in some] if settings else []
         foreign = {} if target else lint_rows.find_in_imported(specs, count_tokens)
         rows = lint_rows.find_for(specs, target) if target else lint_rows.find_in_own(specs, count_tokens)

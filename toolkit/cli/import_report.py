@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.cli.report import print_line, print_warning
+from toolkit.cli.report import count, print_line, print_warning
 from toolkit.errors import SetupError
 
 if TYPE_CHECKING:
@@ -53,15 +53,6 @@ def failure_as_json(name: str, error: SetupError) -> dict[str, Any]:
     """As a report, with the state ``failed``."""
     problems = {"problems": [found.as_json() for found in error.findings]} if error.findings else {"error": str(error)}
     return {"name": name, "state": "failed", **problems}
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> count(1, "spec"), count(2, "spec")
-    ('1 spec', '2 specs')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _describe_start(item: ImportSettings) -> str:

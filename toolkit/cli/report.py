@@ -137,6 +137,15 @@ _RICH_STYLES: Final[dict[Style | None, str]] = {
 }  # fmt: skip
 
 
+def count(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> count(1, "spec"), count(2, "spec")
+    ('1 spec', '2 specs')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def print_text(text: str) -> None:
     """Text of several lines for people, on standard output."""
     _echo(escape_hidden_lines(text))
@@ -239,7 +248,8 @@ class _PlainStream(io.TextIOBase):
 def report_errors(as_json: bool, *, spec_mistakes: int = 1) -> Iterator[None]:
     """Prints our errors on stderr, or as JSON on stdout, and ends the command.
 
-    Exit code 1: a call failed. ``spec_mistakes``: a spec is wrong or cannot be generated. 2: the set-up is wrong.
+    Exit code 1: a call failed. ``spec_mistakes``: a spec is wrong or cannot be generated. 2: the set-up is wrong, even if that
+    shows only when it is used, as with a package to include that is not installed.
     """
     try:
         yield
@@ -251,7 +261,9 @@ def report_errors(as_json: bool, *, spec_mistakes: int = 1) -> Iterator[None]:
         found = [finding.as_json() for finding in error.findings]
         problems = {"problems": found} if found else {"error": str(error)}
         _print_error(error, problems, as_json)
-        raise SystemExit(spec_mistakes if isinstance(error, SpecError | GenerationError) else 2) from None
+        in_settings = bool(error.findings) and all(found.source == "pyproject.toml" for found in error.findings)
+        in_spec = isinstance(error, SpecError | GenerationError) and not in_settings
+        raise SystemExit(spec_mistakes if in_spec else 2) from None
 
 
 def _print_error(error: Exception, value: dict[str, Any], as_json: bool) -> None:

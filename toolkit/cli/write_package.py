@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolkit.cli.import_report import count
-from toolkit.cli.report import print_json, print_line, print_warning, report_errors, show_progress
+from toolkit.cli.report import count, print_json, print_line, print_warning, report_errors, show_progress
 
 
 def write_package(project: Path, *, as_json: bool) -> None:

@@ -66,7 +66,7 @@ def check_document(value: Json, problems: Problems, directory: Path | None) -> l
 
 def _check_tool(fields: Fields, directory: Path | None, file_origin: FileOrigin) -> ToolSpec:
     fields.refuse_unknown(_KEYS)
-    fields.require("name", "it is what models call the tool by", _KEYS)
+    fields.require("name", "add the name by which models call the tool", _KEYS)
     check_origin_keys(fields, file_origin.origin)
     name, rename = check_names(fields, file_origin)
     title = fields.string("title")

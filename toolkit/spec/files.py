@@ -100,12 +100,20 @@ def read_plain_file(path: str | Path, limit: int, *, dir_fd: int | None = None) 
         os.close(descriptor)
     if len(data) > limit:
         raise Unreadable(f"the file has more than {limit} bytes")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"not UTF-8 (byte {error.start})") from None
+    text = decode(data)
     refuse_bom(text)
     return text
+
+
+def decode(data: bytes) -> str:
+    """The text of a file; ``Unreadable`` says where it is not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        before = data[data.rfind(b"\n", 0, error.start) + 1 : error.start]
+        message = "this is not UTF-8 text; save the file as UTF-8"
+        raise Unreadable(message, line, len(before.decode("utf-8")) + 1) from None
 
 
 def read_below(directory: Path, name: str, limit: int) -> str:

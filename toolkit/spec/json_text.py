@@ -105,7 +105,7 @@ def _to_object(pairs: tuple[tuple[str, _Raw], ...], path: list[str | int], probl
     for key, item in pairs:
         path.append(key)
         if key in result:
-            problems.add(f"the key {quote(key)} is duplicated", pointer_of(path))
+            problems.add(f"the key {quote(key)} is duplicated; keep one of them", pointer_of(path))
         if not is_unicode(key):
             problems.add(NOT_UNICODE, pointer_of(path))
         result.setdefault(key, _to_json(item, path, problems))

@@ -11,7 +11,7 @@ from toolkit.spec.check import check_document
 from toolkit.spec.files import find_spec_files, read_plain_file, refuse_bom
 from toolkit.spec.json_text import read_json
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, Problems, Unreadable, below, quote
+from toolkit.spec.problems import Finding, Place, Problems, Unreadable, below, quote
 from toolkit.spec.yaml_text import read_yaml
 
 MAX_FILE_BYTES: Final = 32 * 1024 * 1024
@@ -69,7 +69,7 @@ def _load_file(path: Path, source: str, findings: list[Finding]) -> list[ToolSpe
     try:
         text = read_plain_file(path, MAX_FILE_BYTES)
     except Unreadable as error:
-        findings.append(Finding(str(error), source, ""))
+        findings.append(Finding(str(error), source, "", error.line, error.column))
         return []
     return _load_text(text, source, path.parent, findings)
 
@@ -91,14 +91,14 @@ def _load_text(text: str, source: str, directory: Path | None, findings: list[Fi
 
 def _find_same_names(specs: Iterable[ToolSpec]) -> list[Finding]:
     findings: list[Finding] = []
-    first: dict[str, tuple[str, bool]] = {}
+    first: dict[str, tuple[Place, bool]] = {}
     for spec in specs:
         pointer = below(spec.pointer, "rename" if spec.rename else "name")
-        place, imported = f"{spec.source}:{pointer}", spec.origin is not None
+        place, imported = Place(spec.source, pointer), spec.origin is not None
         taken, was_imported = first.setdefault(spec.wire_name, (place, imported))
         # The name is empty here if it was a mistake.
         if spec.wire_name and taken != place:
             way_out = ", or a 'prefix' to its import" if imported or was_imported else ""
-            message = f"the name {quote(spec.wire_name)} is taken by {taken}: add a 'rename' to one of the two{way_out}"
-            findings.append(Finding(message, spec.source, pointer))
+            message = f"the name {quote(spec.wire_name)} is taken by {taken}; add a 'rename' to one of the two{way_out}"
+            findings.append(Finding(message, spec.source, pointer, other=taken))
     return findings

@@ -19,6 +19,17 @@ MAX_PROBLEMS: Final = 100  # in one file: a hostile text must not cause an endle
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A pointer in a file, or the name of a module."""
+
+    source: str
+    pointer: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.pointer}" if self.pointer else self.source
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A mistake or advice at one place in a file.
 
@@ -35,10 +46,17 @@ class Finding:
     line: int = 0
     column: int = 0
     file: str = ""
+    other: Place | None = None
+    """Another place, which the message names as ``str(other)``; ``locate`` puts its line and column there."""
 
     def __str__(self) -> str:
-        place = f"{self.file or self.source}:{self.line}:{self.column}" if self.line else self.file or self.source
-        return f"{place}: {self.message} ({self.pointer})" if self.pointer else f"{place}: {self.message}"
+        return f"{self.place}: {self.message} ({self.pointer})" if self.pointer else f"{self.place}: {self.message}"
+
+    @property
+    def place(self) -> str:
+        """``file:line:column``, or what of it is known."""
+        file = self.file or self.source
+        return f"{file}:{self.line}:{self.column}" if self.line else file
 
     def as_json(self) -> dict[str, str | int | None]:
         """For scripts; ``line`` and ``column`` are null if the place is not in a text that could be read."""

@@ -23,7 +23,7 @@ _HINTS: Final = {
     "tab character": "; indent with spaces",
     "'\\t'": "; indent with spaces",
 }
-_WRITE_IT_OUT = "write it out, or use '$defs' and '$ref'"
+_WRITE_IT_OUT = "write the value out, or use '$defs' and '$ref'"
 
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -56,8 +56,10 @@ def read_yaml(text: str, problems: Problems, *, keys_as_text: bool = False) -> J
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         hint = next((text for sign, text in _HINTS.items() if sign in (error.problem or "")), "")
         raise Unreadable(f"not YAML: {error.problem}{hint}", line, column) from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        # The pure-Python scanner lets int() and chr() fail on absurd version numbers and escapes.
+    except (ValueError, OverflowError):
+        # The pure-Python scanner lets int() and chr() fail, without a place.
+        raise Unreadable("not YAML: an escaped character or a version number is out of range") from None
+    except yaml.YAMLError as error:
         raise Unreadable(f"not YAML: {quote(str(error))}") from None
 
 
@@ -172,7 +174,7 @@ class _Composer:
                 way_out = "" if isinstance(key, list | dict) else ": quote it"
                 self._add(f"a key must be a string, not {kind(key)}{way_out}")
             elif key in result:
-                self._add(f"the key {quote(key)} is duplicated")
+                self._add(f"the key {quote(key)} is duplicated; keep one of them")
             value = self._node(next(self._events))
             self._path.pop()
             if isinstance(key, str):

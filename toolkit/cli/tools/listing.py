@@ -9,6 +9,7 @@ import typer
 
 from toolkit.cli.options import AsJson, Package
 from toolkit.cli.report import (
+    count,
     is_on_terminal,
     print_json,
     print_line,
@@ -53,7 +54,7 @@ def list_tools(
         print_json([{key: row[key] for key in _LISTED} for row in rows])
     elif not rows and words:
         print_warning(
-            f"no tool has {' and '.join(map(repr, words))} in its name or description; there are {len(every)} tools"
+            f"no tool has {' and '.join(map(repr, words))} in its name or description; {count(len(every), 'tool')} searched"
         )
     elif is_on_terminal():
         _print_groups(rows, len(every))
@@ -87,7 +88,7 @@ def _print_groups(rows: Sequence[Mapping[str, Any]], total: int) -> None:
     for title, members in groups.items():
         print_styled(Styled(title, "bold"), Styled(f" ({len(members)})", "dim"))
         print_table(("", "", ""), map(_cells, members), cut=True, indent=2, widths=widths)
-    shown = f"{len(rows)} of {total} tools" if len(rows) != total else f"{total} tools"
+    shown = f"{len(rows)} of {count(total, 'tool')}" if len(rows) != total else count(total, "tool")
     print_styled(Styled(f"{shown}; `toolkit describe NAME` shows one of them", "dim"))
 
 

@@ -167,6 +167,8 @@ def _split_pattern(glob: str) -> list[str]:
         raise SetupError("a pattern must be a string without NUL characters")
     if glob.startswith("!"):
         raise _pattern_error(glob, "begins with '!', but there are no exceptions; write '\\!' for such a name")
+    if not glob:
+        raise SetupError("a pattern must not be empty; write, for example, 'secrets/**'")
     parts = split_names(glob)
     if not parts or ".." in parts:
         raise _pattern_error(glob, "must match something below the root; write it without '..', such as 'secrets/**'")

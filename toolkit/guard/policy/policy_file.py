@@ -74,7 +74,7 @@ def _read_text(path: str | os.PathLike[str], shown: str) -> str:
 def _check(data: Mapping[str, Any], rules: list[Rule[Any]]) -> Iterator[tuple[KeyPath, str]]:
     """Every mistake with the key it is at; the rules that have none are appended to ``rules``."""
     if not data:
-        yield (), 'the policy is empty; write `default = "deny"` if every call shall be denied'
+        yield (), 'the policy is empty; write `default = "deny"` to deny every call'
     for key in data:
         if key not in KEYS:
             yield (key,), f"unknown key {key!r}.{nearest(key, KEYS) or f' The keys are {_listed(KEYS)}.'}"

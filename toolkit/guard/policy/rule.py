@@ -175,8 +175,8 @@ def _check_strings(values: Mapping[str, object]) -> None:
     """Rules also come from files, which no type checker has seen."""
     for name, value in values.items():
         if value is not None and not isinstance(value, str):
-            way_out = "; write one rule for each" if isinstance(value, list) else ""
-            raise PolicyError(f"a rule's {name!r} must be a string, not {type(value).__name__}{way_out}")
+            what = "a list; write one rule for each" if isinstance(value, list) else type(value).__name__
+            raise PolicyError(f"a rule's {name!r} must be a string, not {what}")
 
 
 def _check_lists(values: Mapping[str, object]) -> None:

@@ -47,7 +47,7 @@ def find_misspelt_keywords(schema: object, *, in_yaml: bool) -> Iterator[tuple[s
     """What is most likely a mistake, as a message and a pointer into the schema.
 
     >>> list(find_misspelt_keywords({"type": "object", "requird": ["a"]}, in_yaml=True))
-    [("unknown keyword 'requird'; did you mean 'required'?", '/requird')]
+    [("unknown keyword 'requird'. Did you mean 'required'?", '/requird')]
     """
     if not isinstance(schema, dict) or not _is_suspicious(schema):
         return
@@ -63,7 +63,7 @@ def find_misspelt_hints(annotations: Mapping[str, object]) -> Iterator[tuple[str
     for word in annotations:
         near = _nearest(word, HINTS) if word not in HINTS else None
         if near is not None:
-            yield f"unknown annotation {quote(word)}; did you mean {near!r}?", below("", word)
+            yield f"unknown annotation {quote(word)}. Did you mean {near!r}?", below("", word)
 
 
 def explain_split_text(key: str, above: Mapping[str, Any]) -> str | None:
@@ -101,7 +101,7 @@ def _judge(word: str, node: Schema, in_yaml: bool) -> str | None:
         return _explain_null(word, in_yaml) if value is None and word not in _MAY_BE_NULL else None
     near = _nearest_keyword(word)
     if near is not None and (value is None or _is_certain(word, near) or _fits(near, value)):
-        return f"unknown keyword {quote(word)}; did you mean {near!r}?"
+        return f"unknown keyword {quote(word)}. Did you mean {near!r}?"
     if value is None and not word.startswith("x-"):
         split = explain_split_text(word, node) if in_yaml else None
         return (

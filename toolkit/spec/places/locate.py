@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from toolkit.errors import SetupError
 from toolkit.spec.files import read_plain_file
 from toolkit.spec.places.cursor import PlaceTable
 from toolkit.spec.places.in_json import find_in_json
@@ -28,7 +26,10 @@ _MAX_BYTES: Final = 32 * 1024 * 1024
 
 def locate(findings: Iterable[Finding], base: Path) -> list[Finding]:
     """The same findings with line and column; ``base`` is the folder that their sources are relative to."""
-    found = list(findings)
+    return _with_others(findings, lambda found: _locate_in_files(found, base))
+
+
+def _locate_in_files(found: list[Finding], base: Path) -> list[Finding]:
     by_source: dict[str, list[int]] = {}
     for index, finding in enumerate(found):
         if not finding.file:
@@ -39,20 +40,12 @@ def locate(findings: Iterable[Finding], base: Path) -> list[Finding]:
     return found
 
 
-@contextmanager
-def located_errors(base: Path) -> Iterator[None]:
-    """Gives line and column to the findings of an error that is raised inside."""
-    try:
-        yield
-    except SetupError as error:
-        if error.findings:
-            error.replace_findings(locate(error.findings, base))
-        raise
-
-
 def locate_in_text(findings: Iterable[Finding], text: str, suffix: str) -> list[Finding]:
     """The same findings with their line and column in ``text``, by the rules for files with this suffix."""
-    found = list(findings)
+    return _with_others(findings, lambda found: _locate_in_text(found, text, suffix))
+
+
+def _locate_in_text(found: list[Finding], text: str, suffix: str) -> list[Finding]:
     missing = [finding.pointer for finding in found if not finding.line]
     if not missing or suffix not in _FINDERS:
         return found
@@ -73,16 +66,29 @@ def show_path(path: str | Path) -> str:
     return os.fsencode(shown).decode("utf-8", "backslashreplace").replace(os.sep, "/")
 
 
-def _locate_in_file(findings: Sequence[Finding], file: Path) -> list[Finding]:
+def _with_others(findings: Iterable[Finding], find: Callable[[list[Finding]], list[Finding]]) -> list[Finding]:
+    """The findings as ``find`` locates them; so are the other places that their messages name."""
+    given = list(findings)
+    found = find([*given, *(Finding("", one.other.source, one.other.pointer) for one in given if one.other)])
+    others = iter(found[len(given) :])
+    return [_name_other(finding, next(others)) if finding.other else finding for finding in found[: len(given)]]
+
+
+def _name_other(finding: Finding, other: Finding) -> Finding:
+    message = finding.message.replace(str(finding.other), other.place) if other.line else finding.message
+    return replace(finding, message=message, other=None)
+
+
+def _locate_in_file(findings: list[Finding], file: Path) -> list[Finding]:
     if not os.path.lexists(file):  # a module, or a file that is missing: that is the finding
-        return list(findings)
+        return findings
     shown = show_path(file)
     findings = [replace(finding, file=shown) for finding in findings]
     try:
         text = "" if file.is_dir() else read_plain_file(file, _MAX_BYTES)
     except Unreadable:
         return findings
-    return locate_in_text(findings, text, file.suffix)
+    return _locate_in_text(findings, text, file.suffix)
 
 
 def _at(finding: Finding, line: int, column: int) -> Finding:
