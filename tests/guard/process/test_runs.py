@@ -18,7 +18,8 @@ from toolkit.guard import ProcessGuard, ProcessResult, SandboxFS
 from toolkit.guard.process.program import find
 
 WATCHDOG = 120.0
-PYTEST = ["-m", "pytest", "-q", "-p", "no:langsmith_plugin"]  # a plugin that takes a second to load
+# Plugins that take a second to load, or are installed from a checkout that the sandbox does not show.
+PYTEST = ["-m", "pytest", "-q", "-p", "no:langsmith_plugin", "-p", "no:toolkit"]
 D, A, E = "SANDBOX_VIOLATION", "INVALID_TOOL_ARGUMENTS", "TOOL_FAILED"
 
 

@@ -206,6 +206,23 @@ def test_what_people_do_all_day_works(tmp_path: Path, name: str, way: Way) -> No
     assert {act: code for act, code in codes.items() if code} == {}
 
 
+@pytest.mark.parametrize("way", SANDBOXED)
+def test_programs_of_the_environment_are_found_by_name_where_no_command_can_change_them(
+    tmp_path: Path, way: Way
+) -> None:
+    needs(way)
+
+    def build(workspace: Path) -> str:
+        python = _link_in(workspace)
+        program = workspace / ".venv/bin/only-here"
+        program.write_text("#!/bin/sh\necho found\n")
+        program.chmod(0o755)
+        return python
+
+    codes = exit_codes(Layout(build, [], []), tmp_path / "ws", way, ["only-here"])
+    assert codes == {"only-here": 127 if way == "reduced" else 0}
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_each_attack_succeeds_without_a_sandbox(tmp_path: Path, name: str) -> None:
     layout = LAYOUTS[name]

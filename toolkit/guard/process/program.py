@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from typing import Final
 
 # Programs and the libraries they load.
@@ -50,10 +51,18 @@ def helper_interpreter() -> str:
     return base if base and os.access(base, os.X_OK) else sys.executable
 
 
-def search_path(workspace: str) -> str:
-    """The PATH for bare names: the system's directories, then the interpreter's unless it is in the workspace."""
+def search_path(roots: Sequence[str], held: Sequence[str]) -> str:
+    """The PATH for bare names: the system's directories, then the interpreter's.
+
+    If the interpreter is in one of ``roots``, where commands write, only if it is also in one of ``held``, which they cannot
+    change: otherwise a command could choose what a name means for the next one.
+    """
     own = os.path.abspath(os.path.dirname(sys.executable))
-    return ":".join(SYSTEM_PATH if is_below(os.path.realpath(own), workspace) else (*SYSTEM_PATH, own))
+    real = os.path.realpath(own)
+    if not any(is_below(real, root) for root in roots):
+        return ":".join((*SYSTEM_PATH, own))
+    # By its real path: a link to it could be replaced.
+    return ":".join((*SYSTEM_PATH, real) if any(is_below(real, place) for place in held) else SYSTEM_PATH)
 
 
 def find(name: str, path: str, folder: str) -> str:

@@ -73,10 +73,10 @@ class Sandbox:
         reading = identities([*read, *interpreter])
         roots = Roots(self.workspace, writable, reading, identities(write if writable else []), trusted)
         self._setup = Setup(choice.name, choice.bubblewrap, roots, limits)
-        self.path = search_path(self.workspace)
         self._fd = os.open(self.workspace, HANDLE | os.O_DIRECTORY)
         # A command of the full tier cannot write these, though they may be below a root that it can write.
         skip = [path for path in (*read, *interpreter, *trusted) if choice.name == "full"]
+        self.path = search_path(inside, skip if writable else inside)
         self._review = Review(
             [self.workspace, *write],
             git=git,
