@@ -160,8 +160,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "toolkit.runtime.context",
     ),
     # runs in a process of its own, beside the code of a project
+    "codegen/imports/importers/own_types.py": (),
     "codegen/imports/importers/project_process.py": ("toolkit.errors",),
     "codegen/imports/importers/functions_reader.py": (
+        "toolkit.codegen.imports.importers.own_types",
         "toolkit.codegen.imports.importers.project_process",
         "toolkit.errors",
         "toolkit.runtime",
