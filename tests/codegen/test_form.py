@@ -187,7 +187,7 @@ def test_a_package_of_another_form_is_regenerated(tmp_path: Path) -> None:
     assert checked.stdout.endswith(f"acme/generated differs from its specs {words}\n")
     done = run([sys.executable, "-m", "toolkit", "generate"], tmp_path)
     assert done.stdout.splitlines() == [
-        "acme/generated: 1 files changed",
+        "acme/generated: 1 file changed",
         f"everything was regenerated: it had form 0, and this version of typed-toolkit writes form {FORM}",
     ]
     assert project.files() == before

@@ -111,8 +111,8 @@ REFUSED = {
     "reference to nothing": ({"$ref": "#/$defs/missing"}, "'/$defs/missing' does not exist in this schema"),
     "reference that is no text": ({"$ref": 5}, "only references"),
     "pattern that does not compile": ({"type": "string", "pattern": "("}, "'pattern' cannot be compiled: check its brackets and escapes; lookaround and back-references are not supported"),
-    "pattern with look-around": ({"type": "string", "pattern": "(?=a)"}, "rewrite it without lookaround and back-references"),
-    "pattern with back-reference": ({"type": "string", "pattern": r"(a)\1"}, "rewrite it without lookaround and back-references"),
+    "pattern with look-around": ({"type": "string", "pattern": "(?=a)"}, "lookaround and back-references are not supported"),
+    "pattern with back-reference": ({"type": "string", "pattern": r"(a)\1"}, "lookaround and back-references are not supported"),
     "pattern that is no text": ({"type": "string", "pattern": 5}, "'pattern' must be a string"),
     "unknown type": ({"type": "text"}, "'type' must be one of array, boolean"),
     "limit that is no number beside a default": ({"type": "number", "minimum": "3", "default": 4}, "'minimum' must be a number"),
@@ -274,7 +274,7 @@ UNSAFE = {
 
 @pytest.mark.parametrize("what", UNSAFE)
 def test_the_gate_behind_the_generator_stops(what: str) -> None:
-    with pytest.raises(GenerationError, match=r"@ spec\.yaml"):
+    with pytest.raises(GenerationError, match=r"^spec\.yaml: the generated module "):
         check_module(UNSAFE[what], "spec.yaml")
 
 
