@@ -77,8 +77,8 @@ def test_many_tools_fit_the_width_and_take_one_line_each(tmp_path: Path) -> None
         *lines, last = shown.splitlines()
         assert code == 0 and max(map(len, lines)) <= columns
         assert [line for line in lines if not line.startswith("  ")] == [
-            "acme.generated (135)",
             "imported from legacy (1)",
+            "acme.generated (135)",
         ]
         assert sorted(line.split()[0] for line in lines if line.startswith("  ")) == sorted([*names, "find"])
         assert all("Slow" not in line and line.rstrip().endswith("…") for line in lines if line.startswith("  "))

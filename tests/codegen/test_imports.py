@@ -166,7 +166,7 @@ def test_where_one_fails_the_others_are_written(tmp_path: Path) -> None:
     assert progress == [
         "maths: reading acme.maths",
         "maths: 3 tools",
-        "shapes: reading acme.shapes:HTTPQuery -> acme.shapes:Answer",
+        "shapes: reading acme.shapes:HTTPQuery -> acme.shapes:Answer, acme.shapes:Holder.Inner",
         "shapes: failed",
     ]
     assert title == "1 of 2 imports failed:"

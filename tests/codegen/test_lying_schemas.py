@@ -73,6 +73,8 @@ LIES = {
     ),
 }  # fmt: skip
 
+MISTAKES = {"null_for_a_list", "null_for_a_format"}
+"""Tolerated where a tool is imported; in a spec of the project, a keyword that is null is a mistake."""
 UNSATISFIABLE = {"required_name_that_may_not_be_there"}
 
 
@@ -93,19 +95,20 @@ def test_the_type_is_honest(name: str) -> None:
 
 @pytest.mark.slow
 def test_lint_tells_and_generation_goes_on(tmp_path: Path) -> None:
+    lies = {name: lie for name, lie in LIES.items() if name not in MISTAKES}
     described = [
         {"name": name, "description": "Lies.", "inputSchema": {"type": "object"}, "outputSchema": lie.schema}
-        for name, lie in LIES.items()
+        for name, lie in lies.items()
     ]
     project = Project(tmp_path, described)
     linted = run([sys.executable, "-m", "toolkit", "lint", "--project", ".", "--json"], tmp_path, check=False)
     assert linted.returncode == 1
     found = {(row["pointer"], row["message"]) for row in json.loads(linted.stdout)}
     assert found == {
-        (f"/tools/{index}/outputSchema{lie.pointer}", lie.finding) for index, lie in enumerate(LIES.values())
+        (f"/tools/{index}/outputSchema{lie.pointer}", lie.finding) for index, lie in enumerate(lies.values())
     }
     project.generate()
-    classes = ", ".join(f"{''.join(map(str.title, name.split('_')))}Output" for name in LIES)
+    classes = ", ".join(f"{''.join(map(str.title, name.split('_')))}Output" for name in lies)
     assert project.python(f"from acme.generated import {classes}; print('imported')").stdout == "imported\n"
 
 
@@ -114,4 +117,4 @@ def test_an_honest_schema_has_no_findings(tmp_path: Path) -> None:
     honest = {"type": "object", "properties": {"a": {"type": ["string", "null"], "description": "A.", "default": None}}}
     Project(tmp_path, [{"name": "honest", "description": "Is.", "inputSchema": honest, "outputSchema": honest}])
     linted = run([sys.executable, "-m", "toolkit", "lint", "--project", "."], tmp_path)
-    assert linted.stdout == "1 specs, 0 findings\n"
+    assert linted.stdout == "1 spec, 0 findings\n"

@@ -146,8 +146,8 @@ def test_a_removed_profile_is_removed(tmp_path: Path) -> None:
             id="missing policy",
         ),
         pytest.param(
-            BY_POLICY, 'defualt = "deny"',
-            "unknown key 'defualt'. Did you mean 'default'? @ policies/reviewer.toml:", id="invalid policy",
+            BY_POLICY, '# later\ndefualt = "deny"',
+            "unknown key 'defualt'. Did you mean 'default'? @ policies/reviewer.toml:2:1", id="invalid policy",
         ),
         pytest.param(
             BY_POLICY, '[tools]\nread_flie = "allow"',

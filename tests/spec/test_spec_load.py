@@ -13,6 +13,7 @@ import pytest
 from tests.findings import short_forms
 from toolkit.errors import SpecError
 from toolkit.spec import Json, SpecExample, ToolSpec, load_spec_text, load_specs
+from toolkit.spec.places.locate import show_path
 
 SMALL = "name: {}\ninputSchema: {{}}\n"
 
@@ -190,7 +191,7 @@ def test_reports_the_mistakes_of_all_files(tmp_path: Path) -> None:
     write(tmp_path / "e.yaml", " " * (32 * 1024 * 1024 + 1))
     write(tmp_path / "f.yaml", "\ufeff" + SMALL.format("f"))
     assert problems_of(tmp_path, tmp_path / "nowhere", tmp_path / "no.yaml", base=tmp_path.parent) == tuple(
-        problem.replace("@ ", f"@ {tmp_path.name}/").replace("by ", f"by {tmp_path.name}/")
+        problem.replace("@ ", f"@ {tmp_path.name}/").replace("by a.yaml", f"by {show_path(tmp_path / 'a.yaml')}")
         for problem in (
             "unknown key 'zzz'; keys of your own start with 'x-' @ b.yaml:/zzz",
             "not JSON: Expecting property name enclosed in double quotes @ c.json:1:2",

@@ -66,7 +66,7 @@ def test_a_name_nobody_could_use_needs_a_rename() -> None:
 
 def test_two_tools_meet_behind_their_prefix() -> None:
     text = problem([tool("fs_read"), tool("read", rename="fs_fs_read")], origin=origin(), prefix="fs_")
-    assert text.startswith("the name 'fs_fs_read' is taken by files.json:/tools/0/name")
+    assert text.startswith("the name 'fs_fs_read' is taken by files.json:1:")
 
 
 @pytest.mark.parametrize(

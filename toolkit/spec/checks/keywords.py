@@ -116,7 +116,7 @@ def _explain_null(word: str, in_yaml: bool) -> str:
     if word == "type":
         return "'type' is null; write \"null\" in quotes if no other value is allowed"
     empty = "has no value" if in_yaml else "is null"
-    return f"{word!r} {empty}; give it one, or remove it"
+    return f"{word!r} {empty}; give it a value, or remove it"
 
 
 @lru_cache(1024)
