@@ -14,6 +14,7 @@ from toolkit.codegen.schema.flatten import flatten
 from toolkit.errors import SetupError, SpecError
 from toolkit.spec.load import load_spec_text
 from toolkit.spec.model import ToolSpec
+from toolkit.spec.problems import Finding
 
 DIGEST = re.compile(r"X[0-9a-f]{6,}(?![0-9a-z])")
 GOAL_HASHES = 0.005
@@ -57,7 +58,7 @@ def types_of_spec(spec: ToolSpec) -> NestedTypes:
         documents.append(outputs)
         problems += more
     if problems:
-        raise SpecError(problems)
+        raise SpecError([Finding(message, spec.source, pointer) for message, pointer in problems])
     return types_of_documents(documents)
 
 
