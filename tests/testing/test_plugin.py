@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.projects import REPOSITORY, run
+import toolkit
+from tests.projects import run
 
 pytestmark = pytest.mark.slow
 
@@ -192,7 +193,9 @@ class TestFiles(PackLaws):
 
 
 def test_laws_of_packs(suite: Suite) -> None:
-    suite.write("test_it.py", PACKS.replace("SPECS", repr(str(REPOSITORY / "toolkit/builtin/session"))))
+    suite.write(
+        "test_it.py", PACKS.replace("SPECS", repr(str(Path(toolkit.__file__).with_name("builtin") / "session")))
+    )
     shown = suite.run()
     assert "failed" not in shown and "passed" in shown
 

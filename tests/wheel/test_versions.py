@@ -20,6 +20,7 @@ FOLDERS = ("runtime", "loop", "models", "wire", "spec", "jsonschema", "testing",
 READ_THE_SOURCES = (
     "runtime/test_failure_reasons.py",
     "runtime/test_lazy_handlers.py",
+    "testing/test_page.py",
     "builtin/test_spec_examples.py",
     "guard/trusted/test_helper_processes.py",
 )

@@ -30,7 +30,7 @@ def find_local_names(function: Callable[..., Any], frame: FrameType) -> Mapping[
         frame = frame.f_back
         if frame.f_locals is not frame.f_globals:
             spaces.insert(0, frame.f_locals)
-    return {name: space[name] for space in spaces for name in mentioned & space.keys()}
+    return {name: space[name] for space in spaces for name in mentioned.intersection(space)}
 
 
 def _texts(annotations: Mapping[str, object]) -> list[str]:
