@@ -31,7 +31,7 @@ from toolkit.codegen.settings import Settings
 from toolkit.errors import SpecError
 from toolkit.spec.load import load_specs, read_specs
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, Place
+from toolkit.spec.problems import Finding, SpecPlace
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.profiles import PlannedProfile
@@ -146,9 +146,9 @@ def _name_own_tools(own: list[Row | ToolSpec], included: Sequence[Row]) -> list[
     """Names for the package's own tools that clash with no other tool, included ones too."""
     wires = [item.name if isinstance(item, Row) else item.wire_name for item in own]
     pointers = [item.namePointer if isinstance(item, Row) else name_pointer(item) for item in own]
-    owners = [Place(item.source, pointer) for item, pointer in zip(own, pointers, strict=True)]
+    owners = [SpecPlace(item.source, pointer) for item, pointer in zip(own, pointers, strict=True)]
     problems = []
-    seen = {row.name: Place(row.module) for row in included}
+    seen = {row.name: SpecPlace(row.module) for row in included}
     for wire, owner in zip(wires, owners, strict=True):
         if wire in seen:
             taken = seen[wire]
@@ -160,7 +160,7 @@ def _name_own_tools(own: list[Row | ToolSpec], included: Sequence[Row]) -> list[
         seen[wire] = owner
     if problems:
         raise SpecError(problems)
-    owners += [Place(row.module) for row in included]
+    owners += [SpecPlace(row.module) for row in included]
     return name_tools([*wires, *(row.name for row in included)], owners)[: len(own)]
 
 

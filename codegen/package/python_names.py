@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from toolkit.errors import SpecError
-from toolkit.spec.problems import Finding, Place
+from toolkit.spec.problems import Finding, SpecPlace
 
 Keep: TypeAlias = Callable[[str, str], bool]
 
@@ -80,7 +80,7 @@ class ToolNames:
     """``<prefix>Input``, ``<prefix>Output``, ``<prefix>Args``"""
 
 
-def name_tools(wire_names: Sequence[str], owners: Sequence[Place]) -> list[ToolNames]:
+def name_tools(wire_names: Sequence[str], owners: Sequence[SpecPlace]) -> list[ToolNames]:
     """Names for all tools of one package. Two wire names with one Python form are refused, and both owners named.
 
     An owner is the file or module of a tool, and after a colon the tool's place in it.
@@ -204,7 +204,7 @@ def _make_distinct(
     return result
 
 
-def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Sequence[Place]) -> None:
+def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Sequence[SpecPlace]) -> None:
     first: dict[str, int] = {}
     problems = []
     for index, attribute in enumerate(attributes):

@@ -11,7 +11,7 @@ from tests.modules import input_model
 from tests.projects import Project
 from tests.typing.checkers import mypy
 from toolkit.codegen.package.python_names import field_names, name_tools
-from toolkit.spec.problems import Place
+from toolkit.spec.problems import SpecPlace
 
 PROPERTIES: dict[str, dict[str, str]] = {
     "keywords": {
@@ -103,7 +103,7 @@ def whole_project(folder: Path) -> Project:
     rows = {f"say_{row}": list(names) for row, names in PROPERTIES.items()} | dict.fromkeys(TOOLS, own)
     project = Project(folder, [spec(name, properties) for name, properties in rows.items()])
     project.generate()
-    names = name_tools(list(rows), [Place(row) for row in rows])
+    names = name_tools(list(rows), [SpecPlace(row) for row in rows])
     project.write(
         "acme/handlers.py",
         HANDLERS.format(
@@ -150,8 +150,10 @@ def test_names_of_properties_are_stable(row: str) -> None:
 
 
 def test_names_of_tools_are_stable() -> None:
-    assert {names.wire: names.attribute for names in name_tools(list(TOOLS), [Place(tool) for tool in TOOLS])} == TOOLS
-    assert len({names.prefix for names in name_tools(list(TOOLS), [Place(tool) for tool in TOOLS])}) == len(TOOLS)
+    assert {
+        names.wire: names.attribute for names in name_tools(list(TOOLS), [SpecPlace(tool) for tool in TOOLS])
+    } == TOOLS
+    assert len({names.prefix for names in name_tools(list(TOOLS), [SpecPlace(tool) for tool in TOOLS])}) == len(TOOLS)
 
 
 @pytest.mark.parametrize("row", PROPERTIES)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.findings import short_forms
 from toolkit.codegen.package.python_names import ToolNames, attribute_name, field_names, name_tools
 from toolkit.errors import SpecError
-from toolkit.spec.problems import Place
+from toolkit.spec.problems import SpecPlace
 
 
 def named(*wires: str) -> list[ToolNames]:
-    return name_tools(wires, [Place(f"{wire}.yaml") for wire in wires])
+    return name_tools(wires, [SpecPlace(f"{wire}.yaml") for wire in wires])
 
 
 @pytest.mark.parametrize(

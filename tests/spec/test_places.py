@@ -8,7 +8,7 @@ import pytest
 
 from toolkit.spec import Finding
 from toolkit.spec.places.locate import locate
-from toolkit.spec.problems import Place
+from toolkit.spec.problems import SpecPlace
 
 YAML = """\
 # a comment
@@ -81,10 +81,10 @@ def test_another_place_that_a_message_names_has_its_line_too(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.yaml").write_text("title: x\nname: x\n")
     (tmp_path / "b.yaml").write_text("name: x\n")
-    other = Place("a.yaml", "/name")
+    other = SpecPlace("a.yaml", "/name")
     [found] = locate([Finding(f"taken by {other}", "b.yaml", "/name", other=other)], tmp_path)
     assert str(found) == "b.yaml:1:1: taken by a.yaml:2:1 (/name)"
-    module = Place("acme.math", "add")
+    module = SpecPlace("acme.math", "add")
     [found] = locate([Finding(f"taken by {module}", "b.yaml", "/name", other=module)], tmp_path)
     assert str(found) == "b.yaml:1:1: taken by acme.math:add (/name)"
 

@@ -11,7 +11,7 @@ import pytest
 from tests.projects import REPOSITORY, Project, many_tools
 from tests.typing.checkers import CHECKERS, Report, mypy
 from toolkit.codegen.package.python_names import name_tools
-from toolkit.spec.problems import Place
+from toolkit.spec.problems import SpecPlace
 
 CALLED = 40
 PYREFLY_WIDENS_ABOVE = 256
@@ -20,7 +20,7 @@ PYREFLY_WIDENS_ABOVE = 256
 
 def using(count: int) -> str:
     """A program that calls tools through both entry points and uses the unions."""
-    tools = name_tools([spec["name"] for spec in many_tools(count)], [Place("")] * count)
+    tools = name_tools([spec["name"] for spec in many_tools(count)], [SpecPlace("")] * count)
     lines = [
         "from typing import assert_type, reveal_type",
         "",

@@ -11,7 +11,7 @@ from toolkit.spec.check import check_document
 from toolkit.spec.files import find_spec_files, read_plain_file, refuse_bom
 from toolkit.spec.json_text import read_json
 from toolkit.spec.model import ToolSpec
-from toolkit.spec.problems import Finding, Place, Problems, Unreadable, below, quote
+from toolkit.spec.problems import Finding, Problems, SpecPlace, Unreadable, below, quote
 from toolkit.spec.yaml_text import read_yaml
 
 MAX_FILE_BYTES: Final = 32 * 1024 * 1024
@@ -91,10 +91,10 @@ def _load_text(text: str, source: str, directory: Path | None, findings: list[Fi
 
 def _find_same_names(specs: Iterable[ToolSpec]) -> list[Finding]:
     findings: list[Finding] = []
-    first: dict[str, tuple[Place, bool]] = {}
+    first: dict[str, tuple[SpecPlace, bool]] = {}
     for spec in specs:
         pointer = below(spec.pointer, "rename" if spec.rename else "name")
-        place, imported = Place(spec.source, pointer), spec.origin is not None
+        place, imported = SpecPlace(spec.source, pointer), spec.origin is not None
         taken, was_imported = first.setdefault(spec.wire_name, (place, imported))
         # The name is empty here if it was a mistake.
         if spec.wire_name and taken != place:

@@ -19,7 +19,7 @@ MAX_PROBLEMS: Final = 100  # in one file: a hostile text must not cause an endle
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SpecPlace:
     """A pointer in a file, or the name of a module."""
 
     source: str
@@ -46,7 +46,7 @@ class Finding:
     line: int = 0
     column: int = 0
     file: str = ""
-    other: Place | None = None
+    other: SpecPlace | None = None
     """Another place, which the message names as ``str(other)``; ``locate`` puts its line and column there."""
 
     def __str__(self) -> str:
