@@ -73,9 +73,9 @@ bench-check: $(BENCH_READY) ## measure, and fail if a ratio got worse than the c
 bench-keep: $(BENCH_READY) ## commit to the last run of make bench: baseline.json, docs/speed.md, its plots, docs/comparison.md
 	$(BENCH) --from $(BENCH_RUN) --keep
 
-docs: $(READY) ## run every example in README, docs and docstrings, and build the site into build/site
-	$(BIN)/pytest --quiet tests/docs
+docs: $(READY) ## build the site into build/site, and run every example in README, docs and docstrings
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file docs/site/mkdocs.yml
+	$(BIN)/pytest --quiet tests/docs
 
 lock: $(READY) ## choose versions again and write requirements.lock and benchmarks/requirements.lock
 	$(COMPILE) --group dev -o requirements.lock pyproject.toml

@@ -29,6 +29,8 @@ LINKED: Final = ("LICENSE", "benchmarks/baseline.json", "examples/agent.py", "ex
 """Files that pages link to; the site has copies."""
 
 _LINK: Final = re.compile(r"(?P<open>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?=\))")
+_UNBUILT: Final = re.compile(r"^> This page is filled in on the built site .*\n+", re.MULTILINE)
+"""What a page of the reference says to those who read it on a code host."""
 _NAMES: Final = re.compile(r"^::: names (?P<module>[\w.]+)$", re.MULTILINE)
 
 
@@ -43,7 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     here = page.file.src_uri
     source = next((source for source, made in ABOVE.items() if made == here), f"docs/{here}")
-    markdown = _NAMES.sub(lambda found: list_names(found["module"]), markdown)
+    markdown = _NAMES.sub(lambda found: list_names(found["module"]), _UNBUILT.sub("", markdown))
     return _LINK.sub(lambda found: _rewrite(found, source, here), markdown)
 
 

@@ -84,7 +84,6 @@ def _add_programs(environment: Environment) -> None:
         "pytest": f"#!{environment.python}\nimport pytest\nraise SystemExit(pytest.console_main())\n",
         "pyright": f'#!/bin/sh\nexec "{OURS}/pyright" --pythonpath "{environment.python}" "$@"\n',
     }
-    programs["uv"] = '#!/bin/sh\nexec pip "$@"\n'
     programs |= {file.stem: f"#!{environment.python}\n{file.read_text()}" for file in STAND_INS.glob("*.py")}
     for name, text in programs.items():
         program = environment.folder / "bin" / name

@@ -21,7 +21,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_program_runs_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    [policy], [program] = blocks("toml"), blocks("python")
+    [policy, _], [program] = blocks("toml"), blocks("python")
     (tmp_path / "policy.toml").write_text(policy)
     exec(compile(program, "docs/policies.md", "exec"), {"__name__": "policies"})
 
@@ -29,8 +29,9 @@ def test_the_program_runs_with_the_file(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.slow
 def test_the_commands_print_what_the_page_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "desk").mkdir()
-    (tmp_path / "policy.toml").write_text(blocks("toml")[0])
-    (tmp_path / "wrong.toml").write_text('[[rules]]\ndecision = "deny"\npth = "a"\n')
+    policy, wrong = blocks("toml")
+    (tmp_path / "policy.toml").write_text(policy)
+    (tmp_path / "wrong.toml").write_text(wrong)
     sessions = [part for block in blocks("console") for part in block.split("$ ")[1:]]
     assert len(sessions) == 3
     for session in sessions:

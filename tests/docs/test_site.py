@@ -63,6 +63,16 @@ def test_the_reference_has_the_examples_of_docstrings_as_code(site: Path) -> Non
     assert 'id="toolkit.loop.run"' in shown and "&gt;&gt;&gt; " in shown
 
 
+@pytest.mark.slow
+def test_only_a_code_host_shows_that_a_page_of_the_reference_is_not_filled_in(site: Path) -> None:
+    note = "This page is filled in on the built site"
+    unfilled = [name for name, page in PAGES.items() if re.search(r"^::: ", page.read_text(), re.MULTILINE)]
+    assert unfilled
+    for name in unfilled:
+        assert note in PAGES[name].read_text(), name
+        assert note not in (site / name.removeprefix("docs/").replace(".md", ".html")).read_text(), name
+
+
 @pytest.mark.parametrize("page", [*PAGES.values(), *TOP], ids=lambda page: page.relative_to(REPOSITORY).as_posix())
 def test_links_lead_to_files_and_headings_of_the_repository(page: Path) -> None:
     text = page.read_text()

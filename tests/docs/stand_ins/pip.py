@@ -1,4 +1,4 @@
-"""Stands in for pip and uv where there is no registry: everything that a page installs must be there, with its extras."""
+"""Stands in for pip where there is no registry: everything that a page installs must be there, with its extras."""
 
 import re
 import sys
@@ -32,9 +32,9 @@ SERVERS = ("mcp-server-time",)
 """Servers that have a stand-in of their own."""
 
 words = [word for word in sys.argv[1:] if not word.startswith("-")]
-names = words[2:] if words[:2] == ["tool", "install"] else words[1:] if words[:1] in (["install"], ["add"]) else []
+names = words[1:] if words[:1] == ["install"] else []
 if not names:
-    sys.exit(f"this stand-in knows `pip install`, `uv add` and `uv tool install`, not {sys.argv[1:]}")
+    sys.exit(f"this stand-in knows `pip install`, not {sys.argv[1:]}")
 lacking = [text for word in names if word not in SERVERS for text in missing(Requirement(word))]
 if lacking:
     sys.exit(f"not installed: {re.sub('[[]]', '', ', '.join(lacking))}")
