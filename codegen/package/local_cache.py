@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolkit.codegen.package.manifest import FORM, NAME, digest, package_folder, parse_rows
 from toolkit.codegen.settings import Settings
-from toolkit.errors import GenerationError
+from toolkit.errors import SetupError
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row
@@ -99,7 +99,7 @@ def generator_version() -> str:
     rest of a run with nothing to do."""
     found = find_spec("datamodel_code_generator")
     if found is None or found.origin is None:
-        raise GenerationError("generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'")
+        raise SetupError("generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'")
     place = Path(found.origin).parents[1]
     installed = [name for name in os.listdir(place) if name.startswith("datamodel_code_generator-")]
     if len(installed) == 1:

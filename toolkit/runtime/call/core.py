@@ -28,7 +28,8 @@ from toolkit.runtime.call.touches import (
     touched_kinds,
 )
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
-from toolkit.runtime.catalog.join_packs import join_packs, load_pack
+from toolkit.runtime.catalog.join_packs import join_packs
+from toolkit.runtime.catalog.load_pack import load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
 from toolkit.runtime.context.guards import Guards
