@@ -248,8 +248,8 @@ class _PlainStream(io.TextIOBase):
 def report_errors(as_json: bool, *, spec_mistakes: int = 1) -> Iterator[None]:
     """Prints our errors on stderr, or as JSON on stdout, and ends the command.
 
-    Exit code 1: a call failed. ``spec_mistakes``: a spec is wrong or cannot be generated. 2: the set-up is wrong, even if that
-    shows only when it is used, as with a package to include that is not installed.
+    Exit code 1: a call failed. ``spec_mistakes``: a spec is wrong or cannot be generated. 2: the set-up is wrong, even if
+    that shows only when it is used, as with a package to include that is not installed.
     """
     try:
         yield

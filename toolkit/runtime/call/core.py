@@ -101,7 +101,7 @@ class Core:
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
         known = {name: self._touched_kinds(info) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints)
+        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints, catalog.package)
         protect_imports(context, catalog, self.catalog.tools.values())
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
