@@ -192,7 +192,9 @@ def test_after_ctrl_c_the_package_works_and_the_next_run_finishes(tmp_path: Path
     done = run([sys.executable, "-c", INTERRUPTED, *options], project.root, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
     assert not (project.output / ".toolkit-staging").exists()
-    project.python("import acme.generated as g; g.create_agent_toolkit(g.ToolkitContext(workspace='.', policy=g.SecurityPolicy(default='deny')), packs=[])")
+    project.python(
+        "import acme.generated as g; g.create_agent_toolkit(g.ToolkitContext(workspace='.', policy=g.SecurityPolicy(default='deny')), packs=[])"
+    )
     assert re.fullmatch(r"acme/generated: \d+ files changed", start(project)[0])
     assert start(project) == ("acme/generated: nothing to do", "[]")
     assert run([sys.executable, "-m", "toolkit", "check"], project.root).stdout == "acme/generated: up to date\n"
