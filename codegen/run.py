@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from toolkit.codegen.package.inputs import is_current, read_inputs
-from toolkit.codegen.package.local_cache import generator_fingerprint, read_previous_run, record_run
+from toolkit.codegen.package.local_cache import generator_fingerprint, generator_version, read_previous_run, record_run
 from toolkit.codegen.settings import Settings
 from toolkit.spec.places import located_errors
 
@@ -49,6 +49,7 @@ def generate(settings: Settings, progress: Progress | None = None, *, parallel: 
 
 def check(settings: Settings, progress: Progress | None = None, *, parallel: bool = False) -> str:
     """The difference between the specs and the committed package as a readable diff. Everything is generated from scratch."""
+    generator_version()  # says how to install the generator, if it is missing
     from toolkit.codegen.package.plan import make_plan
     from toolkit.codegen.package.write import compare
 

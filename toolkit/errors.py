@@ -299,8 +299,23 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     >>> nearest("read_flie", ["done", "read_file"])
     " Did you mean 'read_file'?"
     """
-    # The comparison is quadratic, so the length of the name is limited.
+    close = find_near_miss(name, candidates)
+    return "" if close is None else f" Did you mean {close!r}?"
+
+
+def find_near_miss(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that a misspelt name most likely stands for.
+
+    >>> find_near_miss("pth", ["path", "cwd"])
+    'path'
+    >>> find_near_miss("cmd", ["path", "cwd"])
+    """
     import difflib
 
-    close = difflib.get_close_matches(name[:200], candidates, n=1, cutoff=0.6)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    # Two of three letters are the same in many words that have nothing to do with each other.
+    cutoff = 0.7 if len(name) <= _SHORT_NAME else 0.6
+    # The comparison is quadratic, so the length of the name is limited.
+    return next(iter(difflib.get_close_matches(name[:200], candidates, n=1, cutoff=cutoff)), None)
+
+
+_SHORT_NAME: Final = 4

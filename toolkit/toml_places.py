@@ -23,6 +23,7 @@ _POSITION: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of documen
 
 _PLAINER: Final = (
     ("Illegal character '\\n'", "the text has no closing quote on this line"),
+    ("Invalid value", "invalid value; put text in quotes"),
     ("Expected '=' after a key", "expected '=' after a key; write key = value"),
 )
 

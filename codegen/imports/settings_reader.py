@@ -32,6 +32,11 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "url": ("prefix", "without", "headers", "timeout", "startup_timeout", "oauth"),
 }
 _ALL_KEYS: Final = tuple(dict.fromkeys([*_KEYS, *(key for keys in _KEYS.values() for key in keys)]))
+# What other programs call these keys.
+_OTHER_WORDS: Final[Mapping[str, str]] = {
+    "cmd": "the program and its arguments are 'command'",
+    "args": "write the arguments into 'command', after the program",
+}
 _MAX_PREFIX: Final = 64
 
 # Becomes a file name and, in capitals, a Python name.
@@ -116,8 +121,10 @@ class _ImportTable:
         ]
         for key in self._table:
             if key not in _ALL_KEYS:
-                self.add(unknown_key(key, _ALL_KEYS), key)
-        if not found and any(is_misspelt(key, self._table, _ALL_KEYS) for key in _KEYS):
+                other = _OTHER_WORDS.get(key)
+                self.add(f"unknown key {key!r}; {other}" if other else unknown_key(key, _ALL_KEYS), key)
+        is_reported = "cmd" in self._table or any(is_misspelt(key, self._table, _ALL_KEYS) for key in _KEYS)
+        if not found and is_reported:
             return None
         if len(found) != 1:
             message = (

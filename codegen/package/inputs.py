@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.codegen.package.local_cache import PreviousRun
+from toolkit.codegen.package.local_cache import PreviousRun, read_previous_run
 from toolkit.codegen.package.manifest import digest
 from toolkit.codegen.package.surplus import surplus_files
 from toolkit.codegen.settings import Settings
-from toolkit.spec.files import spec_files
+from toolkit.errors import SetupError
+from toolkit.spec.files import SUFFIXES, spec_files
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row
@@ -96,6 +97,33 @@ def is_current(settings: Settings, inputs: Inputs) -> bool:
         except OSError:
             return False
     return not surplus_files(folder, previous.outputs)
+
+
+def is_older_than_specs(settings: Settings) -> bool:
+    """Whether a file that the last run on this machine read has changed since, or a spec file was added or removed.
+
+    Fast, for a warning: only files with a newer date are read, modules with functions are not imported, and without a record
+    of that run, or with another package on disk, the answer is no.
+    """
+    previous = read_previous_run(settings, None)
+    if previous is None:
+        return False
+    try:
+        files = {source: path for path, source in spec_files(settings.list_spec_paths(), base=settings.root)}
+    except SetupError:
+        return False
+    return not files.keys() <= previous.inputs.keys() or any(
+        _has_changed(files.get(source) or os.path.join(str(settings.root), source), value, previous.when)
+        for source, value in previous.inputs.items()
+        if source.endswith(SUFFIXES) or os.path.isfile(os.path.join(str(settings.root), source))
+    )
+
+
+def _has_changed(path: str, value: str, since: int) -> bool:
+    try:
+        return os.stat(path).st_mtime_ns >= since and digest(read_file(path)) != value
+    except OSError:
+        return True
 
 
 def read_file(path: str) -> bytes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolkit.codegen.package.manifest import FORM, NAME, digest, package_folder, parse_rows
 from toolkit.codegen.settings import Settings
-from toolkit.errors import GenerationError
+from toolkit.errors import SetupError
 
 if TYPE_CHECKING:
     from toolkit.codegen.package.rows import Row
@@ -46,14 +46,19 @@ class PreviousRun:
     manifest: bytes
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
+    when: int
+    """The time of the record, as file systems tell it in nanoseconds."""
 
     def read_rows(self) -> Sequence[Row]:
         """Only when they are needed: most runs find nothing to do."""
         return parse_rows(self.manifest) or ()
 
 
-def read_previous_run(settings: Settings, fingerprint: str) -> PreviousRun | None:
-    """The last run for this package, if the generator with this fingerprint did it and its manifest is unchanged."""
+def read_previous_run(settings: Settings, fingerprint: str | None) -> PreviousRun | None:
+    """The last run for this package, if the generator with this fingerprint did it and its manifest is unchanged.
+
+    None stands for any generator.
+    """
     file = cache_file(settings, _RECORDS)
     if file is None:
         return None
@@ -61,11 +66,12 @@ def read_previous_run(settings: Settings, fingerprint: str) -> PreviousRun | Non
         record = json.loads(file.read_bytes())
         inputs, outputs = dict(record["inputs"]), dict(record["outputs"])
         manifest = (settings.output / NAME).read_bytes()
-        if (record["generator"], outputs[NAME]) != (fingerprint, digest(manifest)):
+        if fingerprint not in (None, record["generator"]) or outputs[NAME] != digest(manifest):
             return None
+        when = file.stat().st_mtime_ns
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return PreviousRun(manifest, inputs, outputs)
+    return PreviousRun(manifest, inputs, outputs, when)
 
 
 def record_run(settings: Settings, fingerprint: str, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:
@@ -99,7 +105,7 @@ def generator_version() -> str:
     rest of a run with nothing to do."""
     found = find_spec("datamodel_code_generator")
     if found is None or found.origin is None:
-        raise GenerationError("generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'")
+        raise SetupError("generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'")
     place = Path(found.origin).parents[1]
     installed = [name for name in os.listdir(place) if name.startswith("datamodel_code_generator-")]
     if len(installed) == 1:

@@ -142,7 +142,7 @@ def test_75_nothing_but_files_lasts_from_one_call_to_the_next(tmp_path: Path, to
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({}, InvalidArguments, "command: Field required"),
+        ({}, InvalidArguments, "command: required argument is missing"),
         ({"command": ""}, InvalidArguments, "command"),
         ({"command": ["ls"]}, InvalidArguments, "command"),
         ({"command": "ls\0"}, InvalidArguments, "NUL"),

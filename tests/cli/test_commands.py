@@ -81,6 +81,12 @@ print(sorted(name for name in sys.modules if name.startswith(("toolkit.codegen",
         ".imports.settings_reader",
         ".package",
         ".package.fixed_names",
+        ".package.inputs",
+        ".package.local_cache",
+        ".package.manifest",
+        ".package.render",
+        ".package.render.indented_json",
+        ".package.surplus",
         ".profile_settings",
         ".settings",
     ]
@@ -88,6 +94,29 @@ print(sorted(name for name in sys.modules if name.startswith(("toolkit.codegen",
     for command in (["tools"], ["describe", "beta"]):
         done = run([sys.executable, "-c", code, *command], project.root)
         assert done.stdout.splitlines()[-1] == expected
+
+
+@pytest.mark.slow
+def test_looking_at_tools_warns_of_specs_that_changed_since(project: Project) -> None:
+    specs = project.root / "acme" / "tools" / "tools.json"
+    first = specs.read_text()
+    warning = "acme/generated is older than its specs: run `toolkit generate`\n"
+    assert toolkit(project.root, "generate").returncode == 0
+    assert toolkit(project.root, "tools").stderr == ""
+    specs.write_text(first.replace("Tool beta.", "Another text."))
+    for command in (["tools"], ["describe", "beta"], ["tools", "--json"]):
+        done = toolkit(project.root, *command)
+        assert (done.returncode, done.stderr) == (0, warning)
+        assert "Tool beta." in done.stdout
+    assert toolkit(project.root, "invoke", "beta", "--query", "x").stderr.startswith(warning)
+    specs.write_text(first)
+    assert toolkit(project.root, "tools").stderr == ""
+    added = project.write("acme/tools/gamma.json", json.dumps(tool("gamma")))
+    assert toolkit(project.root, "tools").stderr == warning
+    assert toolkit(project.root, "generate").returncode == 0
+    assert toolkit(project.root, "tools").stderr == ""
+    added.unlink()
+    assert toolkit(project.root, "tools").stderr == warning
 
 
 @pytest.mark.slow

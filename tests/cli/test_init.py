@@ -79,20 +79,24 @@ import sys
 from toolkit.cli.app import main
 
 sys.modules["datamodel_code_generator"] = None  # as if it was not installed
-sys.argv = ["toolkit", "init", "shop"]
+sys.argv = ["toolkit", *sys.argv[1:]]
 main()
 """
 
 
 @pytest.mark.slow
 def test_without_the_generator_the_next_step_is_printed(tmp_path: Path) -> None:
-    done = run([sys.executable, "-c", WITHOUT_GENERATOR], tmp_path)
+    done = run([sys.executable, "-c", WITHOUT_GENERATOR, "init", "shop"], tmp_path)
     assert done.stdout.splitlines()[-3:] == [
         "  cd shop",
         "  pip install 'typed-toolkit[codegen]'",
         "  toolkit generate",
     ]
     assert not (tmp_path / "shop" / "shop" / "generated").exists()
+    for command in ("generate", "check"):
+        refused = run([sys.executable, "-c", WITHOUT_GENERATOR, command], tmp_path / "shop", check=False)
+        words = "generation needs datamodel-code-generator: pip install 'typed-toolkit[codegen]'\n"
+        assert (refused.returncode, refused.stdout, refused.stderr) == (2, "", words)
 
 
 WAITING = """

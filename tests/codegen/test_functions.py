@@ -369,7 +369,7 @@ def test_a_changed_function_says_what_it_wants_now(tmp_path: Path) -> None:
         "with create_agent_toolkit(ToolkitContext('.', SecurityPolicy(default='allow'))) as toolkit:\n"
         "    print(toolkit.call(ToolCall('1', 'words', {'text': 'a'})).value)\n"
     )
-    assert project.python(code).stdout == "INVALID_TOOL_ARGUMENTS: times: Field required\n"
+    assert project.python(code).stdout == "INVALID_TOOL_ARGUMENTS: times: required argument is missing\n"
 
 
 @pytest.mark.slow

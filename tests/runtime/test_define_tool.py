@@ -114,10 +114,10 @@ REFUSED: dict[str, str] = {
     '{"number": null}': "INVALID_TOOL_ARGUMENTS: number: Input should be a valid integer",
     '{"number": 7, "size": null}': "INVALID_TOOL_ARGUMENTS: size: Input should be 'small' or 'large'",
     '{"number": 7, "ratio": "1"}': "INVALID_TOOL_ARGUMENTS: ratio: Input should be a valid number",
-    "{}": "INVALID_TOOL_ARGUMENTS: number: Field required",
+    "{}": "INVALID_TOOL_ARGUMENTS: number: required argument is missing",
     '{"number": 7, "points": [{"x": "1"}]}': "INVALID_TOOL_ARGUMENTS: points.0.x: Input should be a valid integer",
-    '{"number": 7, "points": [{"x": 1, "y": 2}]}': "INVALID_TOOL_ARGUMENTS: points.0.y: Extra inputs are not permitted",
-    '{"number": 7, "raito": 1}': "INVALID_TOOL_ARGUMENTS: raito: Extra inputs are not permitted. Did you mean 'ratio'?",
+    '{"number": 7, "points": [{"x": 1, "y": 2}]}': "INVALID_TOOL_ARGUMENTS: points.0.y: unknown property",
+    '{"number": 7, "raito": 1}': "INVALID_TOOL_ARGUMENTS: raito: unknown argument. Did you mean 'ratio'?",
     '{"number": 7, "number": 8}': "INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: the key 'number' is duplicated",
     '{"number": NaN}': "INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: NaN is not a JSON number",
     '{"number": 7': "INVALID_TOOL_ARGUMENTS: the arguments are not valid JSON: Expecting ',' delimiter",
@@ -148,7 +148,7 @@ def test_text_that_is_none_never_raises() -> None:
 
 def test_empty_text_is_a_call_without_arguments(run: Run) -> None:
     assert run(give_text, " ").value == "text"
-    assert run(show, "").value == "INVALID_TOOL_ARGUMENTS: number: Field required"
+    assert run(show, "").value == "INVALID_TOOL_ARGUMENTS: number: required argument is missing"
 
 
 @tool
@@ -265,7 +265,7 @@ def test_injected_parameters_are_given_and_given_back(run: Run) -> None:
     assert handed_out[-1].closed
     for hidden in ("database", "ctx", "settings", "again"):
         assert run(find, f'{{"query": "x", "{hidden}": 1}}').value == (
-            f"INVALID_TOOL_ARGUMENTS: {hidden}: Extra inputs are not permitted"
+            f"INVALID_TOOL_ARGUMENTS: {hidden}: unknown argument; 'find' takes query, limit"
         )
 
 

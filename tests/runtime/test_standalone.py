@@ -44,7 +44,10 @@ def not_injectable(x: Annotated[int, Depends(not_a_factory)]) -> str:
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (lambda path: ToolContext.standalone(path / "none"), "cannot be opened as a directory"),
+        (
+            lambda path: ToolContext.standalone(path / "none"),
+            "the workspace .*none' does not exist; create it, or name another folder",
+        ),
         (lambda path: standalone(5), "a workspace is given by its path, not by int"),
         (lambda path: standalone(SecurityPolicy()), "by its path, not by SecurityPolicy"),
         (lambda path: ToolContext.standalone(path, packs="acme"), "packs must be a list"),

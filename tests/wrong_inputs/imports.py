@@ -23,6 +23,7 @@ ROWS = [
     _imports("an unknown import", _time('command = ["mcp-server-time"]'), ("import", "tiem")),
     _imports("a misspelt key of an import", _time('command = ["mcp-server-time"]\nnetwrok = true')),
     _imports("a misspelt source of an import", _time('comand = ["mcp-server-time"]')),
+    _imports("a key that other programs use", _time('cmd = "mcp-server-time"\nargs = ["--utc"]')),
     _imports("a command that is a string", _time('command = "mcp-server-time"')),
     _imports("two sources at once", _time('command = ["mcp-server-time"]\nurl = "https://example.org/mcp"')),
     _imports("a key of another kind of import", _time('command = ["mcp-server-time"]\nheaders = {A = "b"}')),

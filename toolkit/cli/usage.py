@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from toolkit.cli.report import print_error, print_help, render_help, report_interrupt
-from toolkit.errors import nearest
+from toolkit.errors import find_near_miss
 
 # Typer does not export it. Every wrong command, option or value is one.
 _UsageError: Final[Any] = typer.BadParameter.__base__
@@ -62,7 +62,9 @@ def _message(error: Any, context: Any) -> str:
         text = str(error.format_message()).replace("Value error, ", "")
         return re.sub(r"^Got unexpected extra argument(?:s|\(s\))? \((.*)\)$", r"Unexpected argument: \1", text)
     known = [option for parameter in context.command.get_params(context) for option in parameter.opts]
-    return f"No such option '{name}'.{nearest(name, [option for option in known if option.startswith('--')])}"
+    # Compared without the dashes, which would make every short name resemble every other.
+    close = find_near_miss(name.lstrip("-"), [option[2:] for option in known if option.startswith("--")])
+    return f"No such option '{name}'." + (f" Did you mean '--{close}'?" if close else "")
 
 
 class _PlainHelp:

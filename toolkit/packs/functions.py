@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from toolkit.errors import SetupError, nearest
-from toolkit.runtime.catalog.join_packs import load_pack
+from toolkit.runtime.catalog.load_pack import load_pack
 from toolkit.runtime.catalog.pack import CodeTool, Pack
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.functions.lazy import LazyTool

@@ -13,7 +13,7 @@ from typing import Any
 from toolkit.codegen.imports.importers.own_types import describe_own_type
 from toolkit.codegen.imports.importers.project_process import enter_project, explain_failure, write_answer
 from toolkit.errors import SetupError
-from toolkit.runtime.catalog.join_packs import ALL, load_pack
+from toolkit.runtime.catalog.load_pack import ALL, load_pack
 from toolkit.runtime.catalog.pack import CodeTool
 from toolkit.runtime.functions.define import FunctionTool
 from toolkit.runtime.functions.lazy import LazyTool

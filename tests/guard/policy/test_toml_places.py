@@ -69,7 +69,7 @@ def test_what_has_no_place_is_at_what_holds_it() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a = ", ("not valid TOML: invalid value", 1, 5)),
+        ("a = ", ("not valid TOML: invalid value; put text in quotes", 1, 5)),
         ('a = "x', ("not valid TOML: unterminated string", 1, 7)),
         ("a = 1\n  a = 2", ("this key is given twice; keep one of them", 2, 3)),
         ("[a]\n[a]", ("this table is declared twice; join the two", 2, 1)),

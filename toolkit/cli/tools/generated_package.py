@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from toolkit.cli.report import print_warning
 from toolkit.errors import SetupError
 
 
@@ -72,5 +73,9 @@ def _find_package() -> str:
         settings = find_settings(Path())
     except NoSettings:
         return "toolkit.generated"
+    from toolkit.codegen.package.inputs import is_older_than_specs
+
+    if is_older_than_specs(settings):
+        print_warning(f"{settings.output_name} is older than its specs: run `toolkit generate`")
     sys.path[:0] = [str(settings.import_root)]
     return settings.package

@@ -10,6 +10,7 @@ Limit: a process that may rename things in the workspace can first give a denied
 from __future__ import annotations
 
 import copy
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -51,6 +52,8 @@ class Root(Descriptor):
             number = os.open(given, HANDLE | os.O_DIRECTORY)
         except OSError as error:
             name = os.fspath(given)
+            if error.errno == errno.ENOENT:
+                raise SetupError(f"the {what} {name!r} does not exist; create it, or name another folder") from error
             raise SetupError(f"{what} {name!r} cannot be opened as a directory: {error.strerror}") from error
         return cls(number, os.path.abspath(given), writable=writable)
 

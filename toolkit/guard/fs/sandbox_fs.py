@@ -108,7 +108,7 @@ class SandboxFS(Handle[AccessRules]):
         self._accept_changes = accept_changes
         protected_globs = Globs((*ALWAYS_PROTECTED, *Globs(protected).globs))
         writable = mode == "workspace-write"
-        workspace = Root.open(root, "workspace root", writable=writable)
+        workspace = Root.open(root, "workspace", writable=writable)
         extra = [
             *(Root.open(one, "read root", writable=False) for one in _require_list(read_roots, "read_roots")),
             *(Root.open(one, "write root", writable=writable) for one in _require_list(write_roots, "write_roots")),

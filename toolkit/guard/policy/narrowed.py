@@ -75,11 +75,16 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
         return (lambda real: all(allows(real) for allows in limited)) if limited else None
 
     def attach(
-        self, known: Mapping[str, Collection[str]], explain: Explain, roots: Sequence[str], find_hints: FindHints
+        self,
+        known: Mapping[str, Collection[str]],
+        explain: Explain,
+        roots: Sequence[str],
+        find_hints: FindHints,
+        package: str = "",
     ) -> None:
         for policy in (self._limit, self._own):
-            policy.attach(known, explain, roots, find_hints)
-        super().attach(known, explain, roots, find_hints)
+            policy.attach(known, explain, roots, find_hints, package)
+        super().attach(known, explain, roots, find_hints, package)
 
 
 def _strictest(verdicts: list[Verdict]) -> Verdict | None:

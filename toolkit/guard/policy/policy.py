@@ -45,6 +45,7 @@ class Verdict:
 
 
 _SHOWN: Final = 6
+_BUILT_IN: Final = "toolkit.generated"
 """How many decisions and rules a ``repr`` shows."""
 
 
@@ -240,13 +241,19 @@ class SecurityPolicy(Generic[NameT]):
     # -- use by a toolkit --------------------------------------------------------------------------------------------
 
     def attach(
-        self, known: Mapping[str, Collection[str]], explain: Explain, roots: Sequence[str], find_hints: FindHints
+        self,
+        known: Mapping[str, Collection[str]],
+        explain: Explain,
+        roots: Sequence[str],
+        find_hints: FindHints,
+        package: str = "",
     ) -> None:
         """Check the policy against the tools of a toolkit. ``known`` maps each name to the kinds of things the tool touches.
 
+        ``package`` is the generated package of the toolkit, if there is one: errors name it.
         A misspelt deny rule would protect nothing, and a path rule cannot apply to a tool that declares no paths.
         """
-        problems = self._find_unknown_tools(known)
+        problems = self._find_unknown_tools(known, package)
         for index, rule in enumerate(self.rules):
             problems += [
                 f"{self._at(('rules', index))}{rule!r} has a {rule.condition} condition, but {name!r} declares no"
@@ -264,10 +271,10 @@ class SecurityPolicy(Generic[NameT]):
         self._explain, self._known, self._find_hints = explain, known, find_hints
         self._sorted_rules = {}  # which tools a rule covers may depend on their hints
 
-    def _find_unknown_tools(self, known: Collection[str]) -> list[str]:
+    def _find_unknown_tools(self, known: Collection[str], package: str) -> list[str]:
         """A problem for each tool that the policy names and that is not in ``known``."""
         return [
-            f"{self._at(path)}the policy names {name!r}, which is not a tool.{nearest(name, known)}"
+            f"{self._at(path)}the policy names {name!r}, which is not a tool{_way_out(name, known, package)}"
             for name, path in self._named_tools().items()
             if name not in known
         ]
@@ -283,6 +290,18 @@ class SecurityPolicy(Generic[NameT]):
     def _at(self, path: KeyPath) -> str:
         place = self.locate(path)
         return "" if place is None else f"{place}: "
+
+
+def _way_out(name: str, known: Collection[str], package: str) -> str:
+    """The end of the sentence that ``name`` is not a tool."""
+    if (near := nearest(name, known)) or not package:
+        return f".{near}"
+    if package == _BUILT_IN:
+        return (
+            f" of {package}; if it is a tool of your own, import SecurityPolicy, ToolkitContext and create_agent_toolkit"
+            " from your generated package (on the command line: --package)"
+        )
+    return f" of {package}; if its spec is new, run `toolkit generate`"
 
 
 def _verdict(rule: Rule[Any]) -> Verdict:

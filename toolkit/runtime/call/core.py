@@ -28,7 +28,8 @@ from toolkit.runtime.call.touches import (
     touched_kinds,
 )
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
-from toolkit.runtime.catalog.join_packs import join_packs, load_pack
+from toolkit.runtime.catalog.join_packs import join_packs
+from toolkit.runtime.catalog.load_pack import load_pack
 from toolkit.runtime.catalog.pack import CodeTool, PackSource
 from toolkit.runtime.catalog.tool import NO_SANDBOX, Tool
 from toolkit.runtime.context.guards import Guards
@@ -100,7 +101,7 @@ class Core:
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
         known = {name: self._touched_kinds(info) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints)
+        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints, catalog.package)
         protect_imports(context, catalog, self.catalog.tools.values())
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)

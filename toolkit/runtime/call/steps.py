@@ -164,14 +164,27 @@ def _invalid(tool: Tool, errors: Sequence[Any], count: int) -> InvalidArguments:
     known = _argument_names(tool)
     words = "; ".join(_sentence(item, known) for item in errors[:_MAX_NAMED_ERRORS])
     more = f"; and {count - _MAX_NAMED_ERRORS} more" if count > _MAX_NAMED_ERRORS else ""
+    if any(_is_unknown_argument(item) and not nearest(item["loc"][0], known) for item in errors[:_MAX_NAMED_ERRORS]):
+        more += f"; {tool.name!r} takes {', '.join(known) or 'no arguments'}"
     details = {"errors": errors, "error_count": count}
     return InvalidArguments(f"{words}{more}", tool_name=tool.name, details=details)
 
 
+def _is_unknown_argument(error: Any) -> bool:
+    return error["type"] == "extra_forbidden" and len(error["loc"]) == 1
+
+
 def _sentence(error: Any, known: list[str]) -> str:
+    """What is wrong with one argument, in plainer words than the validator's for the two most frequent mistakes."""
     place = shown_place(error["loc"])
-    hint = nearest(place, known) if error["type"] == "extra_forbidden" and len(error["loc"]) == 1 else ""
-    return f"{place}: {error['msg']}{'.' if hint else ''}{hint}"
+    is_argument = len(error["loc"]) == 1
+    noun = "argument" if is_argument else "property"
+    if error["type"] == "missing":
+        return f"{place}: required {noun} is missing"
+    if error["type"] != "extra_forbidden":
+        return f"{place}: {error['msg']}"
+    hint = nearest(place, known) if is_argument else ""
+    return f"{place}: unknown {noun}{'.' if hint else ''}{hint}"
 
 
 def no_handler(tool: Tool) -> ToolFailed:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolkit.errors import SetupError, nearest
 from toolkit.inject.plan import name_of
 from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
 from toolkit.runtime.catalog.handler_parts import HandlerParts, find_parts
 from toolkit.runtime.catalog.lazy_handler import Handlers, LazyHandler
-from toolkit.runtime.catalog.pack import CodeTool, Pack, PackSource
+from toolkit.runtime.catalog.pack import CodeTool, Pack
 
 if TYPE_CHECKING:
     from toolkit.runtime.call.reader import Reader
@@ -22,42 +21,6 @@ if TYPE_CHECKING:
 
 Found: TypeAlias = dict[str, HandlerParts[..., Any] | LazyHandler]
 Ready: TypeAlias = "Callable[[CodeTool], FunctionTool[..., Any]]"
-
-ALL: Final = "*"
-"""``"module:*"`` means every tool of the module."""
-
-
-def load_pack(source: PackSource | str) -> Pack:
-    """Loads a pack from ``"module:name"``; ``"module:*"`` means all code-first tools of the module."""
-    if not isinstance(source, str):
-        try:
-            return source.as_pack()
-        except AttributeError:
-            raise SetupError(f"{type(source).__name__} is not a pack: give packs, registries or tools") from None
-    module_name, _, name = source.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-        found: PackSource = find_tools(module) if name == ALL else getattr(module, name)
-    except (ImportError, AttributeError) as error:
-        raise SetupError(f"the pack {source!r} cannot be loaded: {error}") from error
-    pack = found.as_pack() if isinstance(found, PackSource) else None
-    if not isinstance(pack, Pack):
-        raise SetupError(f"{source!r} is not a pack of handlers: make one with the generated `bind`")
-    return pack
-
-
-def find_tools(module: object) -> Pack:
-    """The code-first tools among the public names of a module, in the order of the module."""
-    from toolkit.runtime.functions.define import FunctionTool
-    from toolkit.runtime.functions.lazy import LazyTool
-
-    space = vars(module)
-    names: Iterable[str] = space.get("__all__") or [name for name in space if not name.startswith("_")]
-    found = [value for name in names if isinstance(value := space.get(name), FunctionTool | LazyTool)]
-    if not found:
-        raise SetupError(f"the module {space.get('__name__')!r} has no tools: none of its public names is one")
-    # A module may hold one tool under two names.
-    return Pack(tools={id(tool): tool for tool in found}.values())
 
 
 def join_packs(catalog: Catalog, packs: Iterable[Pack], ready: Ready) -> tuple[Catalog, Handlers]:
