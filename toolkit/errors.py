@@ -308,12 +308,12 @@ def find_near_miss(name: str, candidates: Iterable[str]) -> str | None:
 
     >>> find_near_miss("pth", ["path", "cwd"])
     'path'
-    >>> find_near_miss("cmd", ["path", "cwd"])
+    >>> find_near_miss("find", ["finish"])
     """
     import difflib
 
-    # Two of three letters are the same in many words that have nothing to do with each other.
-    cutoff = 0.7 if len(name) <= _SHORT_NAME else 0.6
+    # Short words share most of their letters by chance: one wrong letter of three is the most.
+    cutoff = 0.65 if len(name) <= _SHORT_NAME else 0.6
     # The comparison is quadratic, so the length of the name is limited.
     return next(iter(difflib.get_close_matches(name[:200], candidates, n=1, cutoff=cutoff)), None)
 
