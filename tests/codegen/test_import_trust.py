@@ -109,7 +109,7 @@ def test_what_a_tool_wrote_into_the_settings_does_not_run(desk: Desk, attack: st
         told = json.loads(done.stdout)["error"] if "--json" in words else done.stderr
         assert told.startswith("nobody has confirmed what these imports run or reach:\n'maths' changed since it was")
         assert "    before: acme.maths\n" in told and "--trust" in told
-        assert told.endswith("or with --trust if this is what pyproject.toml should say\n")
+        assert told.removesuffix("\n").endswith("or with --trust if this is what pyproject.toml should say")
         assert not desk.attacked
     assert (desk.project.root / "acme/tools/maths.json").read_bytes() == before
 

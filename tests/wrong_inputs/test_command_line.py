@@ -91,7 +91,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "init: not a name": ("init", "2fast"),
     "init: not ASCII": ("init", "größe"),
     "init: the current folder": ("init", "."),
-    "init: no such parent": ("init", "nowhere/shop"),
+    "init: no such parent": ("init", "nowhere/stall"),
     "init: folder that is not empty": ("init", "full"),
     "init: a file": ("init", "a.txt"),
     "audit: not a log": ("audit", "head", "a.txt"),
