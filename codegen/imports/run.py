@@ -83,7 +83,7 @@ class ImportsFailed(SetupError):
 
 
 class ImportObserver(Protocol):
-    """Is told how an import goes on. ``tools`` is None if it failed."""
+    """Receives the progress of imports. ``tools`` is None if it failed."""
 
     def start(self, item: ImportSettings, /) -> object: ...
 

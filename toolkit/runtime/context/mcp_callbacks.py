@@ -70,7 +70,7 @@ class McpCallbacks:
     :param elicit: asks the person; without it servers are refused.
     :param sample: asks a model; without it servers are refused.
     :param open_url: called with the address at which the person logs in to a server; without it, a server that needs a
-        login fails with what to run instead. The time limit of the call stands still meanwhile.
+        login fails with what to run instead. The time limit of the call is paused meanwhile.
 
     >>> McpCallbacks(elicit=lambda request: {"name": "Ada"}).sample is None
     True

@@ -1,4 +1,4 @@
-"""A span for each call, next to its record in the audit log: both are told the same things at the same moments.
+"""A span for each call, next to its record in the audit log: both get the same facts at the same moments.
 
 The span is current while the call runs, in the threads and tasks of its handler as well, because those copy the context
 variables of their caller.
