@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_json
@@ -33,6 +33,9 @@ from toolkit.guard.policy.policy import Verdict
 from toolkit.runtime.audit.redact import may_mark_secrets, redact
 from toolkit.runtime.catalog.tool import Tool
 from toolkit.runtime.output.message import ToolMessage
+
+if TYPE_CHECKING:
+    from toolkit.runtime.programs.calls import ProgramOrigin
 
 BEGINNING: Final = "0" * 64
 """The hash to which the first line is chained."""
@@ -58,9 +61,17 @@ class AuditLog:
         self._end = -1
         self._head = BEGINNING
 
-    def begin(self, name: object, call_id: str | None) -> Record:
-        """Makes the record of one call."""
-        return Record(self, name, call_id)
+    def begin(self, name: object, call_id: str | None, origin: ProgramOrigin | None = None) -> Record:
+        """Makes the record of one call; ``origin`` is the program that makes it."""
+        return Record(self, name, call_id, origin)
+
+    def note_program(self, program: str, facts: Mapping[str, Any]) -> None:
+        """Writes the line of a program before it runs; raises if it cannot be written, so that it does not run."""
+        try:
+            self._append({"event": "program", "program": program, **facts})
+        except OSError as error:
+            logger.error("the audit log cannot be written", exc_info=error)
+            raise ToolFailed("IO", "nothing was run, because the audit log cannot be written") from None
 
     def close(self) -> None:
         with self._lock:
@@ -135,10 +146,18 @@ class Record:
 
     __slots__ = ("_began", "_call", "_facts", "_log", "_started", "_verdict")
 
-    def __init__(self, log: AuditLog, name: object, call_id: str | None) -> None:
+    def __init__(
+        self, log: AuditLog, name: object, call_id: str | None, origin: ProgramOrigin | None = None
+    ) -> None:
         self._log = log
         self._began = time.monotonic()
-        self._call = {"call": secrets.token_hex(8), "call_id": call_id, "tool": name if isinstance(name, str) else None}
+        self._call: dict[str, Any] = {
+            "call": secrets.token_hex(8),
+            "call_id": call_id,
+            "tool": name if isinstance(name, str) else None,
+        }
+        if origin is not None:
+            self._call |= {"program": origin.program, "line": origin.line}
         self._facts: dict[str, Any] = {}
         self._verdict: dict[str, str] = {}
         self._started = False
@@ -189,7 +208,7 @@ class Record:
             self._log._append(line)
         except OSError as error:
             # The call has happened; the next one will not start.
-            call = {key: value if value is None else value[:_KEPT] for key, value in self._call.items()}
+            call = {key: value[:_KEPT] if isinstance(value, str) else value for key, value in self._call.items()}
             logger.critical("the end of a call is missing in the audit log: %s", call, exc_info=error)
 
 

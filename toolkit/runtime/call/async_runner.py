@@ -48,7 +48,7 @@ class AsyncRunner(View):
         self, name: str, arguments: object, call_id: str | None = None, *, is_text: bool = False
     ) -> ToolMessage[Any, Any]:
         core, options = self._core, self._options
-        call = core.prepare(name, arguments, call_id, is_text=is_text)
+        call = core.prepare(name, arguments, call_id, is_text=is_text, origin=options.origin)
         tool, record = call.tool, call.record
         run = self._runs.get(tool.name)
         if run is not None and call.request is None and not call.repairs:
@@ -130,14 +130,14 @@ class AsyncRunner(View):
             given = None
         return await (self._run(name, args) if given is None else run(self, given))
 
-    async def _execute_raw(self, name: str, text: str) -> ToolMessage[Any, Any]:
+    async def _execute_raw(self, name: str, text: str, call_id: str | None = None) -> ToolMessage[Any, Any]:
         """The same with the JSON text that a model wrote."""
         try:
             _, from_text, _, run = self._direct[name]
             given = from_text(text)
         except NOT_DIRECT:
             given = None
-        return await (self._run(name, text, is_text=True) if given is None else run(self, given))
+        return await (self._run(name, text, call_id, is_text=True) if given is None else run(self, given, call_id))
 
     async def _call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Behind ``tools.<name>(...)``: arguments left at OMIT are not sent."""

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.handler_parts import HandlerParts
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
+    from toolkit.runtime.programs.calls import ProgramOrigin
+    from toolkit.runtime.programs.programs import Programs
     from toolkit.runtime.tracing.calls import TracedCalls, TracedRecord
     from toolkit.runtime.tracing.settings import Tracing
     from toolkit.wire.definition import ToolDefinition
@@ -133,9 +135,17 @@ class Core:
         except (KeyError, TypeError):
             return self._first_use(name)
 
-    def prepare(self, name: str, arguments: object, call_id: str | None, *, is_text: bool) -> PreparedCall:
+    def prepare(
+        self,
+        name: str,
+        arguments: object,
+        call_id: str | None,
+        *,
+        is_text: bool,
+        origin: ProgramOrigin | None = None,
+    ) -> PreparedCall:
         """resolve -> admit -> as_object -> validate -> authorize: the same for every entry point of the toolkit."""
-        record = None if self.audit is None else self.audit.begin(name, call_id)
+        record = None if self.audit is None else self.audit.begin(name, call_id, origin)
         try:
             if self.resources.is_closed:
                 raise steps.closed(name)

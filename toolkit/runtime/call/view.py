@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.context.signals import CancelSignal
     from toolkit.runtime.output.message import ToolMessage
+    from toolkit.runtime.programs.calls import ProgramOrigin
     from toolkit.runtime.tracing.calls import TracedRecord
     from toolkit.wire.call import ToolCall
     from toolkit.wire.definition import ToolDefinition
@@ -35,6 +36,8 @@ class Options(NamedTuple):
     deadline: float | None
     signal: CancelSignal | None
     notify: OnProgress | None
+    origin: ProgramOrigin | None = None
+    """The program that makes the calls."""
 
 
 def options_of(view: View) -> Options:
@@ -98,6 +101,16 @@ class View:
         check_deadline(deadline)
         options = self._options
         return self._with(Options(deadline or options.deadline, signal or options.signal, options.notify))
+
+    def _for_program(self, origin: ProgramOrigin, seconds: float | None, signal: CancelSignal) -> Self:
+        """A view for one call of a program, which ends with it. Calls that need not be ended or recorded use this one."""
+        options = self._options
+        if seconds is None and self._core.audit is None:
+            return self
+        if seconds is None:
+            return self._with(options._replace(origin=origin))
+        deadline = seconds if options.deadline is None else min(seconds, options.deadline)
+        return self._with(Options(deadline, signal, options.notify, origin))
 
     def _tools_of(self, kind: Callable[[Any], ToolsT]) -> ToolsT:
         """The tools of this view as methods, made once."""

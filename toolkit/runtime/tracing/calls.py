@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from opentelemetry import context as otel_context
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.catalog.catalog import Catalog
     from toolkit.runtime.catalog.tool import Tool
     from toolkit.runtime.context.toolkit_context import ToolkitContext
+    from toolkit.runtime.programs.calls import ProgramOrigin
     from toolkit.runtime.tracing.settings import Tracing
 
 _MAX_NAME: Final = 100
@@ -55,9 +56,9 @@ class TracedCalls:
             "gen_ai.conversation.id": context.session_id,
         }
 
-    def begin(self, name: object, call_id: str | None) -> TracedRecord:
+    def begin(self, name: object, call_id: str | None, origin: ProgramOrigin | None = None) -> TracedRecord:
         """Starts the span of one call, and makes it current."""
-        record = None if self._log is None else self._log.begin(name, call_id)
+        record = None if self._log is None else self._log.begin(name, call_id, origin)
         shown = name[:_MAX_NAME] if isinstance(name, str) else ""
         attributes = {**self._common, "gen_ai.tool.name": shown}
         if call_id is not None:
@@ -67,6 +68,11 @@ class TracedCalls:
         title = f"execute_tool {name}" if is_known else "execute_tool"
         span = self._tracer.start_span(title, kind=SpanKind.INTERNAL, attributes=attributes)
         return TracedRecord(span, record, self._read_content if self._content else None, shown)
+
+    def note_program(self, program: str, facts: Mapping[str, Any]) -> None:
+        """Writes the line of a program to the audit log. Its span is that of the call that runs it."""
+        if self._log is not None:
+            self._log.note_program(program, facts)
 
     def for_catalog(self, catalog: Catalog) -> TracedCalls:
         """The same for other tools."""

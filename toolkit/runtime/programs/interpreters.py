@@ -1,0 +1,94 @@
+"""The interpreters of a toolkit's programs, each a process in the sandbox. One is prepared while nobody needs it, because
+starting Python and loading pydantic takes longer than most programs do."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from toolkit.errors import ToolFailed
+from toolkit.guard.process.program import helper_interpreter
+from toolkit.runtime.programs.frames import BrokenFrame
+from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
+
+if TYPE_CHECKING:
+    from toolkit.guard.process.guard import ProcessGuard
+
+_START_SECONDS: Final = 30.0
+_LIBRARIES: Final = ("pydantic", "pydantic_core", "typing_extensions", "annotated_types", "typing_inspection", "jsonschema_rs")
+
+
+class Interpreters:
+    """Starts interpreters, and keeps a spare one. May be used by several threads."""
+
+    def __init__(self, guard: ProcessGuard, packages: Iterable[str]) -> None:
+        self._guard: Final = guard
+        self._settings: Final = json.dumps(
+            {"path": library_folders(), "packages": {name: package_folder(name) for name in ("toolkit", *packages)}}
+        )
+        self._lock: Final = threading.Lock()
+        self._spare: FramedProcess | None = None
+        self._closed = False
+
+    def take(self) -> FramedProcess:
+        """An interpreter that is ready, or will be in a moment: ``wait_until_ready`` waits for it."""
+        with self._lock:
+            spare, self._spare = self._spare, None
+        return spare or self._start()
+
+    def prepare(self) -> None:
+        """Starts the spare one, if there is none."""
+        with self._lock:
+            if self._spare is None and not self._closed:
+                self._spare = self._start()
+
+    def close(self) -> None:
+        """Ends the spare one, and starts no other."""
+        with self._lock:
+            self._closed = True
+            spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.close()
+
+    def _start(self) -> FramedProcess:
+        script = os.path.join(package_folder("toolkit"), "runtime", "programs", "inside", "start.py")
+        return FramedProcess(self._guard.start([helper_interpreter(), "-I", "-S", script, self._settings]))
+
+
+def wait_until_ready(process: FramedProcess) -> None:
+    """Returns when an interpreter has said that it waits for a program."""
+    try:
+        frames = process.receive(time.monotonic() + _START_SECONDS, _no_check)
+    except TimeoutError:
+        raise ToolFailed("IO", f"the interpreter of programs did not start within {_START_SECONDS:g} s") from None
+    except (ProcessEnded, BrokenFrame) as error:
+        raise ToolFailed("IO", f"the interpreter of programs did not start: {error or process.last_words()}") from None
+    if [frame.head for frame in frames] != [{"ready": True}]:
+        raise ToolFailed("IO", "the interpreter of programs did not start as expected")
+
+
+def package_folder(name: str) -> str:
+    """The directory of a package; the real one, because what is around it cannot be seen in the sandbox."""
+    module: Any = importlib.import_module(name)
+    return os.path.realpath(next(iter(module.__path__)))
+
+
+def library_folders() -> list[str]:
+    """Where what generated models need is installed."""
+    found: dict[str, None] = {}
+    for name in _LIBRARIES:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            folder = os.path.dirname(spec.origin)
+            found[os.path.realpath(folder if spec.submodule_search_locations is None else os.path.dirname(folder))] = None
+    return list(found)
+
+
+def _no_check() -> None:
+    """Nobody can cancel the start."""

@@ -1,0 +1,263 @@
+"""What the programs of one toolkit share, and the path of one program:
+
+parse and gate -> type check -> policy on the tools that it names -> audit -> run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from toolkit.errors import InvalidArguments, ToolNotAllowed
+from toolkit.guard.process.guard import ProcessGuard
+from toolkit.guard.process.limits import CommandLimits
+from toolkit.runtime.call import steps
+from toolkit.runtime.programs.allowed_imports import allowed_imports
+from toolkit.runtime.programs.check.checkers import Checker, Checkers
+from toolkit.runtime.programs.gate import ParsedProgram, ToolUse, parse_program
+from toolkit.runtime.programs.host import Host, Ran
+from toolkit.runtime.programs.interpreters import Interpreters, package_folder, wait_until_ready
+from toolkit.runtime.programs.process import FramedProcess
+from toolkit.runtime.programs.result import ProgramError, ProgramResult
+from toolkit.runtime.programs.settings import ProgramSettings
+from toolkit.runtime.signatures import checker_text, errors_stub, signature_of
+
+if TYPE_CHECKING:
+    from toolkit.runtime.call.core import Core
+    from toolkit.runtime.context.signals import CancelSignal
+    from toolkit.runtime.context.toolkit_context import ToolkitContext
+    from toolkit.runtime.programs.calls import Caller
+
+RUN_PROGRAM: Final = "run_program"
+_PROCESSES: Final = 32
+_MAX_SESSION_BYTES: Final = 1 << 20
+
+
+class SessionState:
+    """The interpreter of a session, and the programs that it has run."""
+
+    def __init__(self) -> None:
+        self.lock: Final = threading.Lock()
+        self.process: FramedProcess | None = None
+        self.sources: list[str] = []
+        self.tools: dict[str, None] = {}
+
+    def reset(self) -> None:
+        """Ends the interpreter; the next program starts with nothing."""
+        process, self.process = self.process, None
+        self.sources, self.tools = [], {}
+        if process is not None:
+            process.close()
+
+
+class Programs:
+    """The sandbox, the interpreters and the checker of a toolkit's programs; each is made at its first use."""
+
+    def __init__(self, context: ToolkitContext[Any], packages: Sequence[str]) -> None:
+        self._context: Final = context
+        self.settings: Final = context.programs or ProgramSettings()
+        self._guard: Final = _make_guard(context, self.settings, packages)
+        self._interpreters: Final = Interpreters(self._guard, packages)
+        self._checkers: Final = Checkers(self._guard)
+        self._imports: Final = allowed_imports(self.settings.imports)
+
+    def close(self) -> None:
+        """Ends every process of these programs."""
+        self._interpreters.close()
+        self._checkers.close()
+        self._guard.close()
+
+    def run(
+        self,
+        core: Core,
+        caller: Caller,
+        source: str,
+        inputs: Mapping[str, object] | None,
+        checker: Checker,
+        signal: CancelSignal,
+        seconds: float | None,
+        session: SessionState | None = None,
+    ) -> ProgramResult:
+        """Judges a program and, if nothing is wrong with it, runs it."""
+        if core.resources.is_closed:
+            raise steps.closed(RUN_PROGRAM)
+        if "execute" not in self._context.permissions:
+            raise ToolNotAllowed("programs need the permission 'execute', which this context does not grant")
+        data = _read_inputs(inputs)
+        program_id = secrets.token_hex(8)
+        limit = self.settings.seconds if seconds is None else min(seconds, self.settings.seconds)
+        until = time.monotonic() + limit
+        self._interpreters.prepare()  # it starts while the program is checked
+        program, errors = self._judge(core, source, inputs or {}, checker, session)
+        self._record(core, program_id, source, program, errors)
+        if errors:
+            return ProgramResult(errors=errors, program_id=program_id)
+        request = {"source": source, "tools": _known_tools(core, program.uses, session), "inputs": data}
+        tools = [use.tool for use in program.uses]
+        if session is None:
+            process = self._interpreters.take()
+            try:
+                ran = self._run(process, caller, program_id, tools, signal, until, request)
+            finally:
+                process.close()
+                core.workers.submit(self._interpreters.prepare)
+        else:
+            ran = self._run_in_session(session, caller, program_id, tools, signal, until, request)
+        return _result(ran, program_id)
+
+    # -- the checks ----------------------------------------------------------------------------------------------------
+
+    def _judge(
+        self, core: Core, source: str, inputs: Mapping[str, object], checker: Checker, session: SessionState | None
+    ) -> tuple[ParsedProgram, tuple[ProgramError, ...]]:
+        """The program, and everything that is wrong with it, by line."""
+        previous = [] if session is None else session.sources
+        size = len(source.encode("utf-8", "surrogatepass"))
+        if size > self.settings.source_bytes:
+            too_long = f"the program has {size} bytes; at most {self.settings.source_bytes} are allowed"
+            return ParsedProgram.empty(), (ProgramError(0, 0, too_long, "gate"),)
+        if sum(map(len, previous)) + size > _MAX_SESSION_BYTES:
+            full = f"the programs of this session are longer than {_MAX_SESSION_BYTES} bytes together; reset it"
+            return ParsedProgram.empty(), (ProgramError(0, 0, full, "gate"),)
+        names = {info.attribute: name for name, info in core.catalog.tools.items() if name != RUN_PROGRAM}
+        program = parse_program(source, names, self._imports)
+        if program.errors:
+            return program, program.errors
+        known = dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in program.uses)])
+        prelude = checker_text([signature_of(core.catalog, name) for name in known], inputs)
+        errors = self._checkers.check(source, prelude, errors_stub(), previous, checker)
+        found = [*errors, *self._refused_tools(core, program.uses)]
+        return program, tuple(sorted(found, key=lambda error: (error.line, error.column)))
+
+    def _refused_tools(self, core: Core, uses: Sequence[ToolUse]) -> list[ProgramError]:
+        """What the policy says about the tools that the program names, before it runs."""
+        found = []
+        for use in uses:
+            tool = core.resolve(use.tool)
+            if tool.refusal is not None:
+                found.append(ProgramError(use.line, use.column, tool.refusal, "policy"))
+            elif tool.handler is None:
+                found.append(ProgramError(use.line, use.column, steps.no_handler(tool).message, "policy"))
+        return found
+
+    def _record(
+        self, core: Core, program_id: str, source: str, program: ParsedProgram, errors: Sequence[ProgramError]
+    ) -> None:
+        if core.audit is not None:
+            tools = list(dict.fromkeys(use.tool for use in program.uses))
+            digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+            outcome = "refused" if errors else "started"
+            core.audit.note_program(program_id, {"source": digest, "tools": tools, "outcome": outcome})
+
+    # -- the run -------------------------------------------------------------------------------------------------------
+
+    def _run(
+        self,
+        process: FramedProcess,
+        caller: Caller,
+        program_id: str,
+        tools: Sequence[str],
+        signal: CancelSignal,
+        until: float,
+        request: dict[str, Any],
+        *,
+        is_ready: bool = False,
+    ) -> Ran:
+        if not is_ready:
+            wait_until_ready(process)
+        return Host(process, caller, self.settings, program_id, tools, signal, until).run(request)
+
+    def _run_in_session(
+        self,
+        session: SessionState,
+        caller: Caller,
+        program_id: str,
+        tools: Sequence[str],
+        signal: CancelSignal,
+        until: float,
+        request: dict[str, Any],
+    ) -> Ran:
+        is_ready = session.process is not None
+        process = session.process = session.process or self._interpreters.take()
+        ran: Ran | None = None
+        try:
+            session.tools |= dict.fromkeys(tools)
+            ran = self._run(process, caller, program_id, list(session.tools), signal, until, request, is_ready=is_ready)
+            session.sources.append(request["source"])
+            return ran
+        finally:
+            if ran is None or not ran.usable:
+                session.reset()
+
+
+def _make_guard(context: ToolkitContext[Any], settings: ProgramSettings, packages: Sequence[str]) -> ProcessGuard:
+    """The sandbox of programs: no network, no workspace, nothing to write but a private /tmp. The reduced tier is used
+    only by name, and no program runs without a sandbox."""
+    roots = [package_folder(name) for name in ("toolkit", *packages)]
+    if settings.workspace == "read-only":
+        roots.append(context.workspace)
+    return ProcessGuard(
+        context.state.folder("no-workspace"),
+        sandbox="reduced" if context.sandbox == "reduced" else "full",
+        mode="read-only",
+        read_roots=roots,
+        state_dir=context.state.path("homes"),
+        git="read-only",
+        limits=CommandLimits(memory=settings.memory, processes=_PROCESSES, file_size=64 << 20, disk=256 << 20),
+    )
+
+
+def _read_inputs(inputs: Mapping[str, object] | None) -> dict[str, Any]:
+    """The inputs as JSON data."""
+    given = dict(inputs or {})
+    for name in given:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InvalidArguments(f"the name of an input must be a Python name, not {name!r}")
+    try:
+        data: dict[str, Any] = {
+            name: value.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            if isinstance(value, BaseModel)
+            else to_jsonable_python(value, by_alias=True)
+            for name, value in given.items()
+        }
+    except PydanticSerializationError as error:
+        raise InvalidArguments(f"inputs must be JSON values or models: {error}") from None
+    return data
+
+
+def _known_tools(core: Core, uses: Sequence[ToolUse], session: SessionState | None) -> list[dict[str, Any]]:
+    """What the interpreter must know about the tools that the program names."""
+    found = []
+    for name in dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in uses)]):
+        info = core.catalog.tools[name]
+        is_generated = not info.own_output and core.catalog.function(name) is None
+        parameters = core.catalog.definitions[name].get("parameters") or ()
+        found.append(
+            {
+                "name": name,
+                "attribute": info.attribute,
+                "module": info.module if is_generated else None,
+                "output": f"{info.prefix}Output",
+                "wire": {one["name"]: one["wire"] for one in parameters if one["name"] != one["wire"]},
+            }
+        )
+    return found
+
+
+def _result(ran: Ran, program_id: str) -> ProgramResult:
+    return ProgramResult(
+        value=ran.value,
+        output=ran.output,
+        errors=() if ran.error is None else (ran.error,),
+        calls=tuple(ran.calls),
+        ran=True,
+        attachments=tuple(ran.attachments),
+        program_id=program_id,
+    )
