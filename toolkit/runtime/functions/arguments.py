@@ -16,7 +16,7 @@ from toolkit.models.closed import validator_from_wire
 from toolkit.models.own_types import schema_of_arguments
 from toolkit.runtime.call.reader import Reader
 from toolkit.runtime.call.touches import RESOURCE_KINDS
-from toolkit.runtime.functions.signature import ToolSignature, qualified_name
+from toolkit.runtime.functions.signature import FunctionSignature, qualified_name
 from toolkit.wire.json_types import JsonObject
 
 _REFUSED: Final = (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, SetupError)
@@ -51,7 +51,7 @@ class Arguments:
     def __init__(
         self,
         function: Callable[..., Any],
-        signature: ToolSignature,
+        signature: FunctionSignature,
         *,
         model: type[BaseModel] | None,
         title: str,
@@ -129,7 +129,7 @@ def _resources(model: type[BaseModel], schema: dict[str, Any]) -> Iterable[tuple
 
 
 def _not_from_json(
-    function: Callable[..., Any], signature: ToolSignature, model: type[BaseModel] | None, error: Exception
+    function: Callable[..., Any], signature: FunctionSignature, model: type[BaseModel] | None, error: Exception
 ) -> SetupError:
     """Names the parameter that causes the error, if it is a single one."""
     reason = str(error).splitlines()[0].rstrip(".")

@@ -40,7 +40,7 @@ from toolkit.runtime.functions.arguments import Arguments
 from toolkit.runtime.functions.docstrings import description_in, parameters_in
 from toolkit.runtime.functions.local_names import find_local_names
 from toolkit.runtime.functions.outputs import FunctionOutput
-from toolkit.runtime.functions.signature import ToolSignature, plain_function, qualified_name, read_signature
+from toolkit.runtime.functions.signature import FunctionSignature, plain_function, qualified_name, read_signature
 from toolkit.spec.tool_names import NAME_RULE, is_wire_name
 from toolkit.wire.definition import ToolDefinition
 from toolkit.wire.result import ToolResult
@@ -154,7 +154,7 @@ class FunctionTool(Generic[P, R]):
         return Pack(tools=[self])
 
     @cached_property
-    def signature(self) -> ToolSignature:
+    def signature(self) -> FunctionSignature:
         return read_signature(self.function, whole_input=self._input is not None, local_names=self.local_names)
 
     @cached_property

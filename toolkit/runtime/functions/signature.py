@@ -22,7 +22,7 @@ _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True, slots=True)
-class ToolSignature:
+class FunctionSignature:
     """Parameters with resolved annotations, grouped by who fills them in."""
 
     wire: tuple[Parameter, ...]
@@ -38,7 +38,7 @@ class ToolSignature:
 
 def read_signature(
     function: Callable[..., Any], *, whole_input: bool = False, local_names: Mapping[str, object] | None = None
-) -> ToolSignature:
+) -> FunctionSignature:
     """Reads the signature of a function that becomes a tool; refuses parameters that cannot be filled in.
 
     ``local_names`` are names in annotations that the globals of the function do not have.
@@ -61,7 +61,7 @@ def read_signature(
         for parameter in wire:
             _check_parameter(function, parameter)
     positional = tuple(parameter.name for parameter in resolved if parameter.kind is Parameter.POSITIONAL_ONLY)
-    return ToolSignature(wire, context, injected, positional, _return_type(plain, local))
+    return FunctionSignature(wire, context, injected, positional, _return_type(plain, local))
 
 
 def plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
