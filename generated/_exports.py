@@ -20,6 +20,7 @@ if _typing.TYPE_CHECKING:
     from .models.grep import GrepArgs as GrepArgs, GrepInput as GrepInput, GrepOutput as GrepOutput, GrepOutputMatch as GrepOutputMatch
     from .models.list import ListArgs as ListArgs, ListInput as ListInput, ListOutput as ListOutput, ListOutputEntry as ListOutputEntry
     from .models.read_file import ReadFileArgs as ReadFileArgs, ReadFileInput as ReadFileInput, ReadFileOutput as ReadFileOutput
+    from .models.run_program import RunProgramArgs as RunProgramArgs, RunProgramInput as RunProgramInput, RunProgramOutput as RunProgramOutput, RunProgramOutputCall as RunProgramOutputCall, RunProgramOutputError as RunProgramOutputError
     from .models.task import TaskArgs as TaskArgs, TaskInput as TaskInput, TaskOutput as TaskOutput
     from .models.todoread import TodoreadArgs as TodoreadArgs, TodoreadInput as TodoreadInput, TodoreadOutput as TodoreadOutput, TodoreadOutputCounts as TodoreadOutputCounts, TodoreadOutputTodo as TodoreadOutputTodo
     from .models.todowrite import TodowriteArgs as TodowriteArgs, TodowriteArgsTodo as TodowriteArgsTodo, TodowriteInput as TodowriteInput, TodowriteInputTodo as TodowriteInputTodo, TodowriteOutput as TodowriteOutput, TodowriteOutputCounts as TodowriteOutputCounts, TodowriteOutputTodo as TodowriteOutputTodo
@@ -40,6 +41,7 @@ else:
         ".models.grep": "GrepArgs GrepInput GrepOutput GrepOutputMatch",
         ".models.list": "ListArgs ListInput ListOutput ListOutputEntry",
         ".models.read_file": "ReadFileArgs ReadFileInput ReadFileOutput",
+        ".models.run_program": "RunProgramArgs RunProgramInput RunProgramOutput RunProgramOutputCall RunProgramOutputError",
         ".models.task": "TaskArgs TaskInput TaskOutput",
         ".models.todoread": "TodoreadArgs TodoreadInput TodoreadOutput TodoreadOutputCounts TodoreadOutputTodo",
         ".models.todowrite": "TodowriteArgs TodowriteArgsTodo TodowriteInput TodowriteInputTodo TodowriteOutput TodowriteOutputCounts TodowriteOutputTodo",

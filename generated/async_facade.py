@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .models.grep import GrepArgs, GrepInput, GrepOutput
     from .models.list import ListArgs, ListInput, ListOutput
     from .models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
+    from .models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
     from .models.task import TaskArgs, TaskInput, TaskOutput
     from .models.todoread import TodoreadArgs, TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteArgs, TodowriteArgsTodo, TodowriteInput, TodowriteOutput
@@ -280,6 +281,19 @@ class AsyncTools:
             "max_bytes": max_bytes,
         })
 
+    async def run_program(
+        self,
+        *,
+        source: str,
+        inputs: dict[str, Any] | Omit = OMIT,
+    ) -> RunProgramOutput:
+        """Run a short Python program that calls tools as tools.name(...). It is type-checked first: mistakes come back by line, and nothing has run.
+
+        :param source: The text of the program.
+        :param inputs: Values that the program reads as inputs.name.
+        """
+        return await self._call("run_program", {"source": source, "inputs": inputs})
+
     async def task(
         self,
         *,
@@ -497,6 +511,10 @@ class AsyncToolkit(AsyncRunner):
         async def invoke(
             self, name: Literal["read_file"], args: ReadFileInput | ReadFileArgs
         ) -> ToolMessage[Literal["read_file"], ReadFileOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["run_program"], args: RunProgramInput | RunProgramArgs
+        ) -> ToolMessage[Literal["run_program"], RunProgramOutput]: ...
         @overload
         async def invoke(
             self, name: Literal["task"], args: TaskInput | TaskArgs

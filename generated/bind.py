@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .models.grep import GrepInput, GrepOutput
     from .models.list import ListInput, ListOutput
     from .models.read_file import ReadFileInput, ReadFileOutput
+    from .models.run_program import RunProgramInput, RunProgramOutput
     from .models.task import TaskInput, TaskOutput
     from .models.todoread import TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteInput, TodowriteOutput
@@ -40,6 +41,7 @@ def bind(
     grep: _Handler[GrepInput, GrepOutput],
     list: _Handler[ListInput, ListOutput],
     read_file: _Handler[ReadFileInput, ReadFileOutput],
+    run_program: _Handler[RunProgramInput, RunProgramOutput],
     task: _Handler[TaskInput, TaskOutput],
     todoread: _Handler[TodoreadInput, TodoreadOutput],
     todowrite: _Handler[TodowriteInput, TodowriteOutput],
@@ -62,6 +64,7 @@ def bind(
             "grep": grep,
             "list": list,
             "read_file": read_file,
+            "run_program": run_program,
             "task": task,
             "todoread": todoread,
             "todowrite": todowrite,

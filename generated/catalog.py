@@ -100,6 +100,13 @@ CATALOG: Final = Catalog(
             parallel=True,
         ),
         ToolInfo(
+            name="run_program",
+            attribute="run_program",
+            module="toolkit.generated.models.run_program",
+            prefix="RunProgram",
+            required=("execute",),
+        ),
+        ToolInfo(
             name="task",
             attribute="task",
             module="toolkit.generated.models.task",

@@ -15,6 +15,7 @@ ToolName: TypeAlias = Literal[
     "grep",
     "list",
     "read_file",
+    "run_program",
     "task",
     "todoread",
     "todowrite",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .models.grep import GrepArgs, GrepInput, GrepOutput
     from .models.list import ListArgs, ListInput, ListOutput
     from .models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
+    from .models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
     from .models.task import TaskArgs, TaskInput, TaskOutput
     from .models.todoread import TodoreadArgs, TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteArgs, TodowriteInput, TodowriteOutput
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
             "grep": Signature[GrepInput | GrepArgs, GrepOutput],
             "list": Signature[ListInput | ListArgs, ListOutput],
             "read_file": Signature[ReadFileInput | ReadFileArgs, ReadFileOutput],
+            "run_program": Signature[RunProgramInput | RunProgramArgs, RunProgramOutput],
             "task": Signature[TaskInput | TaskArgs, TaskOutput],
             "todoread": Signature[TodoreadInput | TodoreadArgs, TodoreadOutput],
             "todowrite": Signature[TodowriteInput | TodowriteArgs, TodowriteOutput],

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .models.grep import GrepInput, GrepOutput
     from .models.list import ListInput, ListOutput
     from .models.read_file import ReadFileInput, ReadFileOutput
+    from .models.run_program import RunProgramInput, RunProgramOutput
     from .models.task import TaskInput, TaskOutput
     from .models.todoread import TodoreadInput, TodoreadOutput
     from .models.todowrite import TodowriteInput, TodowriteOutput
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         ToolMessage[Literal["grep"], GrepOutput],
         ToolMessage[Literal["list"], ListOutput],
         ToolMessage[Literal["read_file"], ReadFileOutput],
+        ToolMessage[Literal["run_program"], RunProgramOutput],
         ToolMessage[Literal["task"], TaskOutput],
         ToolMessage[Literal["todoread"], TodoreadOutput],
         ToolMessage[Literal["todowrite"], TodowriteOutput],
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
         ParsedCall[Literal["grep"], GrepInput],
         ParsedCall[Literal["list"], ListInput],
         ParsedCall[Literal["read_file"], ReadFileInput],
+        ParsedCall[Literal["run_program"], RunProgramInput],
         ParsedCall[Literal["task"], TaskInput],
         ParsedCall[Literal["todoread"], TodoreadInput],
         ParsedCall[Literal["todowrite"], TodowriteInput],

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolkit.builtin.files import read_file, tree, write_file
     from toolkit.builtin.git import git_status_summary
     from toolkit.builtin.patch import apply_patch
+    from toolkit.builtin.programs import run_program
     from toolkit.builtin.search import glob, grep
     from toolkit.builtin.session import done, task, todoread, todowrite
     from toolkit.builtin.shell import bash, exec_command
@@ -30,6 +31,7 @@ else:
     write_file = LazyModule("toolkit.builtin.files.write_file", has_preview=True)
     git_status_summary = LazyModule("toolkit.builtin.git.git_status_summary")
     apply_patch = LazyModule("toolkit.builtin.patch.apply_patch", has_preview=True)
+    run_program = LazyModule("toolkit.builtin.programs.run_program", has_preview=True)
     glob = LazyModule("toolkit.builtin.search.glob")
     grep = LazyModule("toolkit.builtin.search.grep")
     done = LazyModule("toolkit.builtin.session.done")
@@ -51,6 +53,7 @@ BUILTIN: Final = bind(
     grep=grep.run,
     bash=bash.run,
     exec_command=exec_command.run,
+    run_program=run_program.run,
     git_status_summary=git_status_summary.run,
     done=done.run,
     task=task.run,

@@ -108,6 +108,11 @@ class LoopThread:
         """Whether the caller was started, directly or not, by a handler in this loop: waiting would be a deadlock."""
         return _handler_of.get() is self
 
+    @staticmethod
+    def leave() -> None:
+        """Called in a thread that the loop does not wait for, though a handler in the loop started it."""
+        _handler_of.set(None)
+
     def submit(self, work: Awaitable[T]) -> tuple[Future[T], Job]:
         """Awaits ``work`` in the loop; returns a future, done when the work has really ended, and what cancels it."""
         from concurrent.futures import Future

@@ -27,6 +27,8 @@ class Preview:
     """The directory in which the program or shell text would start, relative to the workspace."""
     variables: tuple[str, ...] = ()
     """The names of environment variables that the call adds."""
+    tools: tuple[str, ...] = ()
+    """The tools that a program of the call can use, each with its lines: ``write_file (lines 3, 7)``."""
 
     @property
     def paths(self) -> tuple[str, ...]:

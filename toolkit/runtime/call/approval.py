@@ -85,7 +85,7 @@ def request_approval(
     """Makes the request for one call; its digest binds the answer to what is shown."""
     files = file_states(fs, preview)
     shown = arguments.model_dump(mode="json", by_alias=True)
-    touched = [preview.reads, preview.writes, preview.argv, preview.shell, preview.url, preview.diff]
+    touched = [preview.reads, preview.writes, preview.argv, preview.shell, preview.url, preview.diff, preview.tools]
     digest = hashlib.sha256(json.dumps([tool_name, shown, touched, files], sort_keys=True).encode()).hexdigest()
     return ApprovalRequest(
         tool_name,

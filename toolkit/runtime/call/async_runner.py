@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import groupby
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
@@ -25,6 +25,9 @@ from toolkit.wire.call import ToolCall
 from toolkit.wire.result import ToolResult
 
 if TYPE_CHECKING:
+    from toolkit.runtime.programs.check.checkers import Checker
+    from toolkit.runtime.programs.result import ProgramResult
+    from toolkit.runtime.programs.sessions import AsyncProgramSession
     from toolkit.runtime.call.approval import Answer, ApprovalRequest
 
 T = TypeVar("T")
@@ -177,6 +180,23 @@ class AsyncRunner(View):
     async def _in_turn(self, turns: asyncio.Semaphore, call: ToolCall) -> ToolResult:
         async with turns:
             return await self.call(call)
+
+    async def run_program(
+        self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
+    ) -> ProgramResult:
+        """Checks a program that a model wrote against ``tools``, and runs it in the sandbox if nothing is wrong with it.
+
+        The same as ``Toolkit.run_program``; its calls run in the running event loop.
+        """
+        from toolkit.runtime.programs.sessions import run_program_async
+
+        return await run_program_async(self, source, inputs, checker)
+
+    def program_session(self) -> AsyncProgramSession:
+        """Programs that see the variables of the programs before them. Close it, or use ``async with``."""
+        from toolkit.runtime.programs.sessions import AsyncProgramSession
+
+        return AsyncProgramSession(self)
 
     async def stream(self, call: ToolCall) -> AsyncIterator[Progress | ToolResult]:
         """Runs a model's call; yields its progress, then its result. Closing the iterator cancels the call."""

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.functions.define import FunctionTool
     from toolkit.runtime.output.cache.store import OutputCache
     from toolkit.runtime.programs.calls import ProgramOrigin
-    from toolkit.runtime.programs.programs import Programs
+    from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
     from toolkit.runtime.tracing.calls import TracedCalls, TracedRecord
     from toolkit.runtime.tracing.settings import Tracing
     from toolkit.wire.definition import ToolDefinition
@@ -108,7 +108,8 @@ class Core:
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
-        self.guards: Final = Guards(context)
+        self.guards: Final = Guards(context, self.catalog.packages)
+        self.is_async: Final = not own_loop
         self.tools: Final[dict[str, Tool]] = {}
         self.direct: Final[dict[str, DirectTool[Run]]] = {}
         """The tools about whose calls nothing is left to decide: allowed whatever they touch, and with a sync handler."""
@@ -442,6 +443,13 @@ class Core:
         if "execute" not in tool.granted:
             return None
         return self.guards.process.tier if self.handlers.is_sandboxed(tool.name) else NO_SANDBOX
+
+    @cached_property
+    def signatures(self) -> CatalogSignatures:
+        """The tools as Python signatures."""
+        from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
+
+        return CatalogSignatures(self.catalog)
 
     # -- what a model is offered ---------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.core import PreparedCall
     from toolkit.runtime.context.progress import Progress
     from toolkit.runtime.output.message import ToolMessage
+    from toolkit.runtime.programs.check.checkers import Checker
+    from toolkit.runtime.programs.result import ProgramResult
+    from toolkit.runtime.programs.sessions import ProgramSession
     from toolkit.wire.call import ToolCall
 
 T = TypeVar("T")
@@ -181,6 +184,25 @@ class Runner(View, Closeable):
             else:
                 results += map(self.call, some)
         return results
+
+    def run_program(
+        self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
+    ) -> ProgramResult:
+        """Checks a program that a model wrote against ``tools``, and runs it in the sandbox if nothing is wrong with it.
+
+        :param source: Python that calls ``tools.<name>(...)``, or awaits ``atools.<name>(...)``.
+        :param inputs: values that it finds as ``inputs.<name>``.
+        :param checker: the type checker that reads it first; ``off`` means none.
+        """
+        from toolkit.runtime.programs.sessions import run_program
+
+        return run_program(self, source, inputs, checker)
+
+    def program_session(self) -> ProgramSession:
+        """Programs that see the variables of the programs before them. Close it, or use ``with``."""
+        from toolkit.runtime.programs.sessions import ProgramSession
+
+        return ProgramSession(self)
 
     def stream(self, call: ToolCall) -> Iterator[Progress | ToolResult]:
         """Runs a model's call; yields its progress, then its result. Closing the iterator cancels the call."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolkit.guard.net.guard import NetGuard
     from toolkit.guard.process.guard import ProcessGuard
     from toolkit.runtime.context.toolkit_context import ToolkitContext
+    from toolkit.runtime.programs.programs import Programs
 
 
 T = TypeVar("T")
@@ -44,8 +45,9 @@ class _MadeOnce(Generic[T]):
 class Guards:
     """Files, processes, git and the network, as tools may use them. Nothing is started before its first use."""
 
-    def __init__(self, context: ToolkitContext[Any]) -> None:
+    def __init__(self, context: ToolkitContext[Any], packages: Sequence[str] = ()) -> None:
         self._context = context
+        self._packages = packages
         self.lock: Final = threading.RLock()  # making one guard may need another
         writable = context.mode == "workspace-write"
         self.fs: Final = SandboxFS(
@@ -107,9 +109,18 @@ class Guards:
 
         return NetGuard(self._context.network or Network())
 
+    @_MadeOnce
+    def programs(self) -> Programs:
+        """What runs programs that a model wrote, in a sandbox of their own."""
+        from toolkit.runtime.programs.programs import Programs
+
+        return Programs(self._context, self._packages)
+
     def close(self) -> None:
         """Closes what was opened."""
         with self.lock:
+            if "programs" in self.__dict__:
+                self.programs.close()
             if "process" in self.__dict__:
                 self.process.close()
             self.fs.close()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.toolkit_context import ToolkitContext
     from toolkit.runtime.functions.standalone import StandaloneContext
     from toolkit.runtime.output.cache.store import OutputWriter
+    from toolkit.runtime.programs.for_handlers import CallPrograms
     from toolkit.wire.content import ContentBlock
 
 T = TypeVar("T")
@@ -287,6 +288,15 @@ class ToolContext:
         self._drop_output()
         if self._scope is not None:
             self._scope.close(error)
+
+    @property
+    def programs(self) -> CallPrograms:
+        """Runs programs that a model wrote, for tools with the permission ``execute``."""
+        if "execute" not in self.granted:
+            return cast("CallPrograms", self._require_optional("execute"))
+        from toolkit.runtime.programs.for_handlers import CallPrograms
+
+        return CallPrograms(self)
 
     # -- dependencies --------------------------------------------------------------------------------------------------
 

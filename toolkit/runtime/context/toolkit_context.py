@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.context.mcp_callbacks import McpCallbacks
     from toolkit.runtime.context.progress import OnProgress
     from toolkit.runtime.output.message import ToolMessage
+    from toolkit.runtime.programs.settings import ProgramSettings
     from toolkit.runtime.tracing.settings import Tracing
 
 NameT = TypeVar("NameT", bound=str)
@@ -62,6 +63,7 @@ class ToolkitContext(Generic[NameT]):
         ``toolkit.guard.RUNS_LATER``, is files that run code for the user later; ``()`` asks about none.
     :param approver: asked about calls for which the policy says ``ask``; sync or async. Without one they are refused.
     :param permissions: what tools may be granted; a tool that needs more is refused.
+    :param programs: what programs of ``run_program`` may import and use; the defaults if not given.
     :param coerce: repair common mistakes of models in arguments, and report it in the message's metadata.
     :param output_check: whether an output that its schema refuses is an error, a warning in the log, or not checked.
     :param deadline: how many seconds one call may take.
@@ -97,6 +99,7 @@ class ToolkitContext(Generic[NameT]):
         "overrides",
         "permissions",
         "policy",
+        "programs",
         "read_roots",
         "sandbox",
         "session_id",
@@ -124,6 +127,7 @@ class ToolkitContext(Generic[NameT]):
         git: GitMode = "commit",
         limits: CommandLimits | None = None,
         mcp: McpCallbacks | None = None,
+        programs: ProgramSettings | None = None,
         coerce: bool = False,
         output_check: OutputCheck = "enforce",
         deadline: float | None = None,
@@ -156,6 +160,7 @@ class ToolkitContext(Generic[NameT]):
         self.git: Final = _one_of("git", git, get_args(GitMode))
         self.limits: Final = limits
         self.mcp: Final = mcp
+        self.programs: Final = programs
         self.coerce: Final = coerce
         self.output_check: Final = _one_of("output_check", output_check, get_args(OutputCheck))
         self.deadline: Final = deadline

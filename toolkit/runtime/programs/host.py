@@ -90,7 +90,7 @@ class Host:
         except TimeoutError:
             self._fail(f"the program took longer than {self._settings.seconds:g} s")
         except ProcessEnded as error:
-            self._fail(error.why or "the interpreter of the program ended before the program did")
+            self._fail(self._explain_end(error))
         except (BrokenFrame, ProgramStopped) as error:
             self._fail(str(error))
         except ToolCancelled as error:
@@ -139,6 +139,13 @@ class Host:
         line, message = head.get("line"), head.get("message")
         self._set_error(line if isinstance(line, int) else 0, str(message)[:2000])
         return None
+
+    def _explain_end(self, error: ProcessEnded) -> str:
+        if error.ended_by == "memory":
+            return f"the program used more than {self._settings.memory >> 20} MiB of memory"
+        if error.ended_by is not None:
+            return f"the program was ended, because it used too much: {error.ended_by}"
+        return "the process of the program ended before the program did"
 
     def _too_large(self) -> str:
         return f"at most {self._settings.value_bytes} are allowed: return less, or write it to a file with a tool"

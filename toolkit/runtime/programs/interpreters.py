@@ -37,10 +37,15 @@ class Interpreters:
         self._closed = False
 
     def take(self) -> FramedProcess:
-        """An interpreter that is ready, or will be in a moment: ``wait_until_ready`` waits for it."""
+        """An interpreter that waits for a program."""
         with self._lock:
             spare, self._spare = self._spare, None
-        return spare or self._start()
+        if spare is not None:
+            try:
+                return _wait_until_ready(spare)
+            except ToolFailed:  # it was killed from outside, perhaps
+                spare.close()
+        return _wait_until_ready(self._start())
 
     def prepare(self) -> None:
         """Starts the spare one, if there is none."""
@@ -61,16 +66,17 @@ class Interpreters:
         return FramedProcess(self._guard.start([helper_interpreter(), "-I", "-S", script, self._settings]))
 
 
-def wait_until_ready(process: FramedProcess) -> None:
-    """Returns when an interpreter has said that it waits for a program."""
+def _wait_until_ready(process: FramedProcess) -> FramedProcess:
+    """Returns an interpreter when it has said that it waits for a program."""
     try:
         frames = process.receive(time.monotonic() + _START_SECONDS, _no_check)
     except TimeoutError:
         raise ToolFailed("IO", f"the interpreter of programs did not start within {_START_SECONDS:g} s") from None
     except (ProcessEnded, BrokenFrame) as error:
-        raise ToolFailed("IO", f"the interpreter of programs did not start: {error or process.last_words()}") from None
+        raise ToolFailed("IO", f"the interpreter of programs did not start: {error}") from None
     if [frame.head for frame in frames] != [{"ready": True}]:
         raise ToolFailed("IO", "the interpreter of programs did not start as expected")
+    return process
 
 
 def package_folder(name: str) -> str:

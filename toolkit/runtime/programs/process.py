@@ -14,6 +14,7 @@ from toolkit.errors import ToolkitError
 from toolkit.runtime.programs.frames import MAX_BODY, Frame, FrameBuffer, pack
 
 if TYPE_CHECKING:
+    from toolkit.guard.process.limits import EndedBy
     from toolkit.guard.process.long_process import LongProcess
 
 
@@ -22,11 +23,11 @@ _LAST_WORDS: Final = 1.0
 
 
 class ProcessEnded(Exception):
-    """The process is gone. ``why`` says it for the reader; empty if it ended by itself."""
+    """The process is gone. The message says why; ``ended_by`` is the limit that ended it."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, ended_by: EndedBy | None = None) -> None:
         super().__init__(why)
-        self.why: Final = why
+        self.ended_by: Final = ended_by
 
 
 class FramedProcess:
@@ -55,7 +56,7 @@ class FramedProcess:
             if self._process.stdout in ready:
                 data = self._process.read()
                 if data == b"":
-                    raise ProcessEnded(self._reason())
+                    raise self._ended()
                 frames = self._buffer.add(data or b"")
                 if frames:
                     return frames
@@ -71,7 +72,7 @@ class FramedProcess:
             try:
                 written = self._process.write(data)  # type: ignore[arg-type]  # a view is as good as bytes
             except OSError:
-                raise ProcessEnded(self._reason()) from None
+                raise self._ended() from None
             data = data[written:]
             if data and not written:
                 left = until - time.monotonic()
@@ -93,10 +94,11 @@ class FramedProcess:
             for fd in (self._wake, self._waker):
                 os.close(fd)
 
-    def _reason(self) -> str:
-        """Why it ended, after all of it is gone."""
+    def _ended(self) -> ProcessEnded:
+        """Why it ended, once all of it is gone."""
         self._process.close(grace=_LAST_WORDS)
         try:
-            return self._process.outcome().note
+            end = self._process.outcome()
         except ToolkitError as error:
-            return error.message
+            return ProcessEnded(error.message)
+        return ProcessEnded(end.note or "it ended by itself", end.ended_by)

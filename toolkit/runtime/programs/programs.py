@@ -23,11 +23,12 @@ from toolkit.runtime.programs.allowed_imports import allowed_imports
 from toolkit.runtime.programs.check.checkers import Checker, Checkers
 from toolkit.runtime.programs.gate import ParsedProgram, ToolUse, parse_program
 from toolkit.runtime.programs.host import Host, Ran
-from toolkit.runtime.programs.interpreters import Interpreters, package_folder, wait_until_ready
+from toolkit.runtime.programs.interpreters import Interpreters, package_folder
 from toolkit.runtime.programs.process import FramedProcess
 from toolkit.runtime.programs.result import ProgramError, ProgramResult
 from toolkit.runtime.programs.settings import ProgramSettings
-from toolkit.runtime.signatures import checker_text, errors_stub, signature_of
+from toolkit.runtime.signatures.checker_text import checker_text
+from toolkit.runtime.signatures.errors_stub import errors_stub
 
 if TYPE_CHECKING:
     from toolkit.runtime.call.core import Core
@@ -107,10 +108,17 @@ class Programs:
                 ran = self._run(process, caller, program_id, tools, signal, until, request)
             finally:
                 process.close()
-                core.workers.submit(self._interpreters.prepare)
         else:
             ran = self._run_in_session(session, caller, program_id, tools, signal, until, request)
+        core.workers.submit(self._interpreters.prepare)
         return _result(ran, program_id)
+
+    def tools_of(self, core: Core, source: str) -> tuple[str, ...]:
+        """The tools that a program names, each with its lines."""
+        lines: dict[str, list[int]] = {}
+        for use in parse_program(source, _tool_names(core), self._imports).uses:
+            lines.setdefault(use.tool, []).append(use.line)
+        return tuple(f"{tool} ({_number(found)})" for tool, found in sorted(lines.items()))
 
     # -- the checks ----------------------------------------------------------------------------------------------------
 
@@ -126,12 +134,11 @@ class Programs:
         if sum(map(len, previous)) + size > _MAX_SESSION_BYTES:
             full = f"the programs of this session are longer than {_MAX_SESSION_BYTES} bytes together; reset it"
             return ParsedProgram.empty(), (ProgramError(0, 0, full, "gate"),)
-        names = {info.attribute: name for name, info in core.catalog.tools.items() if name != RUN_PROGRAM}
-        program = parse_program(source, names, self._imports)
+        program = parse_program(source, _tool_names(core), self._imports)
         if program.errors:
             return program, program.errors
         known = dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in program.uses)])
-        prelude = checker_text([signature_of(core.catalog, name) for name in known], inputs)
+        prelude = checker_text([core.signatures.of(name) for name in known], inputs)
         errors = self._checkers.check(source, prelude, errors_stub(), previous, checker)
         found = [*errors, *self._refused_tools(core, program.uses)]
         return program, tuple(sorted(found, key=lambda error: (error.line, error.column)))
@@ -167,11 +174,7 @@ class Programs:
         signal: CancelSignal,
         until: float,
         request: dict[str, Any],
-        *,
-        is_ready: bool = False,
     ) -> Ran:
-        if not is_ready:
-            wait_until_ready(process)
         return Host(process, caller, self.settings, program_id, tools, signal, until).run(request)
 
     def _run_in_session(
@@ -184,12 +187,11 @@ class Programs:
         until: float,
         request: dict[str, Any],
     ) -> Ran:
-        is_ready = session.process is not None
         process = session.process = session.process or self._interpreters.take()
         ran: Ran | None = None
         try:
             session.tools |= dict.fromkeys(tools)
-            ran = self._run(process, caller, program_id, list(session.tools), signal, until, request, is_ready=is_ready)
+            ran = self._run(process, caller, program_id, list(session.tools), signal, until, request)
             session.sources.append(request["source"])
             return ran
         finally:
@@ -212,6 +214,15 @@ def _make_guard(context: ToolkitContext[Any], settings: ProgramSettings, package
         git="read-only",
         limits=CommandLimits(memory=settings.memory, processes=_PROCESSES, file_size=64 << 20, disk=256 << 20),
     )
+
+
+def _tool_names(core: Core) -> dict[str, str]:
+    """Python name -> name of the tools that a program may name. A program cannot run programs."""
+    return {info.attribute: name for name, info in core.catalog.tools.items() if name != RUN_PROGRAM}
+
+
+def _number(lines: Sequence[int]) -> str:
+    return f"{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}"
 
 
 def _read_inputs(inputs: Mapping[str, object] | None) -> dict[str, Any]:
@@ -238,14 +249,13 @@ def _known_tools(core: Core, uses: Sequence[ToolUse], session: SessionState | No
     for name in dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in uses)]):
         info = core.catalog.tools[name]
         is_generated = not info.own_output and core.catalog.function(name) is None
-        parameters = core.catalog.definitions[name].get("parameters") or ()
         found.append(
             {
                 "name": name,
                 "attribute": info.attribute,
                 "module": info.module if is_generated else None,
                 "output": f"{info.prefix}Output",
-                "wire": {one["name"]: one["wire"] for one in parameters if one["name"] != one["wire"]},
+                "wire": dict(core.signatures.of(name).renamed),
             }
         )
     return found

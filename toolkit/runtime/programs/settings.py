@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from toolkit.errors import SetupError
+
+Checker: TypeAlias = Literal["auto", "mypy", "ty", "pyrefly", "off"]
+"""A type checker; ``auto`` is the first of them that is installed, and ``off`` checks no types."""
 
 ProgramWorkspace: TypeAlias = Literal["hidden", "read-only"]
 
@@ -25,6 +28,7 @@ class ProgramSettings:
         installed in the environment of the toolkit.
     :param workspace: whether programs see the files of the workspace themselves. ``hidden``: only through tools, so that
         every rule on paths holds. ``read-only`` is refused if the policy denies paths.
+    :param checker: the type checker that reads programs of the tool ``run_program``.
     :param seconds: how long one program may take, including its calls.
     :param memory: bytes that the process of a program may use.
     :param output_bytes: how much of what a program prints is kept; longer output keeps its head and tail.
@@ -40,6 +44,7 @@ class ProgramSettings:
 
     imports: Collection[str] = ()
     workspace: ProgramWorkspace = "hidden"
+    checker: Checker = "auto"
     seconds: float = 120.0
     memory: int = 512 * _MIB
     output_bytes: int = _MIB
@@ -52,6 +57,8 @@ class ProgramSettings:
     def __post_init__(self) -> None:
         if self.workspace not in _WORKSPACES:
             raise SetupError(f"programs: workspace must be one of {', '.join(_WORKSPACES)}, not {self.workspace!r}")
+        if self.checker not in get_args(Checker):
+            raise SetupError(f"programs: checker must be one of {', '.join(get_args(Checker))}, not {self.checker!r}")
         if isinstance(self.imports, str) or not all(_is_module(name) for name in self.imports):
             raise SetupError("programs: imports must be a list of names of modules, such as ['numpy']")
         for name in _NUMBERS:

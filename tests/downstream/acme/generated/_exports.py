@@ -38,6 +38,7 @@ if _typing.TYPE_CHECKING:
     from .models.past_quotes import PastQuotesArgs as PastQuotesArgs, PastQuotesInput as PastQuotesInput, PastQuotesOutput as PastQuotesOutput
     from .models.quote import QuoteArgs as QuoteArgs, QuoteArgsLine as QuoteArgsLine, QuoteInput as QuoteInput, QuoteInputLine as QuoteInputLine, QuoteOutput as QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs as ReadFileArgs, ReadFileInput as ReadFileInput, ReadFileOutput as ReadFileOutput
+    from toolkit.generated.models.run_program import RunProgramArgs as RunProgramArgs, RunProgramInput as RunProgramInput, RunProgramOutput as RunProgramOutput, RunProgramOutputCall as RunProgramOutputCall, RunProgramOutputError as RunProgramOutputError
     from .models.shapes_search import ShapesSearchArgs as ShapesSearchArgs, ShapesSearchInput as ShapesSearchInput, ShapesSearchOutput as ShapesSearchOutput
     from .models.shout import ShoutArgs as ShoutArgs, ShoutInput as ShoutInput, ShoutOutput as ShoutOutput
     from toolkit.generated.models.task import TaskArgs as TaskArgs, TaskInput as TaskInput, TaskOutput as TaskOutput
@@ -72,6 +73,7 @@ else:
         ".models.past_quotes": "PastQuotesArgs PastQuotesInput PastQuotesOutput",
         ".models.quote": "QuoteArgs QuoteArgsLine QuoteInput QuoteInputLine QuoteOutput",
         "toolkit.generated.models.read_file": "ReadFileArgs ReadFileInput ReadFileOutput",
+        "toolkit.generated.models.run_program": "RunProgramArgs RunProgramInput RunProgramOutput RunProgramOutputCall RunProgramOutputError",
         ".models.shapes_search": "ShapesSearchArgs ShapesSearchInput ShapesSearchOutput",
         ".models.shout": "ShoutArgs ShoutInput ShoutOutput",
         "toolkit.generated.models.task": "TaskArgs TaskInput TaskOutput",

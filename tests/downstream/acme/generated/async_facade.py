@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .models.past_quotes import PastQuotesArgs, PastQuotesInput, PastQuotesOutput
     from .models.quote import QuoteArgs, QuoteArgsLine, QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
+    from toolkit.generated.models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
     from .models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
     from .models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from toolkit.generated.models.task import TaskArgs, TaskInput, TaskOutput
@@ -426,6 +427,19 @@ class AsyncTools:
             "max_bytes": max_bytes,
         })
 
+    async def run_program(
+        self,
+        *,
+        source: str,
+        inputs: dict[str, Any] | Omit = OMIT,
+    ) -> RunProgramOutput:
+        """Run a short Python program that calls tools as tools.name(...). It is type-checked first: mistakes come back by line, and nothing has run.
+
+        :param source: The text of the program.
+        :param inputs: Values that the program reads as inputs.name.
+        """
+        return await self._call("run_program", {"source": source, "inputs": inputs})
+
     async def shapes_search(
         self,
         *,
@@ -715,6 +729,10 @@ class AsyncAcmeToolkit(AsyncRunner):
         async def invoke(
             self, name: Literal["read_file"], args: ReadFileInput | ReadFileArgs
         ) -> ToolMessage[Literal["read_file"], ReadFileOutput]: ...
+        @overload
+        async def invoke(
+            self, name: Literal["run_program"], args: RunProgramInput | RunProgramArgs
+        ) -> ToolMessage[Literal["run_program"], RunProgramOutput]: ...
         @overload
         async def invoke(
             self, name: Literal["shapes_search"], args: ShapesSearchInput | ShapesSearchArgs

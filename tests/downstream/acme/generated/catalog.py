@@ -195,6 +195,13 @@ CATALOG: Final = Catalog(
             parallel=True,
         ),
         ToolInfo(
+            name="run_program",
+            attribute="run_program",
+            module="toolkit.generated.models.run_program",
+            prefix="RunProgram",
+            required=("execute",),
+        ),
+        ToolInfo(
             name="shapes_search",
             attribute="shapes_search",
             module="acme.generated.models.shapes_search",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .models.past_quotes import PastQuotesArgs, PastQuotesInput, PastQuotesOutput
     from .models.quote import QuoteArgs, QuoteArgsLine, QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
+    from toolkit.generated.models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
     from .models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
     from .models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from toolkit.generated.models.task import TaskArgs, TaskInput, TaskOutput
@@ -426,6 +427,19 @@ class Tools:
             "max_bytes": max_bytes,
         })
 
+    def run_program(
+        self,
+        *,
+        source: str,
+        inputs: dict[str, Any] | Omit = OMIT,
+    ) -> RunProgramOutput:
+        """Run a short Python program that calls tools as tools.name(...). It is type-checked first: mistakes come back by line, and nothing has run.
+
+        :param source: The text of the program.
+        :param inputs: Values that the program reads as inputs.name.
+        """
+        return self._call("run_program", {"source": source, "inputs": inputs})
+
     def shapes_search(
         self,
         *,
@@ -710,6 +724,10 @@ class AcmeToolkit(Runner):
         def invoke(
             self, name: Literal["read_file"], args: ReadFileInput | ReadFileArgs
         ) -> ToolMessage[Literal["read_file"], ReadFileOutput]: ...
+        @overload
+        def invoke(
+            self, name: Literal["run_program"], args: RunProgramInput | RunProgramArgs
+        ) -> ToolMessage[Literal["run_program"], RunProgramOutput]: ...
         @overload
         def invoke(
             self, name: Literal["shapes_search"], args: ShapesSearchInput | ShapesSearchArgs

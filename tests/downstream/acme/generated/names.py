@@ -27,6 +27,7 @@ ToolName: TypeAlias = Literal[
     "past_quotes",
     "quote",
     "read_file",
+    "run_program",
     "shapes_search",
     "shout",
     "task",

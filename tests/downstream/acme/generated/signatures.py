@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .models.past_quotes import PastQuotesArgs, PastQuotesInput, PastQuotesOutput
     from .models.quote import QuoteArgs, QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileArgs, ReadFileInput, ReadFileOutput
+    from toolkit.generated.models.run_program import RunProgramArgs, RunProgramInput, RunProgramOutput
     from .models.shapes_search import ShapesSearchArgs, ShapesSearchInput, ShapesSearchOutput
     from .models.shout import ShoutArgs, ShoutInput, ShoutOutput
     from toolkit.generated.models.task import TaskArgs, TaskInput, TaskOutput
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
             "past_quotes": Signature[PastQuotesInput | PastQuotesArgs, PastQuotesOutput],
             "quote": Signature[QuoteInput | QuoteArgs, QuoteOutput],
             "read_file": Signature[ReadFileInput | ReadFileArgs, ReadFileOutput],
+            "run_program": Signature[RunProgramInput | RunProgramArgs, RunProgramOutput],
             "shapes_search": Signature[ShapesSearchInput | ShapesSearchArgs, ShapesSearchOutput],
             "shout": Signature[ShoutInput | ShoutArgs, ShoutOutput],
             "task": Signature[TaskInput | TaskArgs, TaskOutput],

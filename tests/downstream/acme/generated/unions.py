@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .models.past_quotes import PastQuotesInput, PastQuotesOutput
     from .models.quote import QuoteInput, QuoteOutput
     from toolkit.generated.models.read_file import ReadFileInput, ReadFileOutput
+    from toolkit.generated.models.run_program import RunProgramInput, RunProgramOutput
     from .models.shapes_search import ShapesSearchInput, ShapesSearchOutput
     from .models.shout import ShoutInput, ShoutOutput
     from toolkit.generated.models.task import TaskInput, TaskOutput
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         ToolMessage[Literal["past_quotes"], PastQuotesOutput],
         ToolMessage[Literal["quote"], QuoteOutput],
         ToolMessage[Literal["read_file"], ReadFileOutput],
+        ToolMessage[Literal["run_program"], RunProgramOutput],
         ToolMessage[Literal["shapes_search"], ShapesSearchOutput],
         ToolMessage[Literal["shout"], ShoutOutput],
         ToolMessage[Literal["task"], TaskOutput],
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
         ParsedCall[Literal["past_quotes"], PastQuotesInput],
         ParsedCall[Literal["quote"], QuoteInput],
         ParsedCall[Literal["read_file"], ReadFileInput],
+        ParsedCall[Literal["run_program"], RunProgramInput],
         ParsedCall[Literal["shapes_search"], ShapesSearchInput],
         ParsedCall[Literal["shout"], ShoutInput],
         ParsedCall[Literal["task"], TaskInput],

@@ -61,7 +61,7 @@ class _Session:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._names: dict[str, Any] = {"__name__": "__main__", "ToolkitError": ToolkitError}
+        self._names: dict[str, Any] = {"__name__": "__main__"}
         self._runner = asyncio.Runner()
 
     def run(self, request: Frame) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Callable, Mapping
-from types import CodeType
+from collections.abc import Callable, Coroutine, Mapping
+from types import FrameType
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -63,8 +63,11 @@ class Tool:
         head, body = self._request(args, arguments)
         return self._read(self._connection.call(head, body))
 
-    async def call_async(self, /, *args: object, **arguments: object) -> Any:
-        head, body = self._request(args, arguments)
+    def call_async(self, /, *args: object, **arguments: object) -> Coroutine[Any, Any, Any]:
+        # The request is made here: in a task, the line of the program is no longer known.
+        return self._await(*self._request(args, arguments))
+
+    async def _await(self, head: dict[str, Any], body: bytes) -> Any:
         return self._read(await self._connection.call_async(head, body))
 
     def _request(self, args: tuple[object, ...], arguments: dict[str, object]) -> tuple[dict[str, Any], bytes]:
@@ -73,8 +76,7 @@ class Tool:
         for name, wire in self._wire.items():
             if name in arguments:
                 arguments[wire] = arguments.pop(name)
-        # What a dump of a model leaves out was not given.
-        body = to_json(arguments, by_alias=True, exclude_none=False)
+        body = to_json(arguments, by_alias=True)
         return {"tool": self._name, "line": line_of_program()}, body
 
     def _read(self, frame: Frame) -> Any:
@@ -110,15 +112,11 @@ def make_error(code: str, message: str, tool: str, details: dict[str, Any]) -> T
 
 def line_of_program() -> int:
     """The line that the program is at."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        code: CodeType = frame.f_code
-        if code.co_filename == FILE:
+        if frame.f_code.co_filename == FILE:
             return frame.f_lineno
-        back = frame.f_back
-        if back is None:
-            break
-        frame = back
+        frame = frame.f_back
     return 0
 
 

@@ -1,0 +1,152 @@
+"""How callers run programs: one by one, or in a session whose programs share their variables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from toolkit.runtime.context.signals import CancelSignal
+from toolkit.runtime.programs.calls import AsyncCaller, Caller, SyncCaller
+from toolkit.runtime.programs.programs import SessionState
+
+if TYPE_CHECKING:
+    from toolkit.runtime.call.async_runner import AsyncRunner
+    from toolkit.runtime.call.core import Core
+    from toolkit.runtime.call.runner import Runner
+    from toolkit.runtime.programs.check.checkers import Checker
+    from toolkit.runtime.programs.result import ProgramResult
+
+
+def run_program(
+    view: Runner,
+    source: str,
+    inputs: Mapping[str, object] | None,
+    checker: Checker,
+    session: SessionState | None = None,
+) -> ProgramResult:
+    """Runs a program with a sync toolkit, in the caller's thread."""
+    signal, forget = CancelSignal.linked_to(view._options.signal)
+    try:
+        return _run(view._core, SyncCaller(view), source, inputs, checker, signal, view._options.deadline, session)
+    finally:
+        forget()
+
+
+async def run_program_async(
+    view: AsyncRunner,
+    source: str,
+    inputs: Mapping[str, object] | None,
+    checker: Checker,
+    session: SessionState | None = None,
+) -> ProgramResult:
+    """Runs a program with an async toolkit: in a thread of its own, its calls in the running event loop."""
+    core, options = view._core, view._options
+    caller = AsyncCaller(view, asyncio.get_running_loop())
+    return await run_in_thread(
+        core,
+        options.signal,
+        lambda signal: _run(core, caller, source, inputs, checker, signal, options.deadline, session),
+    )
+
+
+async def run_in_thread(
+    core: Core, outer: CancelSignal | None, work: Callable[[CancelSignal], ProgramResult]
+) -> ProgramResult:
+    """Awaits work in a thread of the toolkit; if the task is cancelled, so is the signal that the work gets."""
+    signal, forget = CancelSignal.linked_to(outer)
+    running = asyncio.wrap_future(core.workers.submit(lambda: work(signal)))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        signal.cancel("the task was cancelled")
+        await asyncio.wait({running})
+        raise
+    finally:
+        forget()
+
+
+def _run(
+    core: Core,
+    caller: Caller,
+    source: str,
+    inputs: Mapping[str, object] | None,
+    checker: Checker,
+    signal: CancelSignal,
+    seconds: float | None,
+    session: SessionState | None,
+) -> ProgramResult:
+    programs = core.guards.programs
+    if session is None:
+        return programs.run(core, caller, source, inputs, checker, signal, seconds)
+    with session.lock:
+        return programs.run(core, caller, source, inputs, checker, signal, seconds, session)
+
+
+class ProgramSession:
+    """Programs of a sync toolkit that share their variables: one interpreter is kept for them.
+
+    A program that is ended by a limit takes the variables with it.
+    """
+
+    def __init__(self, view: Runner) -> None:
+        self._view: Final = view
+        self._state: Final = SessionState()
+
+    def run(
+        self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
+    ) -> ProgramResult:
+        """Checks and runs the next program, as ``toolkit.run_program`` does."""
+        return run_program(self._view, source, inputs, checker, self._state)
+
+    def reset(self) -> None:
+        """Forgets all variables."""
+        with self._state.lock:
+            self._state.reset()
+
+    def close(self) -> None:
+        """Ends the interpreter; a later program starts another one."""
+        self.reset()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncProgramSession:
+    """The same for an async toolkit."""
+
+    def __init__(self, view: AsyncRunner) -> None:
+        self._view: Final = view
+        self._state: Final = SessionState()
+
+    async def run(
+        self, source: str, *, inputs: Mapping[str, object] | None = None, checker: Checker = "auto"
+    ) -> ProgramResult:
+        """Checks and runs the next program, as ``toolkit.run_program`` does."""
+        return await run_program_async(self._view, source, inputs, checker, self._state)
+
+    async def reset(self) -> None:
+        """Forgets all variables."""
+        await asyncio.to_thread(self._reset)
+
+    async def close(self) -> None:
+        """Ends the interpreter; a later program starts another one."""
+        await self.reset()
+
+    def _reset(self) -> None:
+        with self._state.lock:
+            self._state.reset()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
