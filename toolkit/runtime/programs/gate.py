@@ -1,0 +1,302 @@
+"""The gate: judges the syntax tree of a program, and finds the tools that it can call.
+
+Promise: whatever the text is, the answer is a ``ParsedProgram``, with at least one error if the program must not run. A
+program without errors mentions ``tools`` and ``atools`` only as ``tools.<name>`` with a known name, so ``uses`` is the
+complete list of what it can call. Limit: the other rules explain what a program cannot do before it tries; what holds a
+program that finds a way around them is the sandbox, and the toolkit, which accepts only calls of tools in ``uses``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from toolkit.errors import find_near_miss
+from toolkit.runtime.programs.allowed_imports import (
+    ERROR_CLASSES,
+    ONLY_COMPUTES,
+    is_allowed_import,
+    suggest_instead,
+)
+from toolkit.runtime.programs.error_list import MAX_ERRORS, shorten_errors
+from toolkit.runtime.programs.result import ProgramError, ProgramErrorKind
+
+FILE: Final = "<program>"
+"""The name of a program in compile errors and tracebacks."""
+
+_GIVEN: Final = frozenset(["tools", "atools", "inputs"])
+_OWN_CODE: Final = "write the code in the program itself"
+_REFUSED_NAMES: Final = {
+    "__import__": "write an import statement",
+    "breakpoint": "print what you want to see",
+    "compile": _OWN_CODE,
+    "eval": _OWN_CODE,
+    "exec": _OWN_CODE,
+    "exit": "the program ends after its last line; raise an exception to stop early",
+    "globals": "keep values in a dict of your own",
+    "help": "print what you want to see",
+    "input": "nobody is there to answer; values come in `inputs`",
+    "locals": "keep values in a dict of your own",
+    "quit": "the program ends after its last line; raise an exception to stop early",
+    "vars": "keep values in a dict of your own",
+}
+_HARMLESS_DUNDERS: Final = frozenset(["__name__", "__doc__"])
+_DUNDER: Final = re.compile(r"__\w+__")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_OF_PROGRAMS: Final = re.escape(FILE)
+_MAX_NAMED: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A place where a program names a tool. ``awaited`` is whether it does through ``atools``."""
+
+    tool: str
+    line: int
+    column: int
+    awaited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedProgram:
+    """A program after the gate. ``tree`` is empty if the text is not Python."""
+
+    source: str
+    tree: ast.Module
+    uses: tuple[ToolUse, ...]
+    errors: tuple[ProgramError, ...]
+
+
+def parse_program(source: str, tool_names: Mapping[str, str], imports: frozenset[str]) -> ParsedProgram:
+    """Parse and judge a program. ``tool_names`` are the attributes of ``tools`` with the names on the wire, ``imports``
+    the modules that it may import. Never raises for what the text is."""
+    tree = _parse(source)
+    if isinstance(tree, ProgramError):
+        return ParsedProgram(source, ast.Module([], []), (), (tree,))
+    gate = _Gate(source, tree, tool_names, imports)
+    errors = shorten_errors(gate.find_errors())
+    uses = sorted(gate.uses, key=lambda use: (use.line, use.column))
+    return ParsedProgram(source, tree, tuple(uses), errors)
+
+
+# -- parsing -----------------------------------------------------------------------------------------------------------
+
+
+def _parse(source: str) -> ast.Module | ProgramError:
+    for pattern, what in ((_SURROGATE, "a lone surrogate"), (re.compile("\0"), "a NUL character")):
+        found = pattern.search(source)
+        if found:
+            line = source.count("\n", 0, found.start()) + 1
+            return _syntax_error(line, 0, f"the program contains {what}; write it as an escape in a string")
+    _ignore_warnings()
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        tree = compile(source, FILE, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        # The tree alone does not show everything, such as `return` outside a function.
+        compile(tree, FILE, "exec", flags, dont_inherit=True)
+    except SyntaxError as error:
+        return _syntax_error(error.lineno or 0, max(error.offset or 0, 0), error.msg)
+    except (RecursionError, MemoryError):
+        return _syntax_error(0, 0, "the program is nested too deeply; split it into several statements")
+    except (ValueError, OverflowError) as error:
+        return _syntax_error(0, 0, f"the program cannot be read: {error}")
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
+def _syntax_error(line: int, column: int, message: str) -> ProgramError:
+    return ProgramError(line, column, message, "syntax")
+
+
+def _ignore_warnings() -> None:
+    """What CPython warns about in a program must not appear in the toolkit's own output, or raise there."""
+    first = warnings.filters[0][3] if warnings.filters else None
+    if getattr(first, "pattern", None) != _OF_PROGRAMS:  # each change makes Python repeat warnings that were shown once
+        warnings.filterwarnings("ignore", module=_OF_PROGRAMS)
+
+
+# -- the rules ---------------------------------------------------------------------------------------------------------
+
+
+class _Gate:
+    """Judges one tree."""
+
+    def __init__(self, source: str, tree: ast.Module, tool_names: Mapping[str, str], imports: frozenset[str]) -> None:
+        self._lines = split_lines(source)
+        self._nodes = list(ast.walk(tree))
+        self._tools = tool_names
+        self._imports = imports
+        self._bound = {name for node in self._nodes for name in bound_names(node)}
+        self._known_uses: set[ast.expr] = set()
+        self._suggestions_left = MAX_ERRORS
+        self.uses: list[ToolUse] = []
+
+    def find_errors(self) -> Iterator[ProgramError]:
+        for node in self._nodes:
+            yield from self._judge_bindings(node)
+            match node:
+                case ast.Attribute():
+                    yield from self._judge_attribute(node)
+                case ast.Import():
+                    for alias in node.names:
+                        yield from self._judge_import(node, alias.name)
+                case ast.ImportFrom():
+                    yield from self._judge_import_from(node)
+                case ast.Global():
+                    yield self._error(node, "`global` is not available; return the value from the function instead")
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="atools"), attr=name))):
+                    yield self._error(
+                        node, f"atools.{name}(...) does nothing by itself; write `await atools.{name}(...)`"
+                    )
+                case ast.Await(value=ast.Call(func=ast.Attribute(value=ast.Name(id="tools"), attr=name))):
+                    message = (
+                        f"tools.{name}(...) cannot be awaited; leave out `await`, or write `await atools.{name}(...)`"
+                    )
+                    yield self._error(node, message)
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="asyncio"), attr="run")):
+                    yield self._error(node, "asyncio.run is not available; write `await main()` at the top level")
+        for node in self._nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                yield from self._judge_name(node)
+
+    def _judge_bindings(self, node: ast.AST) -> Iterator[ProgramError]:
+        for name in bound_names(node):
+            if name in _GIVEN:
+                yield self._error(node, f"`{name}` cannot be given another meaning; choose another name")
+
+    def _judge_name(self, node: ast.Name) -> Iterator[ProgramError]:
+        name = node.id
+        if name in ("tools", "atools"):
+            if node not in self._known_uses:
+                yield self._error(node, f"`{name}` can only be used as {name}.<tool>, such as {self._example(name)}")
+        elif name in self._bound:
+            return
+        elif name == "open":
+            yield self._error(node, f"`open` is not available; {self._instead_of('os')}")
+        elif name in _REFUSED_NAMES:
+            yield self._error(node, f"`{name}` is not available; {_REFUSED_NAMES[name]}")
+        elif _DUNDER.fullmatch(name) and name != "__name__":
+            yield self._error(node, f"`{name}` is not available")
+
+    def _judge_attribute(self, node: ast.Attribute) -> Iterator[ProgramError]:
+        if isinstance(node.value, ast.Name) and node.value.id in ("tools", "atools"):
+            yield from self._judge_use(node, node.value)
+        elif _DUNDER.fullmatch(node.attr) and node.attr not in _HARMLESS_DUNDERS and not _is_super(node.value):
+            instead = "; use type(...)" if node.attr == "__class__" else ""
+            yield self._error(node, f"the attribute `{node.attr}` is not available{instead}")
+
+    def _judge_use(self, node: ast.Attribute, owner: ast.Name) -> Iterator[ProgramError]:
+        self._known_uses.add(owner)
+        tool = self._tools.get(node.attr)
+        if not isinstance(node.ctx, ast.Load):
+            yield self._error(node, f"{owner.id}.{node.attr} cannot be assigned or deleted")
+        elif tool is None:
+            yield self._error(node, f'no tool is called "{node.attr}"{self._nearest_tool(node.attr)}')
+        else:
+            line, column = self._place(node)
+            self.uses.append(ToolUse(tool, line, column, owner.id == "atools"))
+
+    def _judge_import(self, node: ast.stmt, module: str) -> Iterator[ProgramError]:
+        if module.partition(".")[0] == "toolkit":
+            yield self._error(node, "of toolkit, only errors can be imported: `from toolkit import ToolkitError`")
+        elif not is_allowed_import(module, self._imports):
+            instead = self._instead_of(module)
+            yield self._error(node, f'the module "{module}" cannot be imported; {instead}')
+
+    def _judge_import_from(self, node: ast.ImportFrom) -> Iterator[ProgramError]:
+        names = [alias.name for alias in node.names]
+        module = node.module or ""
+        if node.level:
+            yield self._error(node, "a program has no package, so it cannot import with a leading dot")
+        elif module == "__future__":
+            yield self._error(node, "leave out imports from __future__; annotations are not evaluated anyway")
+        elif names == ["*"]:
+            yield self._error(node, "import the names that you need instead of *")
+        elif module == "toolkit":
+            yield from self._judge_error_classes(node, names)
+        elif not is_allowed_import(module, self._imports):
+            # `from urllib import parse` is the module urllib.parse.
+            for name in names:
+                if not is_allowed_import(f"{module}.{name}", self._imports):
+                    yield from self._judge_import(node, module)
+                    return
+
+    def _judge_error_classes(self, node: ast.ImportFrom, names: list[str]) -> Iterator[ProgramError]:
+        for name in names:
+            if name not in ERROR_CLASSES:
+                near = self._near_miss(name, ERROR_CLASSES)
+                hint = f'did you mean "{near}"?' if near else f"there are {', '.join(sorted(ERROR_CLASSES))}"
+                yield self._error(node, f'"{name}" is not an error class of toolkit; {hint}')
+
+    # -- texts ---------------------------------------------------------------------------------------------------------
+
+    def _near_miss(self, name: str, candidates: Collection[str]) -> str | None:
+        """Only for as many errors as are shown: with many tools, each search takes milliseconds."""
+        self._suggestions_left -= 1
+        return find_near_miss(name, candidates) if self._suggestions_left >= 0 else None
+
+    def _instead_of(self, module: str) -> str:
+        instead = suggest_instead(module, self._tools)
+        near = self._near_miss(module, self._imports) if instead is None else None
+        return f'did you mean "{near}"?' if near else instead or ONLY_COMPUTES
+
+    def _nearest_tool(self, name: str) -> str:
+        near = self._near_miss(name, self._tools)
+        if near is not None:
+            return f'; did you mean "{near}"?'
+        if not self._tools:
+            return "; there are no tools"
+        some = sorted(self._tools)[:_MAX_NAMED]
+        more = ", ..." if len(self._tools) > _MAX_NAMED else ""
+        return f"; there are {', '.join(some)}{more}"
+
+    def _example(self, owner: str) -> str:
+        return f"{owner}.{min(self._tools, default='name')}(...)"
+
+    def _error(self, node: ast.AST, message: str, kind: ProgramErrorKind = "gate") -> ProgramError:
+        return ProgramError(*self._place(node), message, kind)
+
+    def _place(self, node: ast.AST) -> tuple[int, int]:
+        """Line and column, counted from 1 and in characters."""
+        line: int = getattr(node, "lineno", 0)
+        column: int = getattr(node, "col_offset", -1)
+        return line, char_column(self._lines, line, column) + 1
+
+
+def split_lines(source: str) -> list[str]:
+    """The lines as CPython counts them; ``str.splitlines`` also splits at form feeds and other characters."""
+    return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def char_column(lines: list[str], line: int, column: int) -> int:
+    """A column that CPython counted in bytes, as a number of characters."""
+    if not 1 <= line <= len(lines) or lines[line - 1].isascii():
+        return column
+    return len(lines[line - 1].encode()[:column].decode("utf-8", "ignore"))
+
+
+def bound_names(node: ast.AST) -> Iterator[str]:
+    """The names that this node itself binds or deletes, not those of the nodes inside it."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            yield from names
+        case _ if type(node).__name__ in ("TypeVar", "ParamSpec", "TypeVarTuple"):  # from Python 3.12 on
+            yield getattr(node, "name")  # noqa: B009
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
