@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.core import PreparedCall
     from toolkit.runtime.context.progress import Progress
     from toolkit.runtime.output.message import ToolMessage
-    from toolkit.runtime.programs.check.checkers import Checker
+    from toolkit.runtime.programs.settings import Checker
     from toolkit.runtime.programs.result import ProgramResult
     from toolkit.runtime.programs.sessions import ProgramSession
     from toolkit.wire.call import ToolCall

@@ -19,14 +19,15 @@ from toolkit.errors import InvalidArguments, ToolNotAllowed
 from toolkit.guard.process.guard import ProcessGuard
 from toolkit.guard.process.limits import CommandLimits
 from toolkit.runtime.call import steps
-from toolkit.runtime.programs.allowed_imports import allowed_imports
-from toolkit.runtime.programs.check.checkers import Checker, Checkers
-from toolkit.runtime.programs.gate import ParsedProgram, ToolUse, parse_program
+from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
+from toolkit.runtime.programs.check.checkers import Checkers
+from toolkit.runtime.programs.error_list import shorten_errors
+from toolkit.runtime.programs.gate import ToolUse, parse_program
 from toolkit.runtime.programs.host import Host, Ran
 from toolkit.runtime.programs.interpreters import Interpreters, package_folder
 from toolkit.runtime.programs.process import FramedProcess
 from toolkit.runtime.programs.result import ProgramError, ProgramResult
-from toolkit.runtime.programs.settings import ProgramSettings
+from toolkit.runtime.programs.settings import Checker, ProgramSettings
 from toolkit.runtime.signatures.checker_text import checker_text
 from toolkit.runtime.signatures.errors_stub import errors_stub
 
@@ -67,7 +68,7 @@ class Programs:
         self._guard: Final = _make_guard(context, self.settings, packages)
         self._interpreters: Final = Interpreters(self._guard, packages)
         self._checkers: Final = Checkers(self._guard)
-        self._imports: Final = allowed_imports(self.settings.imports)
+        self._imports: Final = ALLOWED_IMPORTS.union(self.settings.imports)
 
     def close(self) -> None:
         """Ends every process of these programs."""
@@ -95,13 +96,12 @@ class Programs:
         program_id = secrets.token_hex(8)
         limit = self.settings.seconds if seconds is None else min(seconds, self.settings.seconds)
         until = time.monotonic() + limit
-        self._interpreters.prepare()  # it starts while the program is checked
-        program, errors = self._judge(core, source, inputs or {}, checker, session)
-        self._record(core, program_id, source, program, errors)
+        uses, errors = self._judge(core, source, inputs or {}, checker, session)
+        self._record(core, program_id, source, uses, errors)
         if errors:
             return ProgramResult(errors=errors, program_id=program_id)
-        request = {"source": source, "tools": _known_tools(core, program.uses, session), "inputs": data}
-        tools = [use.tool for use in program.uses]
+        request = {"source": source, "tools": _known_tools(core, uses, session), "inputs": data}
+        tools = [use.tool for use in uses]
         if session is None:
             process = self._interpreters.take()
             try:
@@ -124,24 +124,30 @@ class Programs:
 
     def _judge(
         self, core: Core, source: str, inputs: Mapping[str, object], checker: Checker, session: SessionState | None
-    ) -> tuple[ParsedProgram, tuple[ProgramError, ...]]:
-        """The program, and everything that is wrong with it, by line."""
+    ) -> tuple[tuple[ToolUse, ...], tuple[ProgramError, ...]]:
+        """The tools that a program names, and everything that is wrong with it, by line."""
         previous = [] if session is None else session.sources
-        size = len(source.encode("utf-8", "surrogatepass"))
-        if size > self.settings.source_bytes:
-            too_long = f"the program has {size} bytes; at most {self.settings.source_bytes} are allowed"
-            return ParsedProgram.empty(), (ProgramError(0, 0, too_long, "gate"),)
-        if sum(map(len, previous)) + size > _MAX_SESSION_BYTES:
-            full = f"the programs of this session are longer than {_MAX_SESSION_BYTES} bytes together; reset it"
-            return ParsedProgram.empty(), (ProgramError(0, 0, full, "gate"),)
+        too_long = self._refuse_length(source, previous)
+        if too_long is not None:
+            return (), (too_long,)
         program = parse_program(source, _tool_names(core), self._imports)
         if program.errors:
-            return program, program.errors
+            return program.uses, program.errors
+        self._interpreters.prepare()  # it starts while the program is checked
         known = dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in program.uses)])
         prelude = checker_text([core.signatures.of(name) for name in known], inputs)
-        errors = self._checkers.check(source, prelude, errors_stub(), previous, checker)
-        found = [*errors, *self._refused_tools(core, program.uses)]
-        return program, tuple(sorted(found, key=lambda error: (error.line, error.column)))
+        errors = self._checkers.check(program, prelude, errors_stub(), previous, checker)
+        return program.uses, shorten_errors([*errors, *self._refused_tools(core, program.uses)])
+
+    def _refuse_length(self, source: str, previous: Sequence[str]) -> ProgramError | None:
+        size = len(source.encode("utf-8", "surrogatepass"))
+        if size > self.settings.source_bytes:
+            what = f"the program has {size} bytes; at most {self.settings.source_bytes} are allowed"
+        elif sum(map(len, previous)) + size > _MAX_SESSION_BYTES:
+            what = f"the programs of this session have more than {_MAX_SESSION_BYTES} characters together; reset it"
+        else:
+            return None
+        return ProgramError(0, 0, what, "gate")
 
     def _refused_tools(self, core: Core, uses: Sequence[ToolUse]) -> list[ProgramError]:
         """What the policy says about the tools that the program names, before it runs."""
@@ -155,10 +161,10 @@ class Programs:
         return found
 
     def _record(
-        self, core: Core, program_id: str, source: str, program: ParsedProgram, errors: Sequence[ProgramError]
+        self, core: Core, program_id: str, source: str, uses: Sequence[ToolUse], errors: Sequence[ProgramError]
     ) -> None:
         if core.audit is not None:
-            tools = list(dict.fromkeys(use.tool for use in program.uses))
+            tools = list(dict.fromkeys(use.tool for use in uses))
             digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
             outcome = "refused" if errors else "started"
             core.audit.note_program(program_id, {"source": digest, "tools": tools, "outcome": outcome})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.async_runner import AsyncRunner
     from toolkit.runtime.call.core import Core
     from toolkit.runtime.call.runner import Runner
-    from toolkit.runtime.programs.check.checkers import Checker
+    from toolkit.runtime.programs.settings import Checker
     from toolkit.runtime.programs.result import ProgramResult
 
 
