@@ -8,31 +8,27 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from toolkit import errors
+from toolkit.runtime.signatures.errors_stub import error_names
 
-ALLOWED_IMPORTS: Final = frozenset(
-    """
-    abc array ast asyncio base64 binascii bisect calendar cmath collections colorsys contextlib contextvars copy csv
-    dataclasses datetime decimal difflib enum fnmatch fractions functools graphlib hashlib heapq hmac html io ipaddress
-    itertools json keyword math mimetypes numbers operator posixpath pprint queue random re secrets shlex statistics
-    string struct textwrap time tomllib traceback types typing typing_extensions unicodedata urllib.parse uuid warnings
-    weakref xml.etree.ElementTree zlib zoneinfo
-    """.split()
-)
+ALLOWED_IMPORTS: Final = frozenset([
+    "abc", "array", "ast", "asyncio", "base64", "binascii", "bisect", "calendar", "cmath", "collections", "colorsys",
+    "contextlib", "contextvars", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fnmatch",
+    "fractions", "functools", "graphlib", "hashlib", "heapq", "hmac", "html", "io", "ipaddress", "itertools", "json",
+    "keyword", "math", "mimetypes", "numbers", "operator", "posixpath", "pprint", "queue", "random", "re", "secrets",
+    "shlex", "statistics", "string", "struct", "textwrap", "time", "tomllib", "traceback", "types", "typing",
+    "typing_extensions", "unicodedata", "urllib.parse", "uuid", "warnings", "weakref", "xml.etree.ElementTree",
+    "zlib", "zoneinfo",
+])  # fmt: skip
 """The parts of the standard library that compute; what is below one of these modules may be imported as well."""
 
-ERROR_CLASSES: Final = frozenset(
-    [
-        "ToolkitError",
-        *(kind.__name__ for kind in errors.ToolkitError.__subclasses__() if kind.__module__ == errors.__name__),
-    ]
-)
+ERROR_CLASSES: Final = frozenset(error_names())
 """What ``from toolkit import ...`` may name."""
 
 ONLY_COMPUTES: Final = (
     "a program may import the modules of the standard library that only compute, such as json, re and datetime"
 )
-_FILES: Final = ("read_file", "write_file", "edit", "list", "glob", "grep")
+_MAX_TOOLS: Final = 3
+_FILES: Final = ("read_file", "list", "grep", "glob", "write_file", "edit")
 _COMMANDS: Final = ("exec_command", "bash")
 _WEB: Final = ("webfetch",)
 _TOOLS_INSTEAD: Final = {
@@ -69,5 +65,5 @@ def suggest_instead(module: str, tools: Collection[str]) -> str | None:
     top = module.partition(".")[0]
     here = [f"tools.{name}" for name in _TOOLS_INSTEAD.get(top, ()) if name in tools]
     if here:
-        return f"use {' or '.join(here)}"
+        return f"use {' or '.join(here[:_MAX_TOOLS])}"
     return ONLY_COMPUTES if top in _TOOLS_INSTEAD else _INSTEAD.get(top)

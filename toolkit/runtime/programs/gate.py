@@ -67,16 +67,16 @@ class ParsedProgram:
 
     source: str
     tree: ast.Module
-    uses: tuple[ToolUse, ...]
-    errors: tuple[ProgramError, ...]
+    uses: tuple[ToolUse, ...] = ()
+    errors: tuple[ProgramError, ...] = ()
 
 
 def parse_program(source: str, tool_names: Mapping[str, str], imports: frozenset[str]) -> ParsedProgram:
     """Parse and judge a program. ``tool_names`` are the attributes of ``tools`` with the names on the wire, ``imports``
     the modules that it may import. Never raises for what the text is."""
-    tree = _parse(source)
+    tree = parse_tree(source)
     if isinstance(tree, ProgramError):
-        return ParsedProgram(source, ast.Module([], []), (), (tree,))
+        return ParsedProgram(source, ast.Module([], []), errors=(tree,))
     gate = _Gate(source, tree, tool_names, imports)
     errors = shorten_errors(gate.find_errors())
     uses = sorted(gate.uses, key=lambda use: (use.line, use.column))
@@ -86,7 +86,8 @@ def parse_program(source: str, tool_names: Mapping[str, str], imports: frozenset
 # -- parsing -----------------------------------------------------------------------------------------------------------
 
 
-def _parse(source: str) -> ast.Module | ProgramError:
+def parse_tree(source: str) -> ast.Module | ProgramError:
+    """The syntax tree of a program that CPython can compile, or what is wrong with it."""
     for pattern, what in ((_SURROGATE, "a lone surrogate"), (re.compile("\0"), "a NUL character")):
         found = pattern.search(source)
         if found:
@@ -213,7 +214,7 @@ class _Gate:
         if node.level:
             yield self._error(node, "a program has no package, so it cannot import with a leading dot")
         elif module == "__future__":
-            yield self._error(node, "leave out imports from __future__; annotations are not evaluated anyway")
+            yield self._error(node, "leave out imports from __future__")
         elif names == ["*"]:
             yield self._error(node, "import the names that you need instead of *")
         elif module == "toolkit":

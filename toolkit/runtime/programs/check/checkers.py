@@ -1,0 +1,164 @@
+"""The type checkers of a toolkit: each runs in a process in the sandbox, which stays alive for the next program.
+
+Promise: a program passes only if the checker answered, and found the mistake that every text contains as a probe. A
+checker that takes too long or too much memory, ends, or answers nonsense is killed, the program is refused, and the next
+program gets a new process.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from toolkit.errors import ToolFailed
+from toolkit.guard.process.program import SYSTEM, helper_interpreter, is_below
+from toolkit.runtime.programs.check.checked_text import CheckedText, build_checked_text
+from toolkit.runtime.programs.check.installed import CheckerName, InstalledChecker, find_checker
+from toolkit.runtime.programs.check.messages import CheckerFinding
+from toolkit.runtime.programs.check.wording import word_findings
+from toolkit.runtime.programs.error_list import shorten_errors
+from toolkit.runtime.programs.frames import BrokenFrame
+from toolkit.runtime.programs.gate import ParsedProgram
+from toolkit.runtime.programs.process import FramedProcess, ProcessEnded
+from toolkit.runtime.programs.result import ProgramError
+from toolkit.runtime.programs.settings import Checker
+
+if TYPE_CHECKING:
+    from toolkit.guard.process.guard import ProcessGuard
+
+SECONDS: Final = 20.0
+"""How long one check may take. The first one of a process takes mypy about a second."""
+_MAX_ANSWER: Final = 16 << 20
+_MAX_KEPT: Final = 256
+_SCRIPT: Final = os.path.join(os.path.dirname(os.path.realpath(__file__)), "inside_checker.py")
+
+
+class Checkers:
+    """Checks programs, with one process for each checker that is asked for. May be used by several threads.
+
+    The processes run in the sandbox of ``guard``, which should show them no workspace.
+    """
+
+    def __init__(self, guard: ProcessGuard, seconds: float = SECONDS) -> None:
+        self._guard: Final = guard
+        self._seconds: Final = seconds
+        self._lock: Final = threading.Lock()
+        self._processes: Final[dict[CheckerName, FramedProcess]] = {}
+        self._kept: Final[OrderedDict[bytes, tuple[ProgramError, ...]]] = OrderedDict()
+        self._closed = False
+
+    def check(
+        self, program: ParsedProgram, prelude: str, errors_stub: str, previous: Sequence[str], choice: Checker
+    ) -> tuple[ProgramError, ...]:
+        """What is wrong with the types of a program that passed the gate.
+
+        ``prelude`` declares its tools and inputs, ``previous`` are the earlier programs of its session.
+        """
+        if choice == "off":
+            return ()
+        checker = find_checker(choice)
+        key = _digest(checker.name, checker.version, program.source, prelude, errors_stub, *previous)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            text = build_checked_text(prelude, program, previous)
+            findings = self._ask(checker, {"text": text.text, "stub": errors_stub})
+            if isinstance(findings, ProgramError):
+                return (findings,)
+            errors = _read_findings(findings, text, program.tree, prelude)
+            self._kept[key] = errors
+            if len(self._kept) > _MAX_KEPT:
+                self._kept.popitem(last=False)
+            return errors
+
+    def close(self) -> None:
+        """End the processes; a check that is running is refused, and so are later ones."""
+        self._closed = True
+        for process in list(self._processes.values()):
+            process.wake()
+        with self._lock:
+            while self._processes:
+                self._processes.popitem()[1].close()
+
+    def _ask(self, checker: InstalledChecker, request: dict[str, str]) -> list[CheckerFinding] | ProgramError:
+        """The findings of the checker, or an error if there is no verdict; then its process is gone."""
+        until = time.monotonic() + self._seconds
+        process = self._processes.get(checker.name)
+        if process is None:
+            process = self._processes[checker.name] = self._start(checker)
+        try:
+            process.send(until, {}, json.dumps(request).encode())
+            [frame] = process.receive(until, self._check_open)
+            return [CheckerFinding(*row) for row in _read_rows(frame.body)]
+        except TimeoutError:
+            why = f"took longer than {self._seconds:g} s; make the program simpler"
+        except ProcessEnded as error:
+            why = f"gave no answer ({error}); make the program simpler"
+        except (BrokenFrame, ValueError):
+            why = "gave no answer that can be used; make the program simpler"
+        self._processes.pop(checker.name).close()
+        return ProgramError(0, 0, f"the program was not checked: {checker.name} {why}", "type")
+
+    def _start(self, checker: InstalledChecker) -> FramedProcess:
+        self._check_open()
+        settings = {
+            "checker": checker.name,
+            "path": [checker.packages],
+            "program": checker.program,
+            "version": f"{sys.version_info.major}.{sys.version_info.minor}",
+        }
+        roots = [os.path.dirname(_SCRIPT), checker.packages, os.path.dirname(checker.program)]
+        command = [helper_interpreter(), "-I", "-S", _SCRIPT, json.dumps(settings)]
+        needed = [root for root in roots if not any(is_below(root, place) for place in SYSTEM)]
+        return FramedProcess(self._guard.start(command, read_roots=needed), _MAX_ANSWER)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ToolFailed("IO", "the toolkit has been closed")
+
+
+def _read_rows(body: bytes) -> list[tuple[int, int, str, str]]:
+    """The findings of an answer; ``ValueError`` if it has none, or is not what the script inside writes."""
+    try:
+        rows = json.loads(body)["findings"]
+        found = [(line, column, code, message) for line, column, code, message in rows]
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    if not all(list(map(type, row)) == [int, int, str, str] for row in found):
+        raise ValueError("a finding has other types")
+    return found
+
+
+def _read_findings(
+    findings: Sequence[CheckerFinding], text: CheckedText, tree: ast.Module, prelude: str
+) -> tuple[ProgramError, ...]:
+    """The errors in lines of the program itself."""
+    if not any(finding.line == text.probe_line for finding in findings):
+        return (
+            ProgramError(
+                0, 0, "the program was not checked: the earlier programs never end; reset the session", "type"
+            ),
+        )
+    placed = []
+    for finding in findings:
+        place = text.place(finding.line, finding.column)
+        if place is not None:
+            placed.append(finding._replace(line=place[0], column=place[1]))
+    return shorten_errors(word_findings(placed, tree, text.lines, prelude))
+
+
+def _digest(*parts: str) -> bytes:
+    made = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        made.update(len(data).to_bytes(8) + data)
+    return made.digest()
