@@ -79,6 +79,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "invoke: out of range": ("invoke", "read_file", "--path", "a.txt", "--start-line", "0"),
     "invoke: not JSON": ("invoke", "read_file", "{"),
     "invoke: JSON and options, not JSON": ("invoke", "read_file", "path", "--start-line", "3"),
+    "invoke: not a JSON object": ("invoke", "read_file", "[]"),
+    "invoke: not JSON, for a script": ("invoke", "read_file", "a.txt", "--json"),
     "invoke: unknown key": ("invoke", "read_file", '{"paht": "a"}'),
     "invoke: options before the tool": ("invoke", "--path", "a", "read_file"),
     "invoke: no such workspace": ("invoke", "list", "--workspace", "nowhere"),

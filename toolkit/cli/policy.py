@@ -12,7 +12,7 @@ from toolkit.cli.options import AsJson, Package, ToolNameArgument, Workspace
 from toolkit.cli.report import print_json, print_line, print_styled, print_table, report_errors
 from toolkit.cli.style import DECISION_STYLES, Styled
 from toolkit.cli.tools.arguments import SETTINGS, GivenArguments, parse_tool_arguments
-from toolkit.cli.tools.generated_package import load_package, load_tool, parse_arguments
+from toolkit.cli.tools.generated_package import load_package, load_tool
 from toolkit.cli.usage import CONTEXT, CliCommand, CliGroup, examples, show_help
 from toolkit.errors import SetupError, ToolkitError
 
@@ -101,7 +101,7 @@ def explain(
         rules = module.SecurityPolicy.load(policy)
         with module.create_agent_toolkit(module.ToolkitContext(workspace=workspace, policy=rules)):
             try:
-                verdict = rules.explain(name, parse_arguments(given))
+                verdict = rules.explain(name, given)
             except ToolkitError as error:
                 # There is no decision, and exit code 1 would look like one.
                 raise SetupError(str(error)) from None
