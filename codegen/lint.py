@@ -31,16 +31,20 @@ def schema_findings(spec: ToolSpec) -> Iterator[Finding]:
 def imported_findings(spec: ToolSpec, count_tokens: Callable[[str], int] = estimate_tokens) -> list[Finding]:
     """What the author of an imported tool can improve: the reader of the project cannot."""
     found = [
-        Finding(message, spec.source, place + pointer)
-        for place, document, _ in _flatten_schemas(spec)
-        for message, pointer in document.findings
+        Finding(message, spec.source, f"{spec.pointer}/{key}{pointer}")
+        for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema))
+        for message, pointer in find_misspelt_keywords(schema, in_yaml=False)
     ]
-    for key, schema in (("inputSchema", spec.input_schema), ("outputSchema", spec.output_schema)):
-        for message, pointer in find_misspelt_keywords(schema, in_yaml=False):
-            found.append(Finding(message, spec.source, f"{spec.pointer}/{key}{pointer}"))
     found += [
         Finding(message, spec.source, f"{spec.pointer}/annotations{pointer}")
         for message, pointer in find_misspelt_hints(spec.annotations)
+    ]
+    reported = {finding.pointer for finding in found}  # the same mistake as below, with the way out
+    found += [
+        Finding(message, spec.source, place + pointer)
+        for place, document, _ in _flatten_schemas(spec)
+        for message, pointer in document.findings
+        if place + pointer not in reported
     ]
     return [*found, *lint_spec(spec, count_tokens)]
 
