@@ -120,6 +120,14 @@ def test_looking_at_tools_warns_of_specs_that_changed_since(project: Project) ->
 
 
 @pytest.mark.slow
+def test_a_module_of_functions_is_not_a_spec_file_whatever_its_name(tmp_path: Path) -> None:
+    project = Project(tmp_path, (), functions=["acme.json"])
+    project.write("acme/json.py", 'from toolkit import tool\n\n@tool\ndef one() -> int:\n    "One."\n    return 1\n')
+    project.generate()
+    assert toolkit(tmp_path, "tools").stderr == ""
+
+
+@pytest.mark.slow
 def test_mistakes_in_specs_are_findings(project: Project) -> None:
     project.write("acme/tools/bad.yaml", "name: ../x\ninputSchema: {type: array}\npermissions: [fly]\nmore: 1\n")
     for command in ("generate", "check", "lint"):

@@ -91,6 +91,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "init: ours": ("init", "toolkit"),
     "init: installed": ("init", "pydantic"),
     "init: not a name": ("init", "2fast"),
+    "init: a space": ("init", "my tools"),
+    "init: a dash at the end": ("init", "tools-"),
     "init: not ASCII": ("init", "größe"),
     "init: the current folder": ("init", "."),
     "init: no such parent": ("init", "nowhere/stall"),
