@@ -6,6 +6,7 @@ the diff as the person who made the mistake.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -126,7 +127,7 @@ def render(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> str:
     assert ended.code in (1, 2), ended
     lines = [
         f"## {name}",
-        f"$ toolkit {' '.join(ROWS[name])}",
+        f"$ {shlex.join(['toolkit', *ROWS[name]])}",
         *(ended.out + ended.err).splitlines(),
         f"exit {ended.code}",
     ]

@@ -17,7 +17,7 @@ import typer
 
 from toolkit.cli.new_project.project_name import ProjectName, read_project_name, refuse_occupied_folder
 from toolkit.cli.options import AsJson
-from toolkit.cli.report import print_json, print_line, print_styled, print_table, report_errors, show_progress
+from toolkit.cli.report import count, print_json, print_line, print_styled, print_table, report_errors, show_progress
 from toolkit.cli.style import Styled
 from toolkit.errors import SetupError
 
@@ -56,7 +56,7 @@ def init(
             {"folder": str(project.folder), "package": project.package, "files": files, "generated": is_generated}
         )
         return
-    print_styled(Styled(f"created {project.folder}", "green"), f": {len(files)} files")
+    print_styled(Styled(f"created {project.folder}", "green"), f": {count(len(files), 'file')}")
     shown = [(path.format(package=project.package), purpose) for path, purpose in _PURPOSES]
     if not is_generated:
         shown = [(path, purpose) for path, purpose in shown if not path.endswith("generated/")]

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from toolkit.cli.options import AsJson, Package, ToolNameArgument, Workspace
-from toolkit.cli.report import print_json, print_text, report_errors
+from toolkit.cli.report import print_json, print_text, report_errors, show_waiting
 from toolkit.cli.tools.arguments import GivenArguments, parse_tool_arguments
 from toolkit.cli.tools.generated_package import load_tool
 from toolkit.cli.usage import show_help
@@ -35,7 +35,8 @@ def invoke(
         given = parse_tool_arguments(row, arguments or (), context)
         policy = module.SecurityPolicy(default="deny", tools={name: "allow"})
         with module.create_agent_toolkit(module.ToolkitContext(workspace=workspace, policy=policy)) as toolkit:
-            message = toolkit.invoke(name, given)
+            with show_waiting(f"running {name}"):
+                message = toolkit.invoke(name, given)
             output = _as_data(message) if as_json else message.text()
     if as_json:
         print_json(output)
