@@ -211,7 +211,8 @@ def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Seq
         other = first.setdefault(attribute, index)
         if other != index:
             # An included tool has only a module: the place is where the reader can change something.
-            there, here = (other, index) if owners[index].pointer else (index, other)
+            is_included = owners[other].pointer and not owners[index].pointer
+            there, here = (index, other) if is_included else (other, index)
             message = (
                 f"tools {wires[there]!r} ({owners[there]}) and {wires[here]!r} both become 'tools.{attribute}' in Python;"
                 " rename one of them with 'rename'"

@@ -37,11 +37,10 @@ def invoke(
         with module.create_agent_toolkit(module.ToolkitContext(workspace=workspace, policy=policy)) as toolkit:
             with show_waiting(f"running {name}"):
                 message = toolkit.invoke(name, given)
-            output = _as_data(message) if as_json else message.text()
-    if as_json:
-        print_json(output)
-    else:
-        print_text(output)
+            if as_json:
+                print_json(_as_data(message))
+            else:
+                print_text(message.text())
 
 
 def _as_data(message: Any) -> dict[str, Any]:
