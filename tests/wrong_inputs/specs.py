@@ -37,6 +37,15 @@ ROWS = [
     _schema("a mark that does not exist", "type: object\nproperties:\n  path: {type: string, x-resource: read-paht}"),
     _schema("an unknown type", "type: object\nproperties:\n  a: {type: int}"),
     _schema("required that is not a list", "type: object\nrequired: a"),
+    _schema(
+        "a required name that is forbidden",
+        "type: object\nadditionalProperties: false\nrequired: [a, c]\nproperties:\n  a: {type: integer}",
+    ),
+    _schema(
+        "a required name that is not declared, for lint",
+        "type: object\nrequired: [a, c]\nproperties:\n  a: {type: integer, description: First.}",
+        "lint",
+    ),
     _schema("a reference that leads nowhere", "type: object\nproperties:\n  a: {$ref: '#/$defs/Missing'}"),
     _schema(
         "a pattern that is not a regular expression", "type: object\nproperties:\n  a: {type: string, pattern: '['}"

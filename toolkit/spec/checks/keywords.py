@@ -1,7 +1,8 @@
-"""Keywords of JSON Schema that are most likely misspelt, and nulls where a keyword needs a value.
+"""Mistakes that JSON Schema permits: keywords that are most likely misspelt, nulls, required names that no object may have.
 
 JSON Schema ignores a keyword that it does not know, so a typo such as ``requird`` would silently change what a tool accepts.
-Only near misses are reported: other unknown keywords may be annotations that somebody reads.
+Only near misses are reported: other unknown keywords may be annotations that somebody reads. A required name that is not
+declared may be meant so, unless ``additionalProperties: false`` forbids it: then no call could ever pass.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Final
 
+from toolkit.errors import nearest
 from toolkit.jsonschema.keywords import (
     ANNOTATIONS,
     ASSERTIONS,
@@ -56,6 +58,8 @@ def find_misspelt_keywords(schema: object, *, in_yaml: bool) -> Iterator[tuple[s
             message = _judge(word, node, in_yaml)
             if message is not None:
                 yield message, below(pointer, word)
+        for name in _find_forbidden_names(node):
+            yield _explain_forbidden(name, node), below(pointer, "required")
 
 
 def find_misspelt_hints(annotations: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -89,7 +93,7 @@ def _is_suspicious(schema: Schema) -> bool:
         node = pending.pop()
         if not isinstance(node, dict):
             continue
-        if not node.keys() <= _KNOWN or None in node.values():
+        if not node.keys() <= _KNOWN or None in node.values() or _find_forbidden_names(node):
             return True
         pending += [child for _, child in children(node)]
     return False
@@ -110,6 +114,25 @@ def _judge(word: str, node: Schema, in_yaml: bool) -> str | None:
             else f"{quote(word)} is not a keyword and is null; remove it"
         )
     return None
+
+
+def _find_forbidden_names(node: Schema) -> list[str]:
+    """The required names that no object may have."""
+    if "required" not in node or node.get("additionalProperties") is not False or node.get("patternProperties"):
+        return []
+    names, properties = node["required"], node.get("properties", {})
+    if not isinstance(names, list) or not isinstance(properties, dict):
+        return []
+    return [name for name in names if isinstance(name, str) and name not in properties]
+
+
+def _explain_forbidden(name: str, node: Schema) -> str:
+    near = nearest(name, node.get("properties", {}))
+    way_out = f".{near}" if near else "; declare it, or remove it here"
+    return (
+        f"{quote(name)} is required but not declared in 'properties', and 'additionalProperties: false' forbids other"
+        f" names{way_out}"
+    )
 
 
 def _explain_null(word: str, in_yaml: bool) -> str:
