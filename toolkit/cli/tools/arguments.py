@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from toolkit.cli.options import AsJson, Package, PolicyPath, Workspace
 from toolkit.cli.tools.generated_package import read_arguments
 from toolkit.cli.usage import CONTEXT, CliCommand, wrong_usage
+
+if TYPE_CHECKING:
+    from toolkit.cli.tools.tool_options import ToolOption
 
 GivenArguments = Annotated[
     list[str] | None,
@@ -50,6 +54,8 @@ def parse_tool_arguments(
         if text is None and missing:
             names = ", ".join(f"'{option.option}'" for option in missing)
             raise wrong_usage(f"Missing option{'s' * (len(missing) > 1)} {names}.", ctx)
+        if text is not None and text != "-" and not text.lstrip().startswith(("{", "[", '"')):
+            raise wrong_usage(_explain_word(text, list(options.values())), ctx)
         texts.append(merge_arguments(None if text is None else read_arguments(text), found))
 
     ours = {**_OURS, "policy": PolicyPath} if takes_policy else _OURS
@@ -63,6 +69,13 @@ def parse_tool_arguments(
     if not texts:
         raise typer.Exit(code or 0)
     return texts[0]
+
+
+def _explain_word(text: str, options: Sequence[ToolOption]) -> str:
+    """What to write instead of a value without its option."""
+    first = next((option for option in options if option.required), options[0] if options else None)
+    write = "" if first is None else f"; write {first.option} {shlex.quote(text)}"
+    return f"'{text}' is not a JSON object{write}."
 
 
 def _signature(options: Mapping[str, Any], ours: Mapping[str, Any]) -> inspect.Signature:

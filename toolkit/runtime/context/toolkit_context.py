@@ -144,7 +144,7 @@ class ToolkitContext(Generic[NameT]):
         if not isinstance(workspace, str | os.PathLike):
             raise SetupError(f"a workspace is given by its path, not by {type(workspace).__name__}")
         if not isinstance(policy, SecurityPolicy):
-            raise SetupError(f"a context needs a SecurityPolicy, not {type(policy).__name__}")
+            raise SetupError(f"a context needs a SecurityPolicy, not {type(policy).__name__}{_how_to_write(policy)}")
         self.workspace: Final = os.fspath(workspace)
         self.policy: Final = policy
         self.permissions: Final = frozenset(permissions)
@@ -199,6 +199,13 @@ class ToolkitContext(Generic[NameT]):
         made.policy = policy  # type: ignore[misc]
         made._lazy_tools = {}
         return made
+
+
+def _how_to_write(policy: object) -> str:
+    """How to make a policy of what was probably meant as one."""
+    if isinstance(policy, str | os.PathLike):
+        return f"; write SecurityPolicy.load({os.fspath(policy)!r})"
+    return "; write SecurityPolicy(tools={...})" if isinstance(policy, dict) else ""
 
 
 def _read_tracing(given: bool | Tracing) -> Tracing | None:
