@@ -29,6 +29,10 @@ ROWS = [
         "an unquoted comma",
         "type: object\nproperties:\n  path: {type: string, description: The file, relative to the workspace.}",
     ),
+    _schema(
+        "an unquoted comma, and a colon after it",
+        "type: object\nproperties:\n  path: {type: string, description: The file, in the form: folder/name}",
+    ),
     _schema("a keyword without a value", "type: object\nrequired:\nproperties:\n  a: {type: integer}"),
     _schema("type null without quotes", "type: object\nproperties:\n  a: {type: null}"),
     _schema(
@@ -53,6 +57,10 @@ ROWS = [
     _schema("an input that is not an object", "type: string"),
     _spec("a misspelt key of the spec", "name: add\ninputSchma: {type: object}\npermisions: [read]\n"),
     _spec("a key of another tool format", "name: add\ninput_schema: {type: object}\nstrict: true\n"),
+    _spec("the input as other tool formats name it", "name: add\nparameters: {type: object}\n"),
+    _spec(
+        "a key that is indented less than its neighbours", "name: add\ninputSchema:\n type: object\n  required: [a]\n"
+    ),
     _spec(
         "an unquoted comma in the spec itself", "{name: add, description: Adds, quickly, inputSchema: {type: object}}\n"
     ),

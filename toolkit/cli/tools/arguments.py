@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from toolkit.cli.options import AsJson, Package, PolicyPath, Workspace
 from toolkit.cli.usage import CONTEXT, CliCommand, wrong_usage
 from toolkit.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from toolkit.cli.tools.tool_options import ToolOption
 
 GivenArguments = Annotated[
     list[str] | None,
@@ -54,6 +58,8 @@ def parse_tool_arguments(
         if text is None and missing:
             names = ", ".join(f"'{option.option}'" for option in missing)
             raise wrong_usage(f"Missing option{'s' * (len(missing) > 1)} {names}.", ctx)
+        if text is not None and text != "-" and not text.lstrip().startswith(("{", "[", '"')):
+            raise wrong_usage(_explain_word(text, list(options.values())), ctx)
         read.append({**({} if text is None else _read_object(text, ctx)), **found})
 
     ours = {**_OURS, "policy": PolicyPath} if takes_policy else _OURS
@@ -84,6 +90,13 @@ def _read_object(given: str, context: typer.Context) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise wrong_usage(f"Invalid value for 'JSON': the arguments must be a JSON object, not {kind(value)}", context)
     return value
+
+
+def _explain_word(text: str, options: Sequence[ToolOption]) -> str:
+    """What to write instead of a value without its option."""
+    first = next((option for option in options if option.required), options[0] if options else None)
+    write = "" if first is None else f"; write {first.option} {shlex.quote(text)}"
+    return f"'{text}' is not a JSON object{write}."
 
 
 def _signature(options: Mapping[str, Any], ours: Mapping[str, Any]) -> inspect.Signature:

@@ -75,13 +75,18 @@ def explain_split_text(key: str, above: Mapping[str, Any]) -> str | None:
 
     >>> explain_split_text("in it.", {"description": "The file", "in it.": None})
     'an unquoted comma ends a text inside {...}; quote the text: description: "The file, in it."'
+    >>> explain_split_text("in the form", {"description": "The file", "in the form": "folder/name"})
+    'an unquoted comma ends a text inside {...}; quote the text: description: "The file, in the form: folder/name"'
     """
     words = list(above)
     earlier = list(takewhile(lambda word: word != key, words))
     owner = next((word for word in reversed(earlier) if above[word] is not None), None)
     if owner is None or not isinstance(above[owner], str):
         return None
-    rest = takewhile(lambda word: above[word] is None, words[words.index(owner) + 1 :])
+    after = words[words.index(owner) + 1 :]
+    rest = list(takewhile(lambda word: above[word] is None, after))
+    if key not in rest:  # a colon in the rest of the text gave its last part a value
+        rest.append(f"{key}: {above[key]}")
     text = clip(", ".join([above[owner], *rest])).replace('"', "'")
     return f'an unquoted comma ends a text inside {{...}}; quote the text: {owner}: "{text}"'
 
@@ -106,14 +111,13 @@ def _judge(word: str, node: Schema, in_yaml: bool) -> str | None:
     near = _nearest_keyword(word)
     if near is not None and (value is None or _is_certain(word, near) or _fits(near, value)):
         return f"unknown keyword {quote(word)}. Did you mean {near!r}?"
-    if value is None and not word.startswith("x-"):
-        split = explain_split_text(word, node) if in_yaml else None
-        return (
-            f"{quote(word)} is not a keyword: {split}"
-            if split
-            else f"{quote(word)} is not a keyword and is null; remove it"
-        )
-    return None
+    # Nobody names an annotation with a space; but a text may have both a comma and a colon.
+    is_cut = value is None or (" " in word and isinstance(value, str))
+    split = explain_split_text(word, node) if in_yaml and is_cut and not word.startswith("x-") else None
+    if split is not None:
+        return f"{quote(word)} is not a keyword: {split}"
+    is_null = value is None and not word.startswith("x-")
+    return f"{quote(word)} is not a keyword and is null; remove it" if is_null else None
 
 
 def _find_forbidden_names(node: Schema) -> list[str]:
