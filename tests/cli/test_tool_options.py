@@ -104,9 +104,7 @@ def test_invoke_takes_options_json_or_both(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("options", [[], ["--start-line", "1"]], ids=["alone", "with options"])
-@pytest.mark.parametrize(
-    "text", ["{", "path", "[]", "{} {}", '{"path": "b.txt", "path": "a.txt"}', '{"max_lines": NaN}']
-)
+@pytest.mark.parametrize("text", ["{", "[]", "{} {}", '{"path": "b.txt", "path": "a.txt"}', '{"max_lines": NaN}'])
 def test_text_that_is_not_one_json_object_is_wrong_usage(
     tmp_path: Path, text: str, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +113,15 @@ def test_text_that_is_not_one_json_object_is_wrong_usage(
     assert (ended.code, ended.out) == (2, "") and ended.err.startswith(
         "Error: Invalid value for 'JSON': the arguments "
     )
+
+
+@pytest.mark.parametrize("options", [[], ["--start-line", "1"]], ids=["alone", "with options"])
+def test_a_word_that_is_not_json_is_answered_with_its_option(
+    tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = run_main(tmp_path, ["invoke", "read_file", "a.txt", *options], capsys)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("Error: 'a.txt' is not a JSON object; write --path a.txt.")
 
 
 def test_help_of_a_tool_lists_its_options_and_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
