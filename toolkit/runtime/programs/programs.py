@@ -198,6 +198,9 @@ class Programs:
     ) -> Iterator[FramedProcess]:
         """The interpreter of a session, or another one. It is ended, unless the session keeps it."""
         kept = None if session is None else session.process
+        if session is not None and kept is not None and not kept.is_alive:
+            session.reset()
+            raise NotStarted("the interpreter of the session is gone, and its variables with it; begin again")
         process = kept or self._interpreters.take(time_limit.until, signal)
         if session is not None:
             session.process = None  # until it is known that it can be used again
