@@ -9,6 +9,9 @@ program that finds a way around them is the sandbox, and the toolkit, which acce
 from __future__ import annotations
 
 import ast
+import bisect
+import functools
+import itertools
 import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping
@@ -277,7 +280,13 @@ def char_column(lines: list[str], line: int, column: int) -> int:
     """A column that CPython counted in bytes, as a number of characters."""
     if not 1 <= line <= len(lines) or lines[line - 1].isascii():
         return column
-    return len(lines[line - 1].encode()[:column].decode("utf-8", "ignore"))
+    return bisect.bisect_right(_ends_in_bytes(lines[line - 1]), column)
+
+
+@functools.lru_cache(maxsize=4)
+def _ends_in_bytes(line: str) -> list[int]:
+    """Where each character ends; kept, because a line may be as long as a program, and have thousands of places."""
+    return list(itertools.accumulate(len(character.encode()) for character in line))
 
 
 def bound_names(node: ast.AST) -> Iterator[str]:

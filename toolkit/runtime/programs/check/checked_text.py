@@ -109,20 +109,33 @@ def _place_lines(source: str, tree: ast.Module) -> _PlacedLines:
         inserted.append((display.lineno, char_column(lines, display.lineno, display.col_offset), name))
         end = display.end_lineno or display.lineno
         inserted.append((end, char_column(lines, end, display.end_col_offset or 0), ")"))
-    # From the end, so that what is inserted moves no place that is still needed.
-    for line, column, text in sorted(inserted, key=lambda one: one[:2], reverse=True):
-        lines[line - 1] = lines[line - 1][:column] + text + lines[line - 1][column:]
+    texts: dict[int, list[tuple[int, str]]] = {}
+    for line, column, text in sorted(inserted, key=lambda one: one[:2]):
+        texts.setdefault(line, []).append((column, text))
         insertions.setdefault(line, []).append((column, len(text)))
+    for line, added in texts.items():
+        lines[line - 1] = _insert(lines[line - 1], added)
     inside = frozenset(_lines_inside_strings(tree))
     placed = [text if number in inside else _INDENT + text for number, text in enumerate(lines, 1)]
     return _PlacedLines(placed, insertions, inside)
 
 
-def _lines_inside_strings(tree: ast.Module) -> Iterator[int]:
+def _insert(line: str, added: Sequence[tuple[int, str]]) -> str:
+    """A line with texts before some of its columns, which come in order."""
+    pieces, last = list[str](), 0
+    for column, text in added:
+        pieces += line[last:column], text
+        last = column
+    return "".join([*pieces, line[last:]])
+
+
+def _lines_inside_strings(tree: ast.Module) -> set[int]:
+    found: set[tuple[int, int]] = set()  # for Python 3.11, every part of an f-string is as long as the whole
     for node in ast.walk(tree):
         match node:
             case ast.JoinedStr(end_lineno=int(end)) | ast.Constant(value=str() | bytes(), end_lineno=int(end)):
-                yield from range(node.lineno + 1, end + 1)
+                found.add((node.lineno, end))
+    return {line for first, end in found for line in range(first + 1, end + 1)}
 
 
 def _remove_comments(lines: list[str]) -> None:
