@@ -61,7 +61,7 @@ def _definitions(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, node
         elif isinstance(node, ast.If):
-            yield from _definitions(node.body)
+            yield from _definitions(node.body)  # `if TYPE_CHECKING:`
 
 
 def _class_line(node: ast.ClassDef) -> TypeLine:
