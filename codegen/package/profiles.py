@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -83,7 +83,7 @@ def _callable(policy: dict[str, Any], rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(row for row, verdict in verdicts if verdict is None or verdict.decision != "deny")
 
 
-def _as_policy(policy: dict[str, Any], must_be_named: Collection[str]) -> SecurityPolicy[str]:
+def _as_policy(policy: dict[str, Any], must_be_named: Iterable[str]) -> SecurityPolicy[str]:
     rules = [Rule[str](**rule) for rule in policy.get("rules", ())]
     made = SecurityPolicy[str](policy.get("default", "deny"), policy.get("tools", {}), rules)
     made.require_names(must_be_named)

@@ -78,7 +78,7 @@ class SecurityPolicy(Generic[NameT]):
         self._explain: Explain | None = None
         self._known: Mapping[str, Collection[str]] = {}
         self._find_hints: FindHints | None = None
-        self._must_be_named: Collection[str] = ()
+        self._must_be_named: frozenset[str] = frozenset()
         self._sorted_rules: dict[tuple[str, tuple[Permission, ...]], ToolRules] = {}
         for tool in self.tools:
             if not isinstance(tool, str):
@@ -235,6 +235,11 @@ class SecurityPolicy(Generic[NameT]):
         """Whether neither the default nor a rule for all tools allows this tool, because its spec says so."""
         return name in self._must_be_named
 
+    def require_names(self, tools: Iterable[str]) -> None:
+        """Only what names these tools allows them from now on. Toolkits that share a policy share this, too."""
+        self._must_be_named = self._must_be_named.union(tools)
+        self._sorted_rules = {}
+
     def _offers_by_name(self, name: str) -> bool:
         own = cast("Mapping[str, Decision]", self.tools).get(name, "deny")
         naming = (rule.decision for rule in self.rules if name in (rule.tools or ()))
@@ -291,7 +296,7 @@ class SecurityPolicy(Generic[NameT]):
         if problems:
             raise PolicyError("\n".join(problems))
         self._explain, self._known, self._find_hints = explain, known, find_hints
-        self._must_be_named = frozenset(must_be_named)
+        self.require_names(must_be_named)
         self._sorted_rules = {}  # which tools a rule covers may depend on their hints
 
     def _find_unknown_tools(self, known: Collection[str], package: str) -> list[str]:

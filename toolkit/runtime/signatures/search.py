@@ -14,7 +14,12 @@ _SATURATION, _LENGTH = 1.2, 0.75
 """The usual constants of BM25: how soon more of a word counts less, and how much long texts count less."""
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _SHORTEST_STEM: Final = 3
-_EVERYWHERE: Final = frozenset("a an and are as at be by for from in is it its of on or that the this to with".split())
+_EVERYWHERE: Final = frozenset(
+    {
+        "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "is", "it",
+        "its", "of", "on", "or", "that", "the", "this", "to", "with",
+    }
+)  # fmt: skip
 """Words that say nothing about a tool."""
 
 
