@@ -18,6 +18,8 @@ from toolkit.runtime.signatures.generated_tool import CONTENT_CLASSES
 from toolkit.runtime.signatures.signature import ToolSignature
 
 HEAD: Final = "# Tools as Python functions. Pass arguments by name; one with a default may be left out."
+LEAST_BUDGET: Final = 300
+"""Room for the first and the last line."""
 DESCRIBE, SEARCH = "describe_tools", "search_tools"
 
 
@@ -25,8 +27,8 @@ def prompt_text(
     signatures: Iterable[ToolSignature], budget: int | None = None, *, ways: Collection[str] = (DESCRIBE, SEARCH)
 ) -> str:
     """The text for a model, of at most ``budget`` characters. ``ways`` are the tools that tell it more."""
-    if budget is not None and budget < 1:
-        raise SetupError(f"the budget of a text is a number of characters, not {budget}")
+    if budget is not None and budget < LEAST_BUDGET:
+        raise SetupError(f"a budget is a number of characters, at least {LEAST_BUDGET}, not {budget}")
     tools = sorted(signatures, key=lambda tool: tool.name)
     whole = _join(tools, [_FULL] * len(tools))
     if budget is None or len(whole) <= budget:

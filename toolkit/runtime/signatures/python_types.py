@@ -95,8 +95,6 @@ class TypeTexts:
 
     def _union(self, parts: Iterable[Any]) -> str:
         found = list(dict.fromkeys(map(self.write, parts)))
-        if "Any" in found:
-            return "Any"
         return " | ".join([text for text in found if text != "None"] + ["None"] * ("None" in found))
 
     def _write_class(self, kind: type) -> str:
