@@ -109,7 +109,7 @@ def test_another_tool_changes_no_line(signatures: list[ToolSignature]) -> None:
     assert all(line in lines for line in some)
 
 
-@pytest.mark.parametrize("budget", [300, 2_000, 10_000, 20_000, 40_000])
+@pytest.mark.parametrize("budget", [400, 2_000, 10_000, 20_000, 40_000])
 def test_a_budget_is_kept(signatures: list[ToolSignature], budget: int) -> None:
     text = prompt_text(signatures, budget)
     assert len(text) <= budget

@@ -102,9 +102,7 @@ class Core:
         )
         known = {name: self._touched_kinds(info) for name, info in self.catalog.tools.items()}
         must_be_named = [info.name for info in self.catalog.tools.values() if info.must_be_named]
-        context.policy.attach(
-            known, self._weak_explain(), roots, self.catalog.hints, catalog.package, must_be_named
-        )
+        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints, catalog.package, must_be_named)
         protect_imports(context, catalog, self.catalog.tools.values())
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)

@@ -15,10 +15,14 @@ from typing import Final
 
 from toolkit.errors import SetupError
 from toolkit.runtime.signatures.generated_tool import CONTENT_CLASSES
+from toolkit.runtime.signatures.model_source import CONTENT_OUTPUT
 from toolkit.runtime.signatures.signature import ToolSignature
 
-HEAD: Final = "# Tools as Python functions. Pass arguments by name; one with a default may be left out."
-LEAST_BUDGET: Final = 300
+HEAD: Final = (
+    "# Tools as Python functions. Pass arguments by name; one with a default may be left out. "
+    f"A function without -> returns a {CONTENT_OUTPUT}."
+)
+LEAST_BUDGET: Final = 400
 """Room for the first and the last line."""
 DESCRIBE, SEARCH = "describe_tools", "search_tools"
 
@@ -37,13 +41,13 @@ def prompt_text(
 
 
 def function_line(tool: ToolSignature) -> str:
-    """A tool as the head of a function, with its sentence as a comment."""
-    parameters = f"*, {tool.parameters}" if tool.parameters else ""
+    """A tool as the head of a function, with its sentence and the names that differ in JSON as a comment."""
     notes = [f"{tool.name!r}."] if tool.name != tool.attribute else []
     notes += [tool.doc] if tool.doc else []
-    notes += [f"In JSON, {name} is {wire!r}." for name, wire in tool.renamed]
+    notes += [f"In JSON: {', '.join(wire for _, wire in tool.renamed)}."] if tool.renamed else []
     comment = f"  # {' '.join(notes)}" if notes else ""
-    return f"def {tool.attribute}({parameters}) -> {tool.output}: ...{comment}"
+    output = "" if tool.output == CONTENT_OUTPUT else f" -> {tool.output}"
+    return f"{tool.attribute}({tool.parameters}){output}{comment}"
 
 
 def _shorten(tools: Sequence[ToolSignature], budget: int, ways: Collection[str]) -> str:

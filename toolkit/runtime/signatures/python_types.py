@@ -21,6 +21,7 @@ import typing_extensions
 from pydantic import AnyUrl, BaseModel, RootModel
 
 from toolkit.runtime.signatures.generated_tool import CONTENT_CLASSES
+from toolkit.runtime.signatures.type_lines import alias_line, class_line
 from toolkit.wire.content import ContentBlock, ContentOutput
 
 _TEXTS: Final[dict[Any, str]] = {
@@ -124,7 +125,7 @@ class TypeTexts:
         return self._names[kind]
 
     def _alias_line(self, name: str, alias: Any) -> str:
-        return f"{name}: TypeAlias = {self.write(alias.__value__)}"
+        return alias_line(name, self.write(alias.__value__))
 
     def _class_line(self, name: str, kind: type) -> str:
         is_dict = self._as_arguments or typing_extensions.is_typeddict(kind)
@@ -135,11 +136,7 @@ class TypeTexts:
             else self.write(field.type)
             for field in fields
         }
-        if is_dict and not all(map(str.isidentifier, texts)):
-            rows = ", ".join(f"{key!r}: {text}" for key, text in texts.items())
-            return f"{name} = TypedDict({name!r}, {{{rows}}})"
-        body = "; ".join(f"{key}: {text}" for key, text in texts.items()) or "pass"
-        return f"class {name}{'(TypedDict)' if is_dict else ''}: {body}"
+        return class_line(name, texts, is_dict=is_dict)
 
 
 def fields_of(kind: type, *, by_wire_name: bool) -> Iterable[ShownField]:
