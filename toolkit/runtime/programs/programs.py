@@ -135,7 +135,7 @@ class Programs:
             return program.uses, program.errors
         self._interpreters.prepare()  # it starts while the program is checked
         known = dict.fromkeys([*(session.tools if session else ()), *(use.tool for use in program.uses)])
-        prelude = checker_text([core.signatures.of(name) for name in known], inputs)
+        prelude = checker_text([core.catalog.signatures.of(name) for name in known], inputs)
         errors = self._checkers.check(program, prelude, errors_stub(), previous, checker)
         return program.uses, shorten_errors([*errors, *self._refused_tools(core, program.uses)])
 
@@ -261,7 +261,7 @@ def _known_tools(core: Core, uses: Sequence[ToolUse], session: SessionState | No
                 "attribute": info.attribute,
                 "module": info.module if is_generated else None,
                 "output": f"{info.prefix}Output",
-                "wire": dict(core.signatures.of(name).renamed),
+                "wire": dict(core.catalog.signatures.of(name).renamed),
             }
         )
     return found
