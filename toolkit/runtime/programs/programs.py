@@ -94,12 +94,14 @@ class Programs:
             raise ToolNotAllowed("programs need the permission 'execute', which this context does not grant")
         data = _read_inputs(inputs)
         program_id = secrets.token_hex(8)
-        limit = self.settings.seconds if seconds is None else min(seconds, self.settings.seconds)
-        until = time.monotonic() + limit
+        began = time.monotonic()
         uses, errors = self._judge(core, source, inputs or {}, checker, session)
         self._record(core, program_id, source, uses, errors)
         if errors:
             return ProgramResult(errors=errors, program_id=program_id)
+        until = time.monotonic() + self.settings.seconds
+        if seconds is not None:
+            until = min(until, began + seconds)
         request = {"source": source, "tools": _known_tools(core, uses, session), "inputs": data}
         tools = [use.tool for use in uses]
         if session is None:
