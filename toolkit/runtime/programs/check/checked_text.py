@@ -167,5 +167,9 @@ def _kind(node: ast.expr) -> object:
             return str
         case ast.Call():
             return ast.dump(node.func)
+        case ast.Attribute():
+            return node.attr
+        case ast.Name():
+            return node.id
         case _:
             return type(node)

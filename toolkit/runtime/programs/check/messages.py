@@ -84,6 +84,7 @@ _PATTERNS: Final = {
         "Unsupported operand types for (?P<op>\\S+|not in) \\({left} and {right}\\)",
         'No overload variant of "(?P<op>__\\w+__)" of {left} matches argument type {right}',
         "Operator {op} is not supported between objects of type {left} and {right}",
+        "Operator {op} is not supported between two objects of type {left}",
         "{op} is not supported between {left} and {right}",
     ),
     "one_operand": (
@@ -142,6 +143,7 @@ _PATTERNS: Final = {
         "No overload variant of {function}{of} matches argument types? .*",
         "No overload of {callable}{function} matches arguments",
         "No matching overload found for function {function} called with arguments: .*",
+        "Argument {name} to {callable}{function}{of} has incompatible type overloaded function; .*",
     ),
     "not_an_error": (
         "Recursive types are not allowed at function scope.*",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Final, NamedTuple
 
 from toolkit.runtime.programs.gate import bound_names, char_column
@@ -30,6 +31,7 @@ class ProgramPlaces:
         self._calls: Final = [node for node in nodes if isinstance(node, ast.Call)]
         self._operations: Final = [node for node in nodes if isinstance(node, ast.BinOp | ast.Compare | ast.AugAssign)]
         self._attributes: Final = [node for node in nodes if isinstance(node, ast.Attribute)]
+        self._assignments: Final = [node for node in nodes if isinstance(node, ast.Assign)]
         self.bound: Final = {name for node in nodes for name in bound_names(node)}
 
     def argument_at(self, line: int, column: int) -> CallArgument | None:
@@ -45,6 +47,19 @@ class ProgramPlaces:
                 if self._covers(node, line, column) and (found is None or start >= found[0]):
                     found = start, CallArgument(_function_name(call), name)
         return None if found is None else found[1]
+
+    def values_at(self, line: int, column: int) -> list[object]:
+        """The values that the variable at a place may have, if it is assigned nothing but constants."""
+        text = self._lines[line - 1][column - 1 :]
+        found = re.match(r"(?:\w+\s*=\s*)?(\w+)", text)
+        values: list[object] = []
+        for node in self._assignments:
+            if found and any(isinstance(target, ast.Name) and target.id == found[1] for target in node.targets):
+                options = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+                if not all(isinstance(option, ast.Constant) for option in options):
+                    return []
+                values += [option.value for option in options if isinstance(option, ast.Constant)]
+        return values
 
     def function_at(self, line: int, column: int) -> str | None:
         """What the innermost call at a place calls."""

@@ -6,20 +6,18 @@ import ast
 import builtins
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import Final, TypeAlias
 
-from toolkit.errors import find_near_miss
 from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS, ERROR_CLASSES
 from toolkit.runtime.programs.check.messages import CheckerFinding, Mistake, classify
 from toolkit.runtime.programs.check.prelude_facts import PreludeFacts, read_prelude
 from toolkit.runtime.programs.check.program_places import ProgramPlaces
 from toolkit.runtime.programs.check.type_texts import base_type, choices, is_coroutine, may_be_none, plain_type
+from toolkit.runtime.programs.near_names import find_good_guess
 from toolkit.runtime.programs.result import ProgramError
 
 _MAX_NAMED: Final = 15
 _MAX_TEXT: Final = 300
-_GOOD_GUESS: Final = 0.7
 _MAX_FINDINGS: Final = 200
 _CHANGES_CONTAINER: Final = frozenset(["add", "append", "appendleft", "extend", "insert", "setdefault", "update"])
 _COMES_FROM: Final = {
@@ -54,7 +52,8 @@ def word_findings(
         if sentence:
             errors.setdefault((finding.line, sentence), ProgramError(finding.line, finding.column, sentence, "type"))
     if len(ordered) > _MAX_FINDINGS:
-        errors[0, ""] = ProgramError(ordered[_MAX_FINDINGS].line, 0, "there are many more errors from here on", "type")
+        line, column, _, _ = ordered[_MAX_FINDINGS]
+        errors[0, ""] = ProgramError(line, column, "there are many more errors from here on", "type")
     return list(errors.values())
 
 
@@ -169,6 +168,9 @@ class _Words:
         found = self._places.argument_at(finding.line, finding.column)
         name = found.name if found else parts.get("name", "")
         expected = self._facts.tools.get(function, {}).get(str(name)) or parts["expected"]
+        values = [repr(value) for value in self._places.values_at(finding.line, finding.column)]
+        if values and set(values) <= set(choices(expected)):
+            return ""  # mypy takes a variable with a text for any text
         which = f'the argument "{name}"' if isinstance(name, str) and name else f"argument {name or 1}"
         return f"{which} of {function} {_must_be(expected, got)}"
 
@@ -206,7 +208,8 @@ class _Words:
     # -- values --------------------------------------------------------------------------------------------------------
 
     def _operator(self, finding: CheckerFinding, parts: dict[str, str]) -> str:
-        left, right = plain_type(parts["left"]), plain_type(parts["right"])
+        left = plain_type(parts["left"])
+        right = plain_type(parts["right"]) if "right" in parts else left
         # mypy names the part of a union that does not fit, and the whole type in its hint.
         hint = re.search(r'(Left|Right) operand is of type ["`]([^"`]+)["`]', finding.message)
         if hint and hint[1] == "Left":
@@ -282,12 +285,10 @@ def _must_be(expected: str, got: str) -> str:
 def _hint(name: str, candidates: Collection[str], nothing: str = "", *, lists: bool = True) -> str:
     if not candidates:
         return f"; {nothing}" if nothing else ""
-    near = find_near_miss(name, candidates)
-    lists = lists and not isinstance(candidates, _Unlisted)
-    # Where all names can be shown, a guess must be a good one.
-    if near is not None and (not lists or SequenceMatcher(None, name, near).ratio() >= _GOOD_GUESS):
+    near = find_good_guess(name, candidates)
+    if near is not None:
         return f'; did you mean "{near}"?'
-    return f"; it has {_enumerated(candidates)}" if lists else ""
+    return f"; it has {_enumerated(candidates)}" if lists and not isinstance(candidates, _Unlisted) else ""
 
 
 def _enumerated(names: Collection[str]) -> str:
