@@ -23,6 +23,7 @@ The rest is grouped in modules. Their names can be imported from here as well:
 - ``toolkit.handlers``: what handlers get, dependencies, packs
 - ``toolkit.history``: conversations as providers accept them
 - ``toolkit.loop``: a model, a toolkit, and the conversation between them: ``run``, ``stream_run``, ``Driver``
+- ``toolkit.programs``: programs that a model writes against the tools
 - ``toolkit.stores``: the output cache, todos, subagents
 - ``toolkit.testing``: scripted models, transcripts and fixtures for tests; laws for adapters and packs of your own
 - ``toolkit.wire``: the neutral format between providers and tools
@@ -129,6 +130,12 @@ if TYPE_CHECKING:
     from toolkit.loop import run_async as run_async
     from toolkit.loop import stream_run as stream_run
     from toolkit.loop import stream_run_async as stream_run_async
+    from toolkit.programs import AsyncProgramSession as AsyncProgramSession
+    from toolkit.programs import ProgramCall as ProgramCall
+    from toolkit.programs import ProgramError as ProgramError
+    from toolkit.programs import ProgramResult as ProgramResult
+    from toolkit.programs import ProgramSession as ProgramSession
+    from toolkit.programs import ProgramSettings as ProgramSettings
     from toolkit.stores import OUTPUT_CACHE as OUTPUT_CACHE
     from toolkit.stores import SUBAGENT_RUNNER as SUBAGENT_RUNNER
     from toolkit.stores import TODO_STORE as TODO_STORE
@@ -192,12 +199,14 @@ else:
             "toolkit.history": "fit_history repair_history validate_history",
             "toolkit.loop": """AsyncDriver AsyncStreamingDriver Conversation Driver RunLimits StreamingDriver run run_async
                 stream_run stream_run_async""",
+            "toolkit.programs": """AsyncProgramSession ProgramCall ProgramError ProgramResult ProgramSession
+                ProgramSettings""",
             "toolkit.stores": """FileOutputCache FileTodoStore MemoryTodoStore OUTPUT_CACHE OutputCache OutputWriter
                 SUBAGENT_RUNNER SubagentRequest SubagentResult SubagentRunner TODO_STORE Todo TodoStore""",
             "toolkit.wire": """AssistantToolCallMessage AsyncStreamResult ChatMessage ContentBlock ContentOutput
                 NamedTool NativeChoice NativeTool QueryOptions QueryResult StreamResult TextMessage ToolChoice
                 ToolResultMessage Usage has_tool_calls is_tool_result""",
         },
-        submodules="""adapters approvals calls codegen errors functions generated guard handlers history loop stores
+        submodules="""adapters approvals calls codegen errors functions generated guard handlers history loop programs stores
             testing wire""",
     )

@@ -7,11 +7,13 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from toolkit import CancelSignal, SecurityPolicy, ToolkitContext, create_agent_toolkit
+from tests.builtin.workspace import Meanwhile
+from toolkit import CancelSignal, SecurityPolicy, ToolFailed, ToolkitContext, create_agent_toolkit
 from toolkit.builtin.files.line_positions import LinePositionStore
 from toolkit.generated import Toolkit
 
@@ -144,3 +146,14 @@ def test_a_file_with_a_byte_order_mark_is_converted_each_time(tmp_path: Path, la
         output = later.tools.read_file(path="a.txt", start_line=line, max_lines=1)
         assert output.content == f"{line:07}{'é' * 500}\n"
         assert output.bom
+
+
+def test_a_large_file_that_is_emptied_before_it_is_read_is_empty(later: Toolkit, tmp_path: Path) -> None:
+    file, contents = tmp_path / "a.txt", []
+    for step in range(1, 6):
+        file.write_bytes(b"")
+        os.truncate(file, 33 * 1024**2)
+        signal = Meanwhile(lambda: os.truncate(file, 0), step)
+        with suppress(ToolFailed):  # nothing but zeros is not a text file
+            contents.append(later.with_options(signal=signal).tools.read_file(path="a.txt").content)
+    assert contents and set(contents) == {""}

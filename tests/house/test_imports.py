@@ -180,6 +180,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "toolkit/handlers.py": ("toolkit.lazy_exports",),
     "toolkit/history.py": ("toolkit.lazy_exports",),
     "toolkit/stores.py": ("toolkit.lazy_exports",),
+    "toolkit/programs.py": ("toolkit.lazy_exports",),
 }
 GUARD_USES_ONLY_THE_STANDARD_LIBRARY = "toolkit/guard"
 SYSTEM = {
@@ -201,6 +202,9 @@ TOUCH_THE_SYSTEM = {
     "toolkit/guard",
     # for people at the command line and for specs at build time
     "toolkit/cli", "toolkit/spec", "codegen",
+    # the pipes of processes in the sandbox, and what runs inside it
+    "toolkit/runtime/programs/process.py", "toolkit/runtime/programs/interpreters.py", "toolkit/runtime/programs/inside",
+    "toolkit/runtime/programs/check/inside_checker.py", "toolkit/runtime/programs/check/checkers.py", "toolkit/runtime/programs/check/installed.py",
     # a digest of its own files
     "toolkit/mypy/__init__.py",
     # workspaces and transcripts of tests

@@ -6,10 +6,13 @@ import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from toolkit.generated import CATALOG
 from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
 from toolkit.runtime.programs.gate import ParsedProgram, parse_program
+from toolkit.runtime.programs.result import ProgramError
+from toolkit.runtime.programs.settings import Checker
 from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
 from toolkit.runtime.signatures.checker_text import checker_text
 
@@ -22,6 +25,12 @@ INPUTS: dict[str, object] = {
     "verbose": True,
     "ratio": 0.5,
 }
+
+
+class Check(Protocol):
+    """Checks the types of a program that passes the gate, after the previous ones of its session."""
+
+    def __call__(self, source: str, checker: Checker, *previous: str) -> tuple[ProgramError, ...]: ...
 
 
 @dataclass(frozen=True)

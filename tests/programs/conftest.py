@@ -1,20 +1,53 @@
-"""One set of warm checkers for all tests of a process."""
+"""A toolkit over a small workspace, for programs, and warm checkers for all tests of a process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.guard.ways import guard_in
-from tests.programs.cases import parse, prelude
+from tests.programs.cases import Check, parse, prelude
+from toolkit import SecurityPolicy, Toolkit, ToolkitContext, create_agent_toolkit
 from toolkit.runtime.programs.check.checkers import Checkers
-from toolkit.runtime.programs.gate import ParsedProgram
 from toolkit.runtime.programs.result import ProgramError
 from toolkit.runtime.programs.settings import Checker
 from toolkit.runtime.signatures.errors_stub import errors_stub
 
-Check = Callable[..., tuple[ProgramError, ...]]
+ALLOWED = SecurityPolicy(
+    default="deny",
+    tools={
+        "read_file": "allow",
+        "write_file": "allow",
+        "list": "allow",
+        "glob": "allow",
+        "grep": "allow",
+        "done": "allow",
+        "todowrite": "allow",
+        "todoread": "allow",
+    },
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    (folder / "a.txt").write_text("one\ntwo\n")
+    (folder / "b.txt").write_text("three\n")
+    return folder
+
+
+@pytest.fixture
+def context(workspace: Path, tmp_path: Path) -> ToolkitContext:
+    return ToolkitContext(workspace, ALLOWED, state_dir=tmp_path / "state", audit=tmp_path / "audit.jsonl")
+
+
+@pytest.fixture
+def toolkit(context: ToolkitContext) -> Iterator[Toolkit]:
+    with create_agent_toolkit(context) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -27,11 +60,9 @@ def checkers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkers]:
 
 @pytest.fixture(scope="session")
 def check(checkers: Checkers) -> Check:
-    """Checks a program that has passed the gate."""
-
-    def check(source: str, checker: Checker, *previous: str) -> tuple[ProgramError, ...]:
-        program: ParsedProgram = parse(source)
+    def check_program(source: str, checker: Checker, *previous: str) -> tuple[ProgramError, ...]:
+        program = parse(source)
         assert program.errors == ()
         return checkers.check(program, prelude(), errors_stub(), previous, checker)
 
-    return check
+    return check_program

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.guard.ways import guard_in
-from tests.programs.cases import ProgramCase, parse, prelude, read_cases
-from tests.programs.conftest import Check
+from tests.programs.cases import Check, ProgramCase, parse, prelude, read_cases
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.runtime.programs.check.checkers import Checkers
 from toolkit.runtime.programs.check.installed import find_checker
@@ -92,7 +91,7 @@ def test_auto_is_mypy_where_it_is_installed(check: Check) -> None:
 
 def test_a_checker_that_does_not_exist_is_an_error_of_the_setup(check: Check) -> None:
     with pytest.raises(SetupError, match="checker must be one of auto, mypy, ty, pyrefly, off, not 'pyre'"):
-        check("print(1)\n", "pyre")
+        check("print(1)\n", "pyre")  # type: ignore[arg-type]
 
 
 def test_checks_of_several_threads_do_not_mix(check: Check) -> None:

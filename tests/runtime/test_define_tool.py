@@ -517,6 +517,11 @@ def test_what_the_annotation_does_not_say_is_no_output(run: Run, tool: FunctionT
     assert str(run(tool).value).startswith("TOOL_FAILED: INVALID_OUTPUT: ")
 
 
+def test_the_error_says_which_field_of_a_class_is_wrong_without_its_value(run: Run) -> None:
+    text = str(run(wrong_inside).value)
+    assert text.endswith("the tool's output schema: the answer: the field 'x' should be int, not str")
+
+
 def test_outputs_are_not_looked_at_when_that_is_asked_for(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     assert run(wrong_type, output_check="off") == ToolResult("1", "wrong_type", "text", "7")
     with caplog.at_level(logging.WARNING, "toolkit"):

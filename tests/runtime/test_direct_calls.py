@@ -136,7 +136,7 @@ def test_an_instance_that_was_changed_past_pydantic_is_refused(change: dict[str,
         Said(text="a", is_loud=True, times=2),
     ):
         reader.check(right)
-        assert reader.from_instance(right) is right
+        assert reader.from_instance(right) == right
     wrong = Said(text="plain", is_loud=False, times=2)
     vars(wrong).update(change)
     with pytest.raises(ValidationError):
@@ -149,8 +149,7 @@ def test_a_default_that_was_changed_past_pydantic_does_not_reach_a_handler() -> 
     reader = Reader(Said)
     changed = Said(text="a", is_loud=True)
     vars(changed)["times"] = "2"
-    assert reader.from_instance(changed) is None
-    assert reader.revalidate(changed) == Said(text="a", is_loud=True)
+    assert reader.from_instance(changed) == Said(text="a", is_loud=True) == reader.revalidate(changed)
 
 
 def test_a_default_that_its_own_schema_refuses_is_no_wrong_output() -> None:
@@ -183,6 +182,38 @@ def test_an_invalid_instance_is_refused(make_door: MakeDoor) -> None:
     for _ in range(2):
         with pytest.raises(ToolkitError, match="a: Input should be a valid integer"):
             door.invoke("add", AddInput.model_construct(a="one", b=2))
+
+
+class Word(str):
+    pass
+
+
+def without_its_optional_field() -> AddInput:
+    given = AddInput(a=2, b=3)
+    del given.__dict__["note"]
+    return given
+
+
+UNUSUAL: dict[str, tuple[Callable[[], AddInput], list[object]]] = {
+    "a number without a fraction": (lambda: AddInput.model_construct(a=2.0, b=3), [2, 3, None]),
+    "a class below str": (lambda: AddInput.model_construct(a=2, b=3, note=Word("x")), [2, 3, "x"]),
+    "an attribute that is gone": (without_its_optional_field, [2, 3, None]),
+}
+
+
+@pytest.mark.parametrize("what", UNUSUAL)
+def test_a_handler_gets_what_validation_makes_of_an_instance(make_door: MakeDoor, what: str) -> None:
+    def handler(args: AddInput, ctx: ToolContext) -> AddOutput:
+        seen.append([args.a, args.b, args.note])
+        return AddOutput(sum=5)
+
+    make, expected = UNUSUAL[what]
+    seen: list[list[object]] = []
+    door = make_door(packs=[Pack({"add": handler})])
+    for _ in range(2):  # the first call prepares the tool
+        door.invoke("add", make())
+    assert seen == [expected, expected]
+    assert [list(map(type, one)) for one in seen] == [list(map(type, expected))] * 2
 
 
 def test_a_handler_cannot_change_what_its_caller_holds(make_door: MakeDoor) -> None:
@@ -249,7 +280,8 @@ def test_an_instance_with_a_list_is_copied() -> None:
     reader = Reader(Open)
     plain, mutable = Open(count=1), Open.model_validate({"count": 1, "more": [1]})
     assert reader.from_instance(plain) is plain
-    assert reader.from_instance(mutable) is None
+    assert reader.from_instance(mutable) == mutable
+    assert reader.from_instance(mutable) is not mutable
 
 
 # -- results -----------------------------------------------------------------------------------------------------------

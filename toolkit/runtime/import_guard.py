@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.guard.imports.finder import guard_imports
 
 if TYPE_CHECKING:
+    from toolkit.guard.policy.policy import SecurityPolicy
     from toolkit.runtime.catalog.catalog import Catalog, ToolInfo
     from toolkit.runtime.context.toolkit_context import ToolkitContext
 
@@ -15,7 +16,9 @@ _CHANGES_FILES: Final = frozenset({"write", "execute"})
 _warned: Final[set[str]] = set()
 
 
-def protect_imports(context: ToolkitContext[Any], generated: Catalog, tools: Iterable[ToolInfo]) -> None:
+def protect_imports(
+    context: ToolkitContext[Any], policy: SecurityPolicy[Any], generated: Catalog, tools: Iterable[ToolInfo]
+) -> None:
     """From here on, nothing of ours is imported from a place where ``tools`` may write.
 
     Warns once if such a place is on ``sys.path``: what a user's own code imports from there is not ours to refuse.
@@ -24,7 +27,7 @@ def protect_imports(context: ToolkitContext[Any], generated: Catalog, tools: Ite
     roots = [context.workspace, *context.write_roots] if context.mode == "workspace-write" else []
     exposed = guard_imports(roots, generated.packages)
     new = [root for root in exposed if root not in _warned]
-    if not new or not any(_may_change_files(context, tool) for tool in tools):
+    if not new or not any(_may_change_files(context, policy, tool) for tool in tools):
         return
     import logging
 
@@ -38,8 +41,8 @@ def protect_imports(context: ToolkitContext[Any], generated: Catalog, tools: Ite
         )
 
 
-def _may_change_files(context: ToolkitContext[Any], tool: ToolInfo) -> bool:
+def _may_change_files(context: ToolkitContext[Any], policy: SecurityPolicy[Any], tool: ToolInfo) -> bool:
     if _CHANGES_FILES.isdisjoint((*tool.required, *tool.optional)) or not context.permissions.issuperset(tool.required):
         return False
-    verdict = context.policy.admit(tool.name, tool.required)
+    verdict = policy.admit(tool.name, tool.required)
     return verdict is None or verdict.decision != "deny"

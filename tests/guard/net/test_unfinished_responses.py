@@ -13,6 +13,7 @@ from tests.projects import REPOSITORY
 
 PROGRAM = """
 import gc, socket, sys, threading
+from http.client import HTTPResponse
 from toolkit.errors import ToolkitError
 from toolkit.guard import NetGuard, Network
 
@@ -31,13 +32,17 @@ def ask():
         print(answer.status)
     except ToolkitError as error:
         print(error.message.partition("' ")[2])
-        kept = error  # a cycle with its own traceback, as in any function that keeps an error
+        if sys.argv[3] == "kept":
+            kept = error  # a cycle with its own traceback, as in any function that keeps an error
 
+gc.disable()
 with socket.create_server(("127.0.0.1", 0)) as listener:
     server = threading.Thread(target=serve)
     server.start()
     ask()
     server.join()
+if sys.argv[3] == "dropped":
+    print([thing for thing in gc.get_objects() if isinstance(thing, HTTPResponse)])
 gc.collect()
 """
 
@@ -56,16 +61,27 @@ RESPONSES = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["fetch", "service"])
-@pytest.mark.parametrize("name", RESPONSES)
-def test_nothing_is_left_to_the_garbage_collector(way: str, name: str) -> None:
-    response, seen = RESPONSES[name]
+def exchange(way: str, name: str, error: str) -> tuple[list[str], str]:
+    """What a program prints that gets this response and keeps its error or not, and what Python prints on standard error."""
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", PROGRAM, way, response],
+        [sys.executable, "-X", "dev", "-W", "error", "-c", PROGRAM, way, RESPONSES[name][0], error],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert (done.stdout.strip(), done.stderr) == (seen, "")
+    return done.stdout.splitlines(), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["fetch", "service"])
+@pytest.mark.parametrize("name", RESPONSES)
+def test_no_finalizer_has_anything_to_do(way: str, name: str) -> None:
+    assert exchange(way, name, "kept") == ([RESPONSES[name][1]], "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["fetch", "service"])
+def test_nothing_is_left_to_the_garbage_collector(way: str) -> None:
+    """From Python 3.12 on, an error that a generator of ``contextlib`` translates is part of a cycle."""
+    assert exchange(way, "body cut off", "dropped") == ([INVALID, "[]"], "")

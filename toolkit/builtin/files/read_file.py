@@ -79,7 +79,7 @@ def _read_large(file: OpenFile, first: bytes, args: ReadFileInput, ctx: ToolCont
 
 def _is_probably_near_end(file: OpenFile, first: bytes, args: ReadFileInput) -> bool:
     """Judged by the length of the first lines. A wrong guess costs time and changes no result."""
-    total = file.size / len(first) * (first.count(b"\n") + 1)
+    total = file.size / max(1, len(first)) * (first.count(b"\n") + 1)  # it may have become empty since it was opened
     return args.start_line + args.max_lines > _NEAR_END * total
 
 

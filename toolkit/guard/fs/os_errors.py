@@ -11,6 +11,7 @@ from typing import Final
 
 from toolkit.errors import FailureReason, ToolFailed, ToolkitError
 from toolkit.guard.fs.path import outside_error
+from toolkit.guard.os_error_translation import OsErrorTranslation
 
 _FAILURES: Final[dict[int, tuple[FailureReason, str]]] = {
     errno.ENOENT: ("NOT_FOUND", "does not exist"),
@@ -49,26 +50,13 @@ def conflict(shown: str) -> ToolFailed:
     return ToolFailed("CONFLICT", f"'{shown}' has changed since it was read; read it again", path=shown)
 
 
-class OsErrorTranslation:
-    """Raises an ``OSError`` that leaves its block as ``to_failure``.
-
-    Not a generator: its frame and that of ``contextlib`` would form a cycle with the error, and what the failed operation
-    held open would stay open until the next garbage collection.
-    """
+class FileErrors(OsErrorTranslation):
+    """Raises every ``OSError`` of the block as ``to_failure`` for ``shown``."""
 
     __slots__ = ("_shown",)
 
     def __init__(self, shown: str) -> None:
         self._shown = shown
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, OSError):
-            raise to_failure(error, self._shown) from None
-
-
-def translate_os_errors(shown: str) -> OsErrorTranslation:
-    """Raise every ``OSError`` of the block as ``to_failure`` for ``shown``."""
-    return OsErrorTranslation(shown)
+    def translate(self, error: OSError) -> ToolkitError:
+        return to_failure(error, self._shown)

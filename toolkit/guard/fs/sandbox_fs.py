@@ -36,7 +36,7 @@ from toolkit.guard.fs.handles import (
     join_path,
     kind_of,
 )
-from toolkit.guard.fs.os_errors import to_failure, translate_os_errors
+from toolkit.guard.fs.os_errors import FileErrors, to_failure
 from toolkit.guard.fs.path import SandboxPath, split_names
 from toolkit.guard.fs.pathlib_style.whole_files import MAX_WHOLE_FILE, check_size, decode, encode, paths_in, read_whole
 from toolkit.guard.fs.place import find_place
@@ -417,7 +417,7 @@ class SandboxFS(Handle[AccessRules]):
         number = self._open(path, READ_DIRECTORY)
         folder = SandboxDir(number, path.shown, self._check)
         if rules.checks_reads:
-            with translate_os_errors(path.shown):
+            with FileErrors(path.shown):
                 folder._filter = rules.listing_filter(path, number)
         return folder
 

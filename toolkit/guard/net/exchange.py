@@ -12,7 +12,7 @@ import io
 import re
 import socket
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from toolkit.errors import InvalidArguments, ToolFailed
 from toolkit.guard.net.dial import Deadline
 from toolkit.guard.net.hosts import Url
+from toolkit.guard.os_error_translation import OsErrorTranslation
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -123,6 +124,7 @@ class Wire:
         """Close the response, not the connection. If the garbage collector closed it, its reader might be gone already."""
         if self._answer is not None:
             self._answer.close()
+            self._answer = None
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         """The only reader of this connection, so that nothing is lost between an interim response and the next one."""
@@ -280,12 +282,19 @@ def build_response(
     return Response(requested, url.text, answer.status, headers, content_type, body, truncated, hops)
 
 
-@contextlib.contextmanager
-def translate_connection_errors(url: Url) -> Iterator[None]:
-    """Raise errors of a connection as failures, without the text of the system or the server."""
-    try:
-        yield
-    except (HTTPException, ValueError, zlib.error):  # http.client lets ValueError through for some broken chunks
-        raise ToolFailed("REMOTE", f"'{url.host.text}' did not send a valid HTTP response") from None
-    except OSError:
-        raise ToolFailed("NETWORK", f"the connection to '{url.host.text}' was lost") from None
+class ConnectionErrors(OsErrorTranslation):
+    """Raises errors of a connection as failures, without the text of the system or the server."""
+
+    __slots__ = ("_host",)
+
+    def __init__(self, url: Url) -> None:
+        self._host = url.host.text
+
+    def translate(self, error: OSError) -> ToolFailed:
+        return ToolFailed("NETWORK", f"the connection to '{self._host}' was lost")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        # http.client lets ValueError through for some broken chunks.
+        if isinstance(error, HTTPException | ValueError | zlib.error):
+            raise ToolFailed("REMOTE", f"'{self._host}' did not send a valid HTTP response") from None
+        super().__exit__(kind, error, traceback)

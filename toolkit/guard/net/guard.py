@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from toolkit.errors import InvalidArguments, ToolFailed
 from toolkit.guard.net.dial import Check, Deadline, connect
 from toolkit.guard.net.exchange import (
+    ConnectionErrors,
     Response,
     Wire,
     build_response,
     check_headers,
     read_body,
     send_request,
-    translate_connection_errors,
 )
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.net.network import Network
@@ -117,7 +117,7 @@ class NetGuard:
         while len(hops) <= MAX_REDIRECTS:
             with (
                 contextlib.closing(self._connect(current, deadline)) as sock,
-                translate_connection_errors(current),
+                ConnectionErrors(current),
                 contextlib.closing(Wire(sock, deadline)) as wire,
             ):
                 answer = send_request(wire, current, method, sent)

@@ -16,13 +16,13 @@ from typing import Final
 from toolkit.errors import InvalidArguments, SandboxViolation
 from toolkit.guard.net.dial import Check, Deadline, connect
 from toolkit.guard.net.exchange import (
+    ConnectionErrors,
     Response,
     Wire,
     build_response,
     check_headers,
     read_body,
     send_request,
-    translate_connection_errors,
 )
 from toolkit.guard.net.hosts import Url
 from toolkit.guard.net.network import Network
@@ -67,7 +67,7 @@ class ServiceGuard:
         sock = connect(self._network, url.host, url.port, deadline, tls=url.scheme == "https")
         with (
             contextlib.closing(sock),
-            translate_connection_errors(url),
+            ConnectionErrors(url),
             contextlib.closing(Wire(sock, deadline)) as wire,
         ):
             answer = send_request(wire, url, method, sent, body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from toolkit.guard.fs.consent import Allows, AskRule, LocatedPath
 from toolkit.guard.permission import Permission
@@ -31,8 +31,8 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
         super().__init__(own.default, own.tools, own.rules)
         self._names: Final = frozenset(names)
         self._outside: Final = Verdict("deny", f"the profile {profile!r} does not have this tool")
-        self._limit: Final = limit
-        self._own: Final = own
+        self._limit = limit
+        self._own = own
         self.restricts_hosts = limit.restricts_hosts or own.restricts_hosts  # type: ignore[misc]
         self.source = own.source
 
@@ -81,10 +81,17 @@ class NarrowedPolicy(SecurityPolicy[NameT]):
         roots: Sequence[str],
         find_hints: FindHints,
         package: str = "",
-    ) -> None:
-        for policy in (self._limit, self._own):
-            policy.attach(known, explain, roots, find_hints, package)
-        super().attach(known, explain, roots, find_hints, package)
+    ) -> Self:
+        # These first: they know where in a file a mistake is.
+        limit, own = (policy.attach(known, explain, roots, find_hints, package) for policy in (self._limit, self._own))
+        attached = super().attach(known, explain, roots, find_hints, package)
+        attached._limit, attached._own = limit, own
+        return attached
+
+    def for_unlisted_tools(self) -> Self:
+        view = super().for_unlisted_tools()
+        view._limit, view._own = self._limit.for_unlisted_tools(), self._own.for_unlisted_tools()
+        return view
 
 
 def _strictest(verdicts: list[Verdict]) -> Verdict | None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from toolkit.errors import PolicyError, nearest
 from toolkit.guard.policy.hints import HINTS, Hint
@@ -45,8 +46,8 @@ class Verdict:
 
 
 _SHOWN: Final = 6
-_BUILT_IN: Final = "toolkit.generated"
 """How many decisions and rules a ``repr`` shows."""
+_BUILT_IN: Final = "toolkit.generated"
 
 
 class SecurityPolicy(Generic[NameT]):
@@ -247,8 +248,9 @@ class SecurityPolicy(Generic[NameT]):
         roots: Sequence[str],
         find_hints: FindHints,
         package: str = "",
-    ) -> None:
-        """Check the policy against the tools of a toolkit. ``known`` maps each name to the kinds of things the tool touches.
+    ) -> Self:
+        """Check the policy against the tools of a toolkit, and return it as that toolkit uses it: another one may have other
+        tools of the same names. ``known`` maps each name to the kinds of things the tool touches.
 
         ``package`` is the generated package of the toolkit, if there is one: errors name it.
         A misspelt deny rule would protect nothing, and a path rule cannot apply to a tool that declares no paths.
@@ -268,8 +270,16 @@ class SecurityPolicy(Generic[NameT]):
             )
         if problems:
             raise PolicyError("\n".join(problems))
-        self._explain, self._known, self._find_hints = explain, known, find_hints
-        self._sorted_rules = {}  # which tools a rule covers may depend on their hints
+        self._explain = explain
+        attached = copy(self)
+        attached._known, attached._find_hints, attached._sorted_rules = known, find_hints, {}
+        return attached
+
+    def for_unlisted_tools(self) -> Self:
+        """The policy for tools that the toolkit does not list: what they touch is known only from their calls."""
+        view = copy(self)
+        view._known = {}
+        return view
 
     def _find_unknown_tools(self, known: Collection[str], package: str) -> list[str]:
         """A problem for each tool that the policy names and that is not in ``known``."""

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from toolkit.errors import SandboxViolation, SetupError, ToolFailed, ToolNotAllowed
 from toolkit.guard.fs.resolve import HANDLE
 from toolkit.guard.fs.transaction.accept import Accept
+from toolkit.guard.os_error_translation import OsErrorTranslation
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.author import author_settings
 from toolkit.guard.process.command import (
@@ -166,7 +167,7 @@ class Sandbox:
         ``stdin`` yields the descriptor the command reads from, and is exited once the command has it.
         """
         with contextlib.ExitStack() as ours:
-            with _told_plainly(), contextlib.ExitStack() as theirs:
+            with _StartErrors(), contextlib.ExitStack() as theirs:
                 source = theirs.enter_context(stdin)
                 stdout, stdout_end = _open_pipe(ours, theirs)
                 stderr, stderr_end = _open_pipe(ours, theirs)
@@ -280,13 +281,13 @@ def stdin_from_pipe(pipe: tuple[int, int]) -> Iterator[int]:
         os.close(source)
 
 
-@contextlib.contextmanager
-def _told_plainly() -> Iterator[None]:
+class _StartErrors(OsErrorTranslation):
     """What this process lacks to start a command (open files, memory) is an error that says so."""
-    try:
-        yield
-    except OSError as error:
-        raise ToolFailed("IO", f"the command could not be started: {reason(error)}") from None
+
+    __slots__ = ()
+
+    def translate(self, error: OSError) -> ToolFailed:
+        return ToolFailed("IO", f"the command could not be started: {reason(error)}")
 
 
 def _open_pipe(reading: contextlib.ExitStack, writing: contextlib.ExitStack) -> tuple[int, int]:

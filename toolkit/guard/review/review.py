@@ -23,6 +23,7 @@ from typing import Final
 from toolkit.errors import ToolNotAllowed
 from toolkit.guard.fs.deny_globs import Globs, escape_pattern
 from toolkit.guard.fs.transaction.accept import Accept
+from toolkit.guard.os_error_translation import OsErrorTranslation
 from toolkit.guard.permission import GitMode
 from toolkit.guard.process.program import is_below
 from toolkit.guard.review.baseline import Baseline, HeldPart, take_baseline
@@ -86,7 +87,7 @@ class Review:
 
     def begin(self, *, long: bool = False) -> RunningReview:
         """Before a command: remember how everything is. ``long``: it runs until it is closed."""
-        with self._lock, _refusing_os_errors():
+        with self._lock, _ScanErrors():
             scan = self._scanner.scan()
             if self._git == "read-only" and scan.git_folders and not self._mounts:
                 raise ToolNotAllowed(
@@ -188,11 +189,11 @@ class Review:
         return tops
 
 
-@contextlib.contextmanager
-def _refusing_os_errors() -> Iterator[None]:
+class _ScanErrors(OsErrorTranslation):
     """A command does not run if what it must leave as it was cannot be read."""
-    try:
-        yield
-    except OSError as error:
+
+    __slots__ = ()
+
+    def translate(self, error: OSError) -> ToolNotAllowed:
         why = os.strerror(error.errno) if error.errno else "unknown error"
-        raise ToolNotAllowed(f"commands cannot run: the state of the repositories could not be read ({why})") from None
+        return ToolNotAllowed(f"commands cannot run: the state of the repositories could not be read ({why})")

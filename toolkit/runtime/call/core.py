@@ -103,8 +103,11 @@ class Core:
             catalog, map(load_pack, packs), partial(self._load_tool, own_loop=own_loop)
         )
         known = {name: self._touched_kinds(info) for name, info in self.catalog.tools.items()}
-        context.policy.attach(known, self._weak_explain(), roots, self.catalog.hints, catalog.package)
-        protect_imports(context, catalog, self.catalog.tools.values())
+        self.policy: Final = context.policy.attach(
+            known, self._weak_explain(), roots, self.catalog.hints, catalog.package
+        )
+        """The policy of the context, as it applies to the tools of this toolkit."""
+        protect_imports(context, self.policy, catalog, self.catalog.tools.values())
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
@@ -222,7 +225,7 @@ class Core:
         return verdict, request, places
 
     def _judge(self, tool: Tool, preview: Preview, places: tuple[LocatedPath, ...] | None) -> Verdict:
-        verdict = tool.by_name or self.context.policy.judge(tool.name, tool.info.required, preview, places)
+        verdict = tool.by_name or self.policy.judge(tool.name, tool.info.required, preview, places)
         return judge_writes(verdict, tool.consent, places or ())
 
     def _approved_arguments(
@@ -242,7 +245,7 @@ class Core:
             args, _ = steps.validate(tool, steps.as_object(tool, answer.arguments, is_text=False))
             preview = preview_call(tool, args, ToolContext()._open(before_approval(tool), self, request.call_id))
             places = locate_paths(tool.preview_fs, preview)
-            verdict = self.context.policy.judge(tool.name, tool.info.required, preview, places)
+            verdict = self.policy.judge(tool.name, tool.info.required, preview, places)
             if verdict.decision == "deny":
                 raise steps.not_allowed(tool.name, verdict)
             return args, places
@@ -273,7 +276,7 @@ class Core:
         verdict = self._judge(tool, preview, places)
         from toolkit.guard.policy.considered import list_considered
 
-        considered = list_considered(self.context.policy, verdict, tool.name, tool.info.required, preview, places)
+        considered = list_considered(self.policy, verdict, tool.name, tool.info.required, preview, places)
         return replace(verdict, considered=considered)
 
     def _first_use(self, name: str) -> Tool:
@@ -294,7 +297,7 @@ class Core:
         tool = Tool(
             info=info,
             refusal=refusal,
-            by_name=self.context.policy.admit(name, info.required),
+            by_name=self.policy.admit(name, info.required),
             always=always,
             handler=parts and inject(parts.run, self.planner, self.workers, blocking=info.blocking),
             preview=parts and parts.preview,
@@ -333,10 +336,10 @@ class Core:
         if _FILE_PERMISSIONS.isdisjoint(granted):
             return None, None
         fs = self.guards.fs if "write" in granted else self.guards.fs.for_reading()
-        denied = self.context.policy.denied_paths(name, required)
+        denied = self.policy.denied_paths(name, required)
         if denied:
             fs = fs.with_deny(denied)
-        return fs, find_consent(self.context, name, required, granted, kinds)
+        return fs, find_consent(self.context, self.policy, name, required, granted, kinds)
 
     def _form(self, info: ToolInfo, parts: HandlerParts[..., Any] | None, output: Reader) -> MessageForm:
         keeps = parts is None or parts.keeps_output
@@ -357,9 +360,7 @@ class Core:
         """The optional permissions that the context grants, less those that a rule denies or asks about."""
         context = self.context
         return [
-            word
-            for word in info.optional
-            if word in context.permissions and not context.policy.withholds(info.name, word)
+            word for word in info.optional if word in context.permissions and not self.policy.withholds(info.name, word)
         ]
 
     def _load_tool(self, tool: CodeTool, *, own_loop: bool) -> FunctionTool[..., Any]:
@@ -383,6 +384,8 @@ class Core:
             context = self.context.narrow(granted, session_id=self.context.session_id, agent=self.context.agent)
             vars(guest).update(catalog=catalog, handlers=handlers, context=context, tools={}, _guests={})
             vars(guest).update(direct={}, direct_async={}, runs={}, runs_async={})
+            if self.catalog.function(tool.name) is not tool:
+                vars(guest).update(policy=self.policy.for_unlisted_tools())
             if context.tracing is not None:
                 vars(guest).update(audit=cast("TracedCalls", self.audit).for_catalog(catalog))
             guest._check_injection()
@@ -408,7 +411,7 @@ class Core:
         missing = [word for word in info.required if word not in self.context.permissions]
         if missing:
             return f"{info.name!r} needs the permission {missing[0]!r}, which this context does not grant", None
-        verdict = self.context.policy.admit(info.name, info.required)
+        verdict = self.policy.admit(info.name, info.required)
         may_be_asked = self.context.approver is not None
         if verdict is not None and (verdict.decision == "deny" or verdict.decision == "ask" and not may_be_asked):
             return steps.not_allowed(info.name, verdict).message, None
@@ -471,7 +474,7 @@ class Core:
     def _may_be_allowed(self, info: ToolInfo) -> bool:
         if self._cannot_write(info) or not self.context.permissions.issuperset(info.required):
             return False
-        verdict = self.context.policy.admit(info.name, info.required)
+        verdict = self.policy.admit(info.name, info.required)
         return verdict is None or verdict.decision in ("allow", "ask" if self.context.approver else "allow")
 
     def _cannot_write(self, info: ToolInfo) -> bool:

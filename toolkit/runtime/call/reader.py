@@ -37,9 +37,7 @@ class Reader:
     __slots__ = (
         "_check_fields",
         "_check_unset",
-        "_defaults",
         "_is_root",
-        "_is_scalar",
         "_omissible",
         "_required",
         "_wire_names",
@@ -62,7 +60,6 @@ class Reader:
         self._wire_names = (
             {name: field.alias or name for name, field in model.model_fields.items()} if aliased else None
         )
-        self._is_scalar = holds_scalars(model)
         ignoring = None if validator is not None else ignoring_validator(model)
         self.from_dict: Final = (
             _dict_reader(self.from_wire)
@@ -72,10 +69,9 @@ class Reader:
         """Reads the arguments of a call; None for those that must be read with care, right or not."""
         # Only generated models read JSON text exactly as they read what `json.loads` makes of it.
         from_json = None if validator is not None else _by_wire_name((ignoring or own).validate_json, aliased=aliased)
-        self.from_text: Final = _never if from_json is None else _text_reader(from_json, is_scalar=self._is_scalar)
+        self.from_text: Final = _never if from_json is None else _text_reader(from_json, is_scalar=holds_scalars(model))
         """Reads the JSON text of a flat object at once; None for text that must be read with care, right or not."""
         self._required = frozenset(name for name, field in model.model_fields.items() if field.is_required())
-        self._defaults = {name: field.default for name, field in model.model_fields.items() if not field.is_required()}
         self._omissible: frozenset[str] = getattr(model, "__omissible__", frozenset())
         self._check_fields = None if validator is not None else _fields_validator(model)
         self.holds_plain: Callable[[BaseModel], bool] = _never
@@ -85,16 +81,11 @@ class Reader:
             self._check_unset = _unset_validator(model, self._required, self._omissible)
 
     def from_instance(self, value: object) -> BaseModel | None:
-        """The instance itself if its fields are valid, and nothing in it can be changed later; None for anything else."""
-        if type(value) is not self.model or not self._is_scalar or value.__pydantic_extra__:
+        """The instance itself if its types alone say that it is right, which cannot change later; otherwise another one, made
+        from what is in it. None for anything else, and for what must be read with care."""
+        if type(value) is not self.model or self._is_root:
             return None
-        if not self.holds_plain(value):
-            self.check(value)
-            given = value.__pydantic_fields_set__
-            for name, item in value.__dict__.items():
-                if name not in given and item is not self._defaults.get(name):
-                    return None  # changed past pydantic
-        return value
+        return value if self.holds_plain(value) else self.from_dict(self._content_of(value))
 
     def check(self, value: BaseModel) -> None:
         """Validates what is in an instance: it may have been made without validation (``model_construct``).
@@ -125,17 +116,14 @@ class Reader:
     def _content_of(self, value: BaseModel) -> dict[str, Any]:
         """The given fields of an instance by their names on the wire, and its extra properties."""
         fields, given, names = value.__dict__, value.__pydantic_fields_set__, self._wire_names
-        # Unset fields are left out: they may be None where the schema refuses null. An omissible one that was changed past
-        # pydantic is not None, and would be written.
-        content = (
-            fields
-            if given.issuperset(fields)
-            else {
-                name: item
-                for name, item in fields.items()
-                if name in given or item is not None and name in self._omissible
-            }
-        )
+        content = fields
+        if not given.issuperset(fields):
+            # Unset fields are left out: they may be None where the schema refuses null. An omissible one that was changed
+            # past pydantic is not None, and would be written.
+            content = {name: fields[name] for name in given if name in fields}
+            for name in self._omissible:
+                if fields.get(name) is not None:
+                    content[name] = fields[name]
         if names is not None:
             content = {names.get(key, key): item for key, item in content.items()}
         extra = value.__pydantic_extra__

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolkit.guard.fs.consent import LocatedPath
     from toolkit.guard.fs.sandbox_fs import SandboxFS
     from toolkit.guard.permission import Permission
+    from toolkit.guard.policy.policy import SecurityPolicy
     from toolkit.guard.policy.preview import Preview
     from toolkit.runtime.catalog.catalog import ToolInfo
     from toolkit.runtime.catalog.tool import Tool
@@ -39,6 +40,7 @@ def touched_kinds(info: ToolInfo, *, has_preview: bool) -> frozenset[str]:
 
 def find_consent(
     context: ToolkitContext[Any],
+    policy: SecurityPolicy[Any],
     name: str,
     required: Collection[Permission],
     granted: Collection[Permission],
@@ -48,10 +50,10 @@ def find_consent(
 
     Allow rules limit only a tool that declares paths, because only its paths can be judged before the call.
     """
-    rules = context.policy.ask_rules(name, required)
+    rules = policy.ask_rules(name, required)
     if context.ask_before_writing and context.mode == "workspace-write" and "write" in granted:
         rules += (_rule_for_writes(context.ask_before_writing),)
-    allows = context.policy.allowed_places(name, required) if "path" in kinds else None
+    allows = policy.allowed_places(name, required) if "path" in kinds else None
     return Consent(rules, allows) if rules or allows is not None else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -25,5 +24,4 @@ class Profile(Generic[NamesT]):
 
     def narrow(self, context: ToolkitContext[Any]) -> ToolkitContext[Any]:
         """A copy of a context whose policy allows nothing that the profile does not."""
-        # A policy remembers the toolkit that uses it, and several may have this profile.
-        return context.with_policy(NarrowedPolicy(self.name, self.tools, copy(self.policy), context.policy))
+        return context.with_policy(NarrowedPolicy(self.name, self.tools, self.policy, context.policy))

@@ -138,7 +138,7 @@ class ToolContext:
         if "execute" not in self.granted:
             return cast("ProcessGuard", self._require_optional("execute"))
         process = self._core.guards.process
-        if self._core.context.policy.restricts_hosts:
+        if self._core.policy.restricts_hosts:
             process = process.with_judge(self._judge_command_request)
         return process if self.signal is NEVER else process.with_check(self.signal.check)
 
@@ -159,7 +159,7 @@ class ToolContext:
 
     def _judge_redirect(self, url: str) -> None:
         """Judges a redirect: the call was allowed for the host it named, not for others."""
-        policy, info = self._core.context.policy, self._tool.info
+        policy, info = self._core.policy, self._tool.info
         from toolkit.guard.policy.preview import Preview
 
         verdict = policy.judge(info.name, info.required, Preview(url=url))
@@ -169,7 +169,7 @@ class ToolContext:
 
     def _judge_command_request(self, url: str) -> None:
         """Judges a request that a command with the guarded network makes; there is nobody to ask while it runs."""
-        verdict = self._core.context.policy.judge_command_request(self.tool_name, self.granted, url)
+        verdict = self._core.policy.judge_command_request(self.tool_name, self.granted, url)
         if verdict is not None:
             words = (
                 "is denied"

@@ -5,6 +5,7 @@ Data is anything but text and content blocks: a model, a dataclass, a typed dict
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Sequence
 from functools import cached_property
@@ -34,6 +35,9 @@ from toolkit.wire.result import ToolResult
 NameT_co = TypeVar("NameT_co", bound=str, covariant=True)
 ContentT_co = TypeVar("ContentT_co", covariant=True)
 
+_UNEXPECTED: Final = re.compile(
+    r"Expected `(?P<wanted>[^`]+)`.* \[(field_name='(?P<field>\w+)', )?input_value=.*, input_type=(?P<given>\w+)\]"
+)
 NO_OUTPUT: Final = "(no output)"
 """What a model reads if a tool returns None: an empty answer would look like a mistake."""
 
@@ -81,7 +85,7 @@ class FunctionOutput:
             check_json(self.data(value, strict=True))
         except PydanticSerializationError as error:
             raise _output_error(
-                PydanticCustomError("output_value", "{reason}", {"reason": str(error).splitlines()[0]})
+                PydanticCustomError("output_value", "{reason}", {"reason": _why_not_written(str(error))})
             ) from None
         except PydanticCustomError as error:
             raise _output_error(error) from None
@@ -130,6 +134,15 @@ class FunctionOutput:
 
 def _output_error(mistake: PydanticCustomError) -> ValidationError:
     return ValidationError.from_exception_data("output", [{"type": mistake, "input": None}])
+
+
+def _why_not_written(text: str) -> str:
+    """Why a value cannot be written, from what pydantic says: its message also shows the value."""
+    found = _UNEXPECTED.search(text)
+    if found is None:
+        return text.splitlines()[0]
+    field = "the value" if found["field"] is None else f"the field {found['field']!r}"
+    return f"{field} should be {found['wanted']}, not {found['given']}"
 
 
 class _NoModel:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import ToolFailed
 from toolkit.guard.process.program import helper_interpreter
@@ -81,8 +81,8 @@ def _wait_until_ready(process: FramedProcess) -> FramedProcess:
 
 def package_folder(name: str) -> str:
     """The directory of a package; the real one, because what is around it cannot be seen in the sandbox."""
-    module: Any = importlib.import_module(name)
-    return os.path.realpath(next(iter(module.__path__)))
+    folders: Iterable[str] = importlib.import_module(name).__path__
+    return os.path.realpath(next(iter(folders)))
 
 
 def library_folders() -> list[str]:

@@ -25,7 +25,7 @@ from typing import Final, Protocol
 from toolkit.errors import ToolFailed, ToolkitError
 from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.handles import Check
-from toolkit.guard.fs.os_errors import OsErrorTranslation, already_exists, conflict
+from toolkit.guard.fs.os_errors import FileErrors, already_exists, conflict
 from toolkit.guard.fs.path import display
 from toolkit.guard.fs.place import Descriptor, Names, open_folder, real_names
 from toolkit.guard.fs.protect import AccessRules, Root
@@ -45,6 +45,7 @@ from toolkit.guard.fs.write import (
     unused_name,
     write_all,
 )
+from toolkit.guard.os_error_translation import OsErrorTranslation
 
 
 class FindTarget(Protocol):
@@ -299,7 +300,7 @@ def _remove_old(step: Step, old: Facts) -> bool:
         return False
 
 
-class _StepErrors(OsErrorTranslation):
+class _StepErrors(FileErrors):
     """Raises errors of one file as failures. If the file or its directory has vanished, that is a conflict."""
 
     __slots__ = ()
@@ -310,15 +311,11 @@ class _StepErrors(OsErrorTranslation):
         super().__exit__(kind, error, traceback)
 
 
-class _JournalErrors:
-    """Raises errors of the journal as failures that do not name its location. Not a generator, as ``OsErrorTranslation``."""
+class _JournalErrors(OsErrorTranslation):
+    """Raises errors of the journal as failures that do not name its location."""
 
     __slots__ = ()
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, OSError):
-            reason = os.strerror(error.errno or errno.EIO).lower()
-            raise ToolFailed("IO", f"nothing was changed: the journal could not be written: {reason}") from None
+    def translate(self, error: OSError) -> ToolFailed:
+        reason = os.strerror(error.errno or errno.EIO).lower()
+        return ToolFailed("IO", f"nothing was changed: the journal could not be written: {reason}")

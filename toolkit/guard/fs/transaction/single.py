@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from toolkit.errors import ToolFailed
 from toolkit.guard.bare_repository import ChangedName
 from toolkit.guard.fs.handles import SandboxDir
-from toolkit.guard.fs.os_errors import already_exists, conflict, translate_os_errors
+from toolkit.guard.fs.os_errors import FileErrors, already_exists, conflict
 from toolkit.guard.fs.place import Names, find_place
 from toolkit.guard.fs.resolve import READ_DIRECTORY, os_error
 from toolkit.guard.fs.target import (
@@ -46,7 +46,7 @@ class Changes:
         for text in texts:
             with (
                 self.find_target(text, follow=True) as target,
-                translate_os_errors(target.path.shown),
+                FileErrors(target.path.shown),
                 self._fs._begin().protect_repositories([target.changed]),
             ):
                 places.append(target.real)
@@ -82,7 +82,7 @@ class Changes:
     def make_dir(self, text: str, *, parents: bool = True, exist_ok: bool = True) -> bool:
         with (
             self.find_target(text, follow=True) as target,
-            translate_os_errors(target.path.shown),
+            FileErrors(target.path.shown),
             self._fs._begin().protect_repositories([target.changed]),
         ):
             place, shown = target.place, target.path.shown
@@ -121,10 +121,10 @@ class Changes:
             self.find_target(new, follow=False) as target,
             hold_locks([source.real, target.real], self._fs._check),
         ):
-            with translate_os_errors(source.path.shown):
+            with FileErrors(source.path.shown):
                 self._check_move(source, target)
             with (
-                translate_os_errors(target.path.shown),
+                FileErrors(target.path.shown),
                 self._fs._begin().protect_repositories([source.changed, target.changed]),
             ):
                 refuse_missing(target)
@@ -136,10 +136,10 @@ class Changes:
         path = self._fs.path(text)
         rules = self._fs._begin()
         rules.check_write(path)
-        with translate_os_errors(path.shown):
+        with FileErrors(path.shown):
             place = find_place(rules.root(path).number, path, self._fs._resolver, follow=follow)
         with place:
-            with translate_os_errors(path.shown):
+            with FileErrors(path.shown):
                 real = place.real()
                 forms = rules.check_write(path, real)
             yield Target(path, place, real, forms, ChangedName.at(place, real, rules.outermost(real), path.shown))
@@ -150,7 +150,7 @@ class Changes:
         with (
             self.find_target(text, follow=follow) as target,
             hold_locks([target.real], self._fs._check),
-            translate_os_errors(target.path.shown),
+            FileErrors(target.path.shown),
             self._fs._begin().protect_repositories([target.changed]),
         ):
             yield target

@@ -54,7 +54,8 @@ class Connection:
         """The same for a task of the running event loop, while other tasks go on."""
         loop = asyncio.get_running_loop()
         number = self._next_number()
-        future = self._futures[number] = loop.create_future()
+        future: asyncio.Future[Frame] = loop.create_future()
+        self._futures[number] = future
         loop.add_reader(self._source, self._receive)
         self.send({**head, "call": number, "waits": False}, body)
         try:

@@ -42,7 +42,7 @@ def start(settings: str) -> None:
     """Prepares everything that no program is needed for, then waits for one."""
     given = json.loads(settings)
     sys.path += given["path"]
-    sys.meta_path.insert(0, KnownPackages(given["packages"]))  # type: ignore[arg-type]  # a finder needs no more
+    sys.meta_path.insert(0, KnownPackages(given["packages"]))
     from toolkit.runtime.programs.inside.interpreter import serve
 
     serve()

@@ -18,7 +18,7 @@ from toolkit.runtime.programs.frames import Frame
 from toolkit.runtime.programs.inside.connection import Connection
 
 FILE: Final = "<program>"
-_ERRORS: Final = {
+_ERRORS: Final[dict[str, type[ToolkitError]]] = {
     kind.code: kind
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, ToolkitError) and kind is not ToolkitError
