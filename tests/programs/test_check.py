@@ -10,8 +10,10 @@ import pytest
 from tests.guard.ways import guard_in
 from tests.programs.cases import Check, ProgramCase, parse, prelude, read_cases
 from toolkit.errors import SetupError, ToolFailed
+from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
 from toolkit.runtime.programs.check.checkers import Checkers
 from toolkit.runtime.programs.check.installed import find_checker
+from toolkit.runtime.programs.gate import parse_program
 from toolkit.runtime.programs.settings import Checker
 from toolkit.runtime.signatures.errors_stub import errors_stub
 
@@ -78,6 +80,39 @@ def test_a_program_is_checked_after_one_that_raised(checker: Checker, check: Che
 def test_a_program_that_the_checker_does_not_reach_is_refused(checker: Checker, check: Check) -> None:
     [error] = check("print(1)\n", checker, "while True:\n    pass\n")
     assert str(error).startswith("the program was not checked")
+
+
+PRELUDE_OF_OTHER_TOOLS = """\
+from __future__ import annotations
+import typing as _t
+class UpdateOutput:
+    count: int
+class _Tools(_t.Protocol):
+    def update(self, *, values: dict[str, int]) -> UpdateOutput: ...
+    def sorted(self, *, key: int) -> UpdateOutput: ...
+class _AsyncTools(_t.Protocol):
+    async def update(self, *, values: dict[str, int]) -> UpdateOutput: ...
+class _Inputs:
+    pass
+"""
+WRONG_CALLS_OF_OTHER_TOOLS = {
+    "tools.update(values=3)": 'the argument "values" of update must be dict[str, int], not int',
+    "tools.update(values={'a': 'b'})": 'the argument "values" of update must be dict[str, int]',
+    "await atools.update(values=[])": 'the argument "values" of update must be dict[str, int], not list',
+    "order = {'a': 1}\nmax(order, key=order.get), tools.sorted(key='a')": 'the argument "key" of sorted must be int',
+    "def update(x: int) -> None: ...\nupdate(y=1)": 'update has no argument "y"',
+}
+
+
+@pytest.mark.parametrize("checker", ["mypy", "ty", "pyrefly"])
+@pytest.mark.parametrize("source", WRONG_CALLS_OF_OTHER_TOOLS)
+def test_a_tool_may_have_the_name_of_what_programs_do_with_their_own_values(
+    source: str, checker: Checker, checkers: Checkers
+) -> None:
+    program = parse_program(source, {"update": "update", "sorted": "sorted"}, ALLOWED_IMPORTS)
+    [error] = checkers.check(program, PRELUDE_OF_OTHER_TOOLS, errors_stub(), (), checker)
+    assert error.line == source.count("\n") + 1
+    assert error.message.startswith(WRONG_CALLS_OF_OTHER_TOOLS[source])
 
 
 def test_without_a_checker_nothing_is_checked(check: Check) -> None:

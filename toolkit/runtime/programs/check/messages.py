@@ -42,9 +42,9 @@ _PATTERNS: Final = {
     ),
     "name": ("Name {name} is not defined", "Name {name} used when not defined", "Could not find name {name}"),
     "unknown_argument": (
+        "Unexpected keyword argument {name} in function {function}",
         "Unexpected keyword argument {name}(?: for {callable}{function}{of})?",
         "Argument {name} does not match any known parameter of {callable}{function}",
-        "Unexpected keyword argument {name} in function {function}",
     ),
     "not_ordered": (
         'Missing named argument "key" for "sort" of "list"',
@@ -186,7 +186,7 @@ def classify(message: str) -> Mistake:
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
-    text = pattern.replace("{callable}", _CALLABLE).replace("{of}", "(?: of `[^`]*`)?").replace('"', "`")
+    text = pattern.replace("{callable}", _CALLABLE).replace("{of}", "(?: of `(?P<owner>[^`]*)`)?").replace('"', "`")
     text = text.replace("{names}", "(?P<names>`[^`]+`(?:(?:, | and )`[^`]+`)*)")
     text = re.sub(r"\{(\w+)\}", r"`(?P<\1>[^`\n]*)`", text)
     return re.compile(rf"{text}(?:[;.\n ]|$)")

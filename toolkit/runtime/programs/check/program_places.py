@@ -20,6 +20,7 @@ class CallArgument(NamedTuple):
 
     function: str
     name: str | int
+    is_of_tool: bool
 
 
 class ProgramPlaces:
@@ -45,7 +46,7 @@ class ProgramPlaces:
             for node, name in arguments:
                 start = self._start(node)
                 if self._covers(node, line, column) and (found is None or start >= found[0]):
-                    found = start, CallArgument(_function_name(call), name)
+                    found = start, CallArgument(_function_name(call), name, _calls_tool(call))
         return None if found is None else found[1]
 
     def values_at(self, line: int, column: int) -> list[object]:
@@ -83,7 +84,7 @@ class ProgramPlaces:
                 return ast.unparse(node.value)
         return None
 
-    def orders_by_get(self, line: int) -> bool:
+    def orders_by_method(self, line: int) -> bool:
         """Whether a line has ``max(counts, key=counts.get)`` or the like, which is right, but not for checkers."""
         return any(
             call.lineno <= line <= (call.end_lineno or call.lineno)
@@ -103,3 +104,10 @@ class ProgramPlaces:
 def _function_name(call: ast.Call) -> str:
     """The last name of what is called."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
+
+
+def _calls_tool(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="tools" | "atools")):
+            return True
+    return False
