@@ -210,11 +210,14 @@ def _refuse_clashes(wires: Sequence[str], attributes: Sequence[str], owners: Seq
     for index, attribute in enumerate(attributes):
         other = first.setdefault(attribute, index)
         if other != index:
+            # An included tool has only a module: the place is where the reader can change something.
+            is_included = owners[other].pointer and not owners[index].pointer
+            there, here = (index, other) if is_included else (other, index)
             message = (
-                f"tools {wires[other]!r} ({owners[other]}) and {wires[index]!r} both become 'tools.{attribute}' in Python;"
+                f"tools {wires[there]!r} ({owners[there]}) and {wires[here]!r} both become 'tools.{attribute}' in Python;"
                 " rename one of them with 'rename'"
             )
-            place = owners[index]
-            problems.append(Finding(message, place.source, place.pointer, other=owners[other]))
+            place = owners[here]
+            problems.append(Finding(message, place.source, place.pointer, other=owners[there]))
     if problems:
         raise SpecError(problems)

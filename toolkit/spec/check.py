@@ -20,7 +20,7 @@ from toolkit.spec.checks.origin import (
 from toolkit.spec.checks.own_keys import check_examples, check_permissions
 from toolkit.spec.description import placeholder_problems, read_description
 from toolkit.spec.model import Json, ToolSpec
-from toolkit.spec.problems import Problems, Unreadable, below, kind
+from toolkit.spec.problems import Problems, Unreadable, below, extend_pointer, kind
 
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SCHEMA_NODES: Final = 20_000
@@ -127,9 +127,9 @@ def _refuse_misspelt(
     in_yaml = not fields.problems.source.endswith(".json")
     for key, schema in (("inputSchema", input_schema), ("outputSchema", output_schema)):
         for message, pointer in find_misspelt_keywords(schema, in_yaml=in_yaml):
-            fields.problems.add(message, fields.at(key) + pointer)
+            fields.problems.add(message, extend_pointer(fields.at(key), pointer))
     for message, pointer in find_misspelt_hints(annotations or {}):
-        fields.problems.add(message, fields.at("annotations") + pointer)
+        fields.problems.add(message, extend_pointer(fields.at("annotations"), pointer))
 
 
 def _check_schema(fields: Fields, key: str) -> dict[str, Json] | None:

@@ -252,7 +252,9 @@ class Core:
         if isinstance(answer, Deny):
             raise denial(request, answer)
         raise ToolNotAllowed(
-            f"the approver returned {type(answer).__name__}, which is not a valid answer", tool_name=tool.name
+            f"the approver returned {type(answer).__name__}, which is not an answer;"
+            " it must return Approve(), Deny(...), Edit(...) or Respond(...)",
+            tool_name=tool.name,
         )
 
     def _weak_explain(self) -> Explain:
