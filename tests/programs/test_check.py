@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.guard.ways import guard_in
 from tests.programs.cases import Check, ProgramCase, parse, prelude, read_cases
+from tests.projects import REPOSITORY, run
 from toolkit.errors import SetupError, ToolFailed
 from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
 from toolkit.runtime.programs.check.checkers import Checkers
@@ -127,6 +129,28 @@ def test_auto_is_mypy_where_it_is_installed(check: Check) -> None:
 def test_a_checker_that_does_not_exist_is_an_error_of_the_setup(check: Check) -> None:
     with pytest.raises(SetupError, match="checker must be one of auto, mypy, ty, pyrefly, off, not 'pyre'"):
         check("print(1)\n", "pyre")  # type: ignore[arg-type]
+
+
+WITHOUT_SITE_PACKAGES = f"""
+import sys
+sys.path.insert(0, {str(REPOSITORY)!r})
+from toolkit.errors import SetupError
+from toolkit.runtime.programs.check.installed import find_checker
+for choice in ("auto", "mypy", "ty"):
+    try:
+        find_checker(choice)
+    except SetupError as error:
+        print(error)
+"""
+
+
+def test_where_no_checker_is_installed_the_error_says_what_to_install(tmp_path: Path) -> None:
+    auto, mypy, ty = run([sys.executable, "-I", "-S", "-c", WITHOUT_SITE_PACKAGES], tmp_path).stdout.splitlines()
+    assert auto.startswith(
+        "checking programs needs a type checker: pip install 'typed-toolkit[programs]' (mypy), or ty"
+    )
+    assert mypy == "the type checker 'mypy' is not installed: pip install 'typed-toolkit[programs]'"
+    assert ty == "the type checker 'ty' is not installed: pip install ty"
 
 
 def test_checks_of_several_threads_do_not_mix(check: Check) -> None:
