@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.core import PreparedCall
     from toolkit.runtime.context.progress import Progress
     from toolkit.runtime.output.message import ToolMessage
-    from toolkit.runtime.programs.settings import Checker
     from toolkit.runtime.programs.result import ProgramResult
     from toolkit.runtime.programs.sessions import ProgramSession
+    from toolkit.runtime.programs.settings import Checker
     from toolkit.wire.call import ToolCall
 
 T = TypeVar("T")

@@ -28,7 +28,6 @@ from toolkit.runtime.programs.result import ProgramCall, ProgramError
 from toolkit.runtime.programs.settings import ProgramSettings
 from toolkit.wire.content import ContentBlock
 
-
 _END_SECONDS: Final = 10.0
 
 
@@ -49,7 +48,7 @@ class Ran:
     """Whether its interpreter can run another one."""
 
 
-class Host:
+class ProgramHost:
     """Answers the calls of one program."""
 
     def __init__(
@@ -244,5 +243,3 @@ def _details(error: ToolkitError) -> bytes:
         return to_json(error.details)
     except ValueError:  # what a handler put there cannot be written
         return b"{}"
-
-

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from toolkit.guard.process.guard import ProcessGuard
 
 _START_SECONDS: Final = 30.0
-_LIBRARIES: Final = ("pydantic", "pydantic_core", "typing_extensions", "annotated_types", "typing_inspection", "jsonschema_rs")
+_LIBRARIES: Final = (
+    "pydantic",
+    "pydantic_core",
+    "typing_extensions",
+    "annotated_types",
+    "typing_inspection",
+    "jsonschema_rs",
+)
 
 
 class Interpreters:
@@ -92,7 +99,9 @@ def library_folders() -> list[str]:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin is not None:
             folder = os.path.dirname(spec.origin)
-            found[os.path.realpath(folder if spec.submodule_search_locations is None else os.path.dirname(folder))] = None
+            found[os.path.realpath(folder if spec.submodule_search_locations is None else os.path.dirname(folder))] = (
+                None
+            )
     return list(found)
 
 

@@ -23,7 +23,7 @@ from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
 from toolkit.runtime.programs.check.checkers import Checkers
 from toolkit.runtime.programs.error_list import shorten_errors
 from toolkit.runtime.programs.gate import ToolUse, parse_program
-from toolkit.runtime.programs.host import Host, Ran
+from toolkit.runtime.programs.host import ProgramHost, Ran
 from toolkit.runtime.programs.interpreters import Interpreters, package_folder
 from toolkit.runtime.programs.process import FramedProcess
 from toolkit.runtime.programs.result import ProgramError, ProgramResult
@@ -183,7 +183,7 @@ class Programs:
         until: float,
         request: dict[str, Any],
     ) -> Ran:
-        return Host(process, caller, self.settings, program_id, tools, signal, until).run(request)
+        return ProgramHost(process, caller, self.settings, program_id, tools, signal, until).run(request)
 
     def _run_in_session(
         self,

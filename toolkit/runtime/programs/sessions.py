@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from toolkit.runtime.call.async_runner import AsyncRunner
     from toolkit.runtime.call.core import Core
     from toolkit.runtime.call.runner import Runner
-    from toolkit.runtime.programs.settings import Checker
     from toolkit.runtime.programs.result import ProgramResult
+    from toolkit.runtime.programs.settings import Checker
 
 
 def run_program(

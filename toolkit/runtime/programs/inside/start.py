@@ -23,9 +23,7 @@ class KnownPackages:
         self._around = {name.rpartition(".")[0] for name in folders} - {"", *folders}
         self._around |= {name.rpartition(".")[0] for name in self._around} - {"", *folders}
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name in self._folders:
             folder = self._folders[name]
             return importlib.util.spec_from_file_location(
