@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from toolkit.generated import CATALOG
+from toolkit.generated import CATALOG, ToolName
 from toolkit.runtime.programs.allowed_imports import ALLOWED_IMPORTS
 from toolkit.runtime.programs.gate import ParsedProgram, parse_program
 from toolkit.runtime.programs.result import ProgramError
@@ -17,7 +17,7 @@ from toolkit.runtime.signatures.catalog_signatures import CatalogSignatures
 from toolkit.runtime.signatures.checker_text import checker_text
 
 FOLDER = Path(__file__).parent
-TOOLS = ("edit", "exec_command", "glob", "grep", "list", "read_file", "todoread")
+TOOLS: tuple[ToolName, ...] = ("edit", "exec_command", "glob", "grep", "list", "read_file", "todoread")
 INPUTS: dict[str, object] = {
     "paths": ["a.txt", "b.txt"],
     "limit": 3,
