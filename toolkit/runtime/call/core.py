@@ -38,6 +38,7 @@ from toolkit.runtime.context.toolkit_context import ToolkitContext
 from toolkit.runtime.import_guard import protect_imports
 from toolkit.runtime.output.keep_text import TextKeeper
 from toolkit.runtime.output.message import MessageForm, json_writer
+from toolkit.runtime.programs.shown_workspace import refuse_shown_workspace
 from toolkit.runtime.resources import Resources
 from toolkit.runtime.workers import LoopThread, Workers
 
@@ -108,6 +109,7 @@ class Core:
         )
         """The policy of the context, as it applies to the tools of this toolkit."""
         protect_imports(context, self.policy, catalog, self.catalog.tools.values())
+        refuse_shown_workspace(context, self.policy, self.catalog.tools.values())
         self.planner: Final = Planner(context.overrides, _GIVEN)
         self.scope: Final = DependencyScope(context)
         self.output_cache: Final = _make_cache_opener(self.scope, self.planner)
